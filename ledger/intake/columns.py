@@ -33,6 +33,8 @@ DELIMITERS = ",;\t|"
 
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+# control characters that no text has
+_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 Header = list[str | None]
@@ -68,10 +70,10 @@ class TableOptions(NamedTuple):
 def split_header(line: str) -> tuple[str, list[str]]:
     """The delimiter of a header, and its names. Raises `Refused` if the line cannot be split into names."""
     delimiter = max(DELIMITERS, key=line.count)
+    if _NO_TEXT.search(line):
+        raise Refused("bad-csv", "the file is neither text nor a spreadsheet; save its table as .xlsx or as CSV UTF-8")
     if not_utf8(line):
-        raise Refused("bad-utf8", f"the header {shown(legible(line.strip()))} is not UTF-8; save the file as UTF-8")
-    if "\0" in line:
-        raise Refused("bad-csv", "the file is not text: it begins with NUL bytes")
+        raise Refused("bad-utf8", f"the header {told_not_utf8(line.strip())}")
     try:
         return delimiter, [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
@@ -81,7 +83,7 @@ def split_header(line: str) -> tuple[str, list[str]]:
 def read_names(
     names: list[str], options: TableOptions, known_besides: Collection[str] = (), given_besides: Collection[str] = ()
 ) -> tuple[Header, list[Refused]]:
-    """The columns under this program's names (None for dropped ones), and everything that is wrong with them.
+    """The columns under this program's names (None for those that are dropped or unknown), and all that is wrong.
 
     Other names may be known besides, and columns given that the header does not have.
     """
@@ -105,12 +107,13 @@ def read_names(
             f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)"
         )
         problems.append(Refused("unknown-column", told))
+        header = [None if name in unknown else ours for name, ours in zip(names, header, strict=True)]
     given = [name for name in header if name]
     # 1st and 1th would be the same place
     places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
     kinds = [places.get(name, name) for name in given]
     twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
-    problems += [Refused("bad-csv", f"two columns are called {shown(name)}") for name in list(twice)[:1]]
+    problems += [Refused("bad-csv", f"two columns are called {shown(name)}") for name in twice]
     wide = bool(places)
     if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
         listed = ", ".join(map(shown, odd))
@@ -139,6 +142,13 @@ def header_columns(header: Header) -> CsvColumns:
 def not_utf8(text: str) -> bool:
     """Whether a text, read with `surrogateescape`, is not UTF-8."""
     return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def told_not_utf8(text: str) -> str:
+    """What is said of a text, read with `surrogateescape`, that is not UTF-8."""
+    byte = next(ord(character) - 0xDC00 for character in text if "\udc80" <= character <= "\udcff")
+    named = "save the file as UTF-8, or name its encoding with --encoding"
+    return f"{shown(legible(text))} is not UTF-8 (byte 0x{byte:02X}); {named}"
 
 
 def legible(text: str) -> str:

@@ -22,7 +22,7 @@ _ODD_WORD = re.compile(r"[^\W\d_]*[^\x00-\x7f][^\W\d_]*")
 
 
 def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str]:
-    """A file as UTF-8, and a sentence that says so if it was taken for something else.
+    """A file as UTF-8, with line feeds, and a sentence that says so if it was taken for something else.
 
     What is UTF-8 but for some bytes stays as it is, so that the lines with those can be named. Raises `Refused`.
     """
@@ -30,7 +30,7 @@ def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str]:
     if encoding is None and head.startswith(MARKS):
         encoding = "utf-16"
     if encoding is not None:
-        return io.BytesIO(_decoded(head + file.read(RECODED_BYTES_MAX), encoding).encode()), ""
+        return _lines(_decoded(head + file.read(RECODED_BYTES_MAX), encoding).encode()), ""
     if len(head) == LOOKED_BYTES:
         start = io.BytesIO(head)
         return io.BufferedReader(Pieces(lambda size: start.read(size) or file.read(size)), 1 << 18), ""
@@ -40,8 +40,15 @@ def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str]:
         if (text := _western(head)) is not None:
             odd = ", ".join(dict.fromkeys(_ODD_WORD.findall(text)[:3]))
             told = f"read as {WESTERN} (Western Europe), such as {odd}; --encoding names another"
-            return io.BytesIO(text.encode()), told
-    return io.BytesIO(head), ""
+            return _lines(text.encode()), told
+    return _lines(head), ""
+
+
+def _lines(content: bytes) -> IO[bytes]:
+    """A content whose lines end with line feeds, not with carriage returns alone, as old Macs write them."""
+    if b"\r" in content.replace(b"\r\n", b""):
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return io.BytesIO(content)
 
 
 def _decoded(raw: bytes, encoding: str) -> str:

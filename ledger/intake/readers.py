@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ledger.errors import LedgerError
+from ledger.intake.archives import PROTECTED, SAVE
 from ledger.intake.columns import TableOptions
 from ledger.intake.csv_files import table_events
 from ledger.intake.json_lines import LINE_BYTES_MAX, json_events
@@ -21,7 +22,9 @@ from ledger.rejections import Refused
 ENTRY_POINT_GROUP = "ratings.readers"
 ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-LOOKED_BYTES = 1 << 20
+LOOKED_BYTES = 100_000_000
+# what is neither, though people have tables in it, by how it begins
+OTHERS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
 
 # (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file;
 # or None for a line that is no event, but means that there may be none
@@ -76,7 +79,7 @@ def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterato
 
 
 def _looks_like_json(name: str, start: bytes) -> bool:
-    by_content = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    by_content = _without_mark(start)[:1] in (b"{", b"[")
     return by_content or Path(name).suffix in (".jsonl", ".ndjson", ".json")
 
 
@@ -99,15 +102,28 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
 def _refuse_old(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Files of old Office programs; those with a password look the same from outside."""
     if ENCRYPTED in opened.content.read(LOOKED_BYTES):
-        raise Refused("bad-spreadsheet", "it is protected by a password; save it without one")
+        raise Refused("bad-spreadsheet", PROTECTED)
     raise Refused("is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")
+    yield
+
+
+def _without_mark(start: bytes) -> bytes:
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _refuse_other(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Files that hold a table for people to look at."""
+    start = _without_mark(opened.content.read(4_096))
+    told = next(told for begin, told in OTHERS.items() if start.startswith(begin))
+    raise Refused("is-a-spreadsheet", f"it is {told}; {SAVE}")
     yield
 
 
 JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(opened.content), tables=False)
 SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ARCHIVE), _read_sheet, tables=True)
 OLD = Reader("old spreadsheet", lambda name, start: start.startswith(OLD_OFFICE), _refuse_old, tables=True)
-READERS = (SHEETS, OLD, JSON)
+OTHER = Reader("other", lambda name, start: _without_mark(start).startswith((*OTHERS,)), _refuse_other, tables=True)
+READERS = (SHEETS, OLD, JSON, OTHER)
 # whatever else it is, it may be a table
 CSV = Reader(
     "csv", lambda name, start: True, lambda opened, options: table_events(opened.content, options, LINE_BYTES_MAX),

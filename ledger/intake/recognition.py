@@ -16,7 +16,9 @@ from ledger.intake.columns import (
     Header,
     TableOptions,
     header_columns,
+    not_utf8,
     read_names,
+    told_not_utf8,
 )
 from ledger.intake.dates import moment_text, order_of
 from ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
@@ -69,6 +71,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | st
     header, problems = _header(names, body, layout, options)
     body, left_out = _without_extras(body, names, header)
     problems += _unnamed(header, body)
+    problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
     dated = header.index("occurred_at") if "occurred_at" in header else None
     order = ""
     try:
@@ -77,6 +80,8 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | st
         problems, told = [*problems, problem], ""
     if problems:
         yield from ((line, _placed(problem, table, line), None, None) for problem in problems)
+        readable: Header = [None if name == "occurred_at" and not order else name or None for name in header]
+        yield from _wrong_rows(table, body, readable, order)
         return
     if above := [f"line {there}" for there, _ in table.rows[:at]]:
         left_out = [f"{', '.join(above)} above the header", *left_out]
@@ -108,6 +113,13 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | st
     for there, event, source, rows_of in games_of_rows(rows, columns, options):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
+
+
+def _wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[Found]:
+    """What is wrong with cells, beside what is wrong with the table: all of it can be put right in one go."""
+    for line, row in body:
+        if isinstance(found := _read_row(table, line, row, header, order), Refused):
+            yield line, _placed(found, table, line), None, None
 
 
 def _placed(problem: Refused, table: Table, line: int) -> Refused:

@@ -1,39 +1,80 @@
-"""What the XML of a sheet says that its values do not: cells with errors, formulas without a value, merged cells."""
+"""What the XML of a sheet says that its values do not: cells with errors, formulas without a value, merged cells, rows
+that are hidden, and moments that fall on midnight.
+
+A sheet is read closely only if its text has any of that; most have not.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from posixpath import join, normpath
 from typing import Any, NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
+from ledger.intake.archives import DAMAGED, ODS, SAVE, XLSX
 from ledger.rejections import Refused
 
-PIECE_BYTES = 1 << 20
-FAULTS_MAX = 1_000
+PIECE_BYTES, OVERLAP_BYTES = 1 << 20, 256
+FAULTS_MAX = 100_000
+ROWS_MAX, COLUMNS_MAX = 1 << 20, 1 << 14  # of a sheet
 UNWORKED = "a formula without a value; open the file in a spreadsheet program and save it"
 ERRORS = re.compile(r"#[A-Z0-9/]+[!?]?|Err:\d+", re.ASCII)
+# formats with a time of day that have no code of their own
+TIMED_FORMATS = {str(number) for number in (18, 19, 20, 21, 22, 45, 46, 47)}
+
+_WHOLE = re.compile(r"\d+(?:\.0*)?", re.ASCII)
+_NO_CODE = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+_PLAIN = re.compile(rb'<(?!\?xml[^>]*encoding="(?!utf-8"))[?\w]', re.IGNORECASE)
+_ODD_XLSX = re.compile(
+    rb"""<(?:\w+:)?f[\s/>]|\st\s*=\s*["']e["']|mergeCell|\shidden\s*=\s*["'](?:1|true)|<!DOCTYPE""", re.IGNORECASE
+)
+_ODD_ODS = re.compile(
+    rb"""table:formula|value-type\s*=\s*["']error|rows-spanned|table:visibility|<!DOCTYPE""", re.IGNORECASE
+)
 
 Attributes = dict[str, str]
+Place = tuple[int, int]
 
 
 class Oddities(NamedTuple):
-    """What is wrong with cells, by row and column from 0, and columns of cells that are merged: first and last row, and
-    the column.
+    """By row and column from 0: what is wrong with cells; columns of cells that are merged (first row, last row, and
+    the column); the hidden rows (first and last); whole days that are shown with their time.
     """
 
-    faults: dict[tuple[int, int], str]
+    faults: dict[Place, str]
     merged: list[tuple[int, int, int]]
+    hidden: list[Place]
+    timed: set[Place]
 
 
-def oddities(archive: ZipFile, name: str) -> Oddities:
-    """Those of the sheet of that name in a file. Raises `Refused`, `KeyError` for a file without its parts."""
-    found = Oddities({}, [])
-    if "content.xml" in archive.namelist():
-        _read(archive, "content.xml", _OdsTable(found, name))
-    else:
-        _read(archive, _part_of(archive, name), _XlsxSheet(found))
+def oddities(archive: ZipFile, name: str, midnights: bool) -> Oddities:
+    """Those of the sheet of that name in a file; of its days only if `midnights` are wanted.
+
+    Raises `Refused`, `LookupError` and `ValueError` for a file whose parts do not fit together.
+    """
+    found = Oddities({}, [], [], set())
+    if ODS in archive.namelist():
+        if midnights or _may_be_odd(archive, ODS, _ODD_ODS):
+            _read(archive, ODS, _OdsTable(found, name))
+        return found
+    part = _part_of(archive, name)
+    if midnights or _may_be_odd(archive, part, _ODD_XLSX):
+        _read(archive, part, _XlsxSheet(found, _timed_styles(archive)))
     return found
+
+
+def _may_be_odd(archive: ZipFile, part: str, odd: re.Pattern[bytes]) -> bool:
+    """Whether the text of a part has what makes a closer look worth it."""
+    before = b""
+    with archive.open(part) as file:
+        while piece := file.read(PIECE_BYTES):
+            if not before and _PLAIN.match(piece.removeprefix(b"\xef\xbb\xbf")) is None:
+                return True  # in an encoding that this cannot look through
+            if odd.search(before + piece):
+                return True
+            before = piece[-OVERLAP_BYTES:]
+    return False
 
 
 def _read(archive: ZipFile, part: str, handler: Any) -> None:
@@ -49,11 +90,18 @@ def _read(archive: ZipFile, part: str, handler: Any) -> None:
                 parser.Parse(piece)
         parser.Parse(b"", True)
     except ExpatError as error:
-        raise Refused("bad-spreadsheet", f"it is damaged: {part}: {error}; open and save it again") from None
+        raise Refused("bad-spreadsheet", f"it is damaged: {part}: {error}; {DAMAGED}") from None
 
 
 def _refuse_doctype(*_: Any) -> None:
     raise Refused("bad-spreadsheet", "it declares a document type, which no spreadsheet program writes")
+
+
+def _note(found: Oddities, place: Place, told: str) -> None:
+    """Note what is wrong with a cell. Raises `Refused`."""
+    if len(found.faults) == FAULTS_MAX:
+        raise Refused("bad-spreadsheet", f"more than {FAULTS_MAX:,} cells show errors or have no value; {SAVE}")
+    found.faults[place] = told
 
 
 def _part_of(archive: ZipFile, name: str) -> str:
@@ -68,9 +116,28 @@ def _part_of(archive: ZipFile, name: str) -> str:
         if tag == "Relationship":
             targets[attributes["Id"]] = attributes["Target"]
 
-    _read(archive, "xl/workbook.xml", _Starts(sheet))
+    _read(archive, XLSX, _Starts(sheet))
     _read(archive, "xl/_rels/workbook.xml.rels", _Starts(relation))
     return normpath(join("/xl", targets[ids[name]])).lstrip("/")
+
+
+def _timed_styles(archive: ZipFile) -> set[str]:
+    """The numbers of the styles of xlsx that show a time of day."""
+    formats, styles = set(TIMED_FORMATS), list[str]()
+    of_cells = False
+
+    def started(tag: str, attributes: Attributes) -> None:
+        nonlocal of_cells
+        if tag == "numFmt" and "h" in _NO_CODE.sub("", attributes.get("formatCode", "")).lower():
+            formats.add(attributes.get("numFmtId", ""))
+        elif tag in ("cellXfs", "cellStyles", "cellStyleXfs"):
+            of_cells = tag == "cellXfs"
+        elif tag == "xf" and of_cells:
+            styles.append(attributes.get("numFmtId", ""))
+
+    if "xl/styles.xml" in archive.namelist():
+        _read(archive, "xl/styles.xml", _Starts(started))
+    return {str(number) for number, style in enumerate(styles) if style in formats}
 
 
 class _Starts:
@@ -90,10 +157,10 @@ class _Starts:
 class _XlsxSheet:
     """The handler of a worksheet of xlsx: rows of <c r="A1" t="e"> with <f> for a formula and <v> for its value."""
 
-    def __init__(self, found: Oddities) -> None:
-        self._found = found
+    def __init__(self, found: Oddities, timed_styles: set[str]) -> None:
+        self._found, self._timed_styles = found, timed_styles
         self._row, self._column = -1, -1
-        self._kind, self._formula, self._value = "", False, ""
+        self._kind, self._style, self._formula, self._value = "", "", False, ""
         self._in_value = False
 
     def start(self, tag: str, attributes: Attributes) -> None:
@@ -104,11 +171,14 @@ class _XlsxSheet:
             place = attributes.get("r")
             self._column = _column(place) if place else self._column + 1
             self._kind, self._formula, self._value = attributes.get("t", ""), False, ""
+            self._style = attributes.get("s", "")
         elif tag == "f":
             self._formula = True
         elif tag == "row":
             self._row = int(attributes["r"]) - 1 if "r" in attributes else self._row + 1
             self._column = -1
+            if attributes.get("hidden") in ("1", "true"):
+                self._found.hidden.append((self._row, self._row))
         elif tag == "mergeCell":
             first, _, last = attributes.get("ref", "").partition(":")
             top, bottom = (int(place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")) - 1 for place in (first, last or first))
@@ -120,18 +190,17 @@ class _XlsxSheet:
         if tag == "v" or tag == "t":
             self._in_value = False
         elif tag == "c":
+            place = self._row, self._column
             if self._kind == "e":
-                self._note(f"the error {self._value or '#'}")
+                _note(self._found, place, f"the error {self._value or '#'}")
             elif self._formula and not self._value and self._kind != "str":
-                self._note(UNWORKED)
+                _note(self._found, place, UNWORKED)
+            elif self._style in self._timed_styles and _WHOLE.fullmatch(self._value):
+                self._found.timed.add(place)
 
     def text(self, text: str) -> None:
         if self._in_value:
             self._value += text
-
-    def _note(self, told: str) -> None:
-        if len(self._found.faults) < FAULTS_MAX:
-            self._found.faults[self._row, self._column] = told
 
 
 def _column(place: str) -> int:
@@ -153,7 +222,7 @@ class _OdsTable:
         self._rows, self._cells = 1, 1
         self._attributes: Attributes = {}
         self._value = ""
-        self._in_value = False
+        self._in_value = self._in_comment = False
 
     def start(self, tag: str, attributes: Attributes) -> None:
         if tag == "table:table":
@@ -162,11 +231,15 @@ class _OdsTable:
             return
         elif tag == "table:table-row":
             self._column, self._rows = 0, int(attributes.get("table:number-rows-repeated", 1))
+            if attributes.get("table:visibility") in ("collapse", "filter"):
+                self._found.hidden.append((self._row, self._row + self._rows - 1))
         elif tag in ("table:table-cell", "table:covered-table-cell"):
             self._cells = int(attributes.get("table:number-columns-repeated", 1))
             self._attributes, self._value = attributes, ""
+        elif tag == "office:annotation":
+            self._in_comment = True
         elif tag == "text:p":
-            self._in_value = True
+            self._in_value = not self._in_comment
 
     def end(self, tag: str) -> None:
         if tag == "table:table":
@@ -178,6 +251,8 @@ class _OdsTable:
         elif tag in ("table:table-cell", "table:covered-table-cell"):
             self._look()
             self._column += self._cells
+        elif tag == "office:annotation":
+            self._in_comment = False
         elif tag == "text:p":
             self._in_value = False
 
@@ -187,14 +262,20 @@ class _OdsTable:
 
     def _look(self) -> None:
         """Note what is odd about the cell that ends."""
-        own, told = self._attributes, ""
-        if own.get("calcext:value-type") == "error" or (
-            "table:formula" in own and own.get("office:value-type") != "float" and ERRORS.fullmatch(self._value)
-        ):
-            told = f"the error {self._value or '#'}"
-        elif "table:formula" in own and "office:value-type" not in own:
-            told = UNWORKED
-        if told and len(self._found.faults) < FAULTS_MAX:
-            self._found.faults[self._row, self._column] = told
+        own = self._attributes
+        formula, kind = "table:formula" in own, own.get("office:value-type")
+        is_error = own.get("calcext:value-type") == "error" or (
+            formula and kind != "float" and ERRORS.fullmatch(self._value)
+        )
+        if is_error or (formula and kind is None):
+            for place in self._places():
+                _note(self._found, place, f"the error {self._value or '#'}" if is_error else UNWORKED)
+        elif kind == "date" and ":" in self._value:
+            self._found.timed.update(self._places())
         if (spanned := int(own.get("table:number-rows-spanned", 1))) > 1:
             self._found.merged.append((self._row, self._row + spanned - 1, self._column))
+
+    def _places(self) -> Iterator[Place]:
+        """Where the cell is, each time it is repeated."""
+        rows, columns = min(self._rows, ROWS_MAX), min(self._cells, COLUMNS_MAX)
+        return product(range(self._row, self._row + rows), range(self._column, self._column + columns))

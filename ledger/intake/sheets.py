@@ -7,41 +7,42 @@ happens in another process with limits of memory and time: a file may be made to
 
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import date, datetime, time, timedelta
-from itertools import islice
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple
-from zipfile import BadZipFile, ZipFile
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 from ledger.errors import WorkerLost
+from ledger.intake.archives import DAMAGED, PROTECTED, SAVE, opened_archive
 from ledger.intake.columns import TableOptions
-from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
+from ledger.intake.recognition import CELLS_MAX, LISTED_MAX, Table, recognised_games
 from ledger.intake.sheet_parts import Oddities, oddities
 from ledger.intake.table_games import Found
 from ledger.processes.forking import TooSlow, ahead
 from ledger.rejections import Refused, shown
 
 MEMORY_BYTES, SECONDS = 1 << 30, 60
-FILE_BYTES_MAX, EXPANDED_BYTES_MAX = 100_000_000, 1 << 30
 ROWS_AT_ONCE = 500
 MISSING = "reading spreadsheets needs the extra spreadsheets: pip install 'ratings-ledger[spreadsheets]'"
 LIMITS = f"more than {MEMORY_BYTES >> 30} GB of memory or {SECONDS} s"
-SAVE = "save the table alone as .xlsx or as CSV UTF-8"
 
 Row = tuple[int, list[str]]
 
 
 class Sheet(NamedTuple):
     """A sheet: its name, its rows that are not empty with their numbers, by row and column (from 0) what is wrong with
-    a cell, and the names of the sheets that were left out.
+    a cell, the names of the sheets that were left out, and the numbers of rows that are hidden.
     """
 
     name: str
     rows: list[Row]
     faults: dict[tuple[int, int], str]
     left_out: list[str]
+    hidden: list[int]
 
 
 def sheet_events(path: str, options: TableOptions) -> Iterator[Found | str]:
@@ -54,7 +55,16 @@ def sheet_events(path: str, options: TableOptions) -> Iterator[Found | str]:
         raise Refused("empty-file", f"the sheet {shown(sheet.name)} has nothing in it")
     if sheet.left_out:
         yield f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"
+    if sheet.hidden:
+        yield f"{_listed_rows(sheet.hidden)} hidden, and read like the others"
     yield from recognised_games(Table(sheet.rows, sheet.name, sheet.faults), options)
+
+
+def _listed_rows(lines: list[int]) -> str:
+    if len(lines) == 1:
+        return f"line {lines[0]} is"
+    more = "" if len(lines) <= LISTED_MAX else f" and {len(lines) - LISTED_MAX:,} more"
+    return f"lines {', '.join(map(str, lines[:LISTED_MAX]))}{more} are"
 
 
 def read_sheet(path: str, wanted: str | None) -> Sheet:
@@ -73,10 +83,10 @@ def read_sheet(path: str, wanted: str | None) -> Sheet:
     if isinstance(first, str):
         code, _, message = first.partition(" ")
         raise Refused(code, message)
-    name, faults, left_out = first
+    name, faults, left_out, hidden = first
     known: dict[str, str] = {}  # most texts occur in many cells
     rows = [(line, [known.setdefault(text, text) for text in cells]) for part in rest for line, cells in part]
-    return Sheet(name, rows, {(row, column): told for row, column, told in faults}, left_out)
+    return Sheet(name, rows, {(row, column): told for row, column, told in faults}, left_out, hidden)
 
 
 def _packed(message: Any) -> bytes:
@@ -114,50 +124,42 @@ def _content(path: str, wanted: str | None) -> Iterator[Any]:
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     with open(path, "rb") as file:
-        archive = _archive(file)
+        archive = opened_archive(file)
         file.seek(0)
         try:
-            book = CalamineWorkbook.from_filelike(file)
-            name, left_out = _chosen(book, wanted)
-            sheet = book.get_sheet_by_name(name)
-            odd = oddities(archive, name)
+            sheet, left_out = _chosen(CalamineWorkbook.from_filelike(file), wanted)
             if sheet.end is not None and (sheet.end[0] + 1) * (sheet.end[1] + 1) > CELLS_MAX:
-                raise Refused("bad-spreadsheet", f"the sheet {shown(name)} has more than {CELLS_MAX:,} cells; {SAVE}")
-            values = sheet.to_python(skip_empty_area=False)
+                told = f"the sheet {shown(sheet.name)} has more than {CELLS_MAX:,} cells; {SAVE}"
+                raise Refused("bad-spreadsheet", told)
+            columns = list(zip(*sheet.to_python(skip_empty_area=False), strict=True))
+            odd = oddities(archive, sheet.name, any({date, datetime} <= {*map(type, column)} for column in columns))
         except Refused:
             raise
         except PasswordError:
-            raise Refused("bad-spreadsheet", "it is protected by a password; save it without") from None
-        except (CalamineError, BadZipFile, OSError, LookupError, ValueError) as error:
-            raise Refused("bad-spreadsheet", f"it is damaged: {error}; open and save it again") from None
+            raise Refused("bad-spreadsheet", PROTECTED) from None
+        except (LookupError, ValueError):
+            raise Refused("bad-spreadsheet", f"it is damaged: its parts do not fit together; {DAMAGED}") from None
+        except (CalamineError, BadZipFile, OSError, EOFError, NotImplementedError, zlib.error) as error:
+            raise Refused("bad-spreadsheet", f"it is damaged: {error}; {DAMAGED}") from None
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # which a library in another language raises
                 raise
-            raise Refused("bad-spreadsheet", "it is damaged: its reader gave up; open and save it again") from None
+            raise Refused("bad-spreadsheet", f"it is damaged: its reader gave up; {DAMAGED}") from None
+    rows = _rows(columns, odd)
+    hidden = [line for line, _ in rows if any(first < line <= last + 1 for first, last in odd.hidden)]
     faults = [[row, column, told] for (row, column), told in sorted(odd.faults.items())]
-    yield [name, faults, left_out]
-    rows = _rows(values, odd)
-    while part := list(islice(rows, ROWS_AT_ONCE)):
-        yield part
+    yield [sheet.name, faults, left_out, hidden]
+    for at in range(0, len(rows), ROWS_AT_ONCE):
+        yield rows[at : at + ROWS_AT_ONCE]
 
 
-def _archive(file: IO[bytes]) -> ZipFile:
-    """The file as the archive that it is. Raises `Refused`."""
-    try:
-        archive = ZipFile(file)
-    except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise Refused("bad-spreadsheet", f"it is cut off or damaged: {error}; open and save it again") from None
-    parts = archive.infolist()
-    if sum(part.file_size for part in parts) > EXPANDED_BYTES_MAX:
-        raise Refused("bad-spreadsheet", f"it expands to more than {EXPANDED_BYTES_MAX >> 30} GB; {SAVE}")
-    return archive
-
-
-def _chosen(book: Any, wanted: str | None) -> tuple[str, list[str]]:
-    """The name of the sheet that is read, and those of the others. Raises `Refused`."""
+def _chosen(book: Any, wanted: str | None) -> tuple[Any, list[str]]:
+    """The sheet that is read, and the names of the others. Raises `Refused`."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     names = [one.name for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
+    if not names:
+        raise Refused("bad-spreadsheet", f"it has no sheet; {DAMAGED}")
     if wanted is not None:
         found = [name for name in names if name == wanted] or [
             name for name in names if name.strip().casefold() == wanted.strip().casefold()
@@ -165,29 +167,34 @@ def _chosen(book: Any, wanted: str | None) -> tuple[str, list[str]]:
         if not found:
             listed = ", ".join(map(shown, names))
             raise Refused("which-sheet", f"there is no sheet {shown(wanted)}; there are {listed}")
-        return found[0], [name for name in names if name != found[0]]
+        return book.get_sheet_by_name(found[0]), [name for name in names if name != found[0]]
     seen = {one.name for one in book.sheets_metadata if one.visible == SheetVisibleEnum.Visible}
-    open_ones = [name for name in names if name in seen]
-    full = [name for name in open_ones if book.get_sheet_by_name(name).end is not None]
+    full = [sheet for name in names if name in seen and (sheet := book.get_sheet_by_name(name)).end is not None]
     if len(full) > 1:
-        listed = ", ".join(map(shown, full))
+        listed = ", ".join(shown(sheet.name) for sheet in full)
         raise Refused("which-sheet", f"there are several sheets: {listed}; name one with --sheet")
     if not full:
         raise Refused("empty-file", "no sheet that is not hidden has anything in it")
-    return full[0], [name for name in names if name != full[0]]
+    return full[0], [name for name in names if name != full[0].name]
 
 
-def _rows(values: list[list[Any]], odd: Oddities) -> Iterator[Row]:
+def _rows(columns: list[tuple[Any, ...]], odd: Oddities) -> list[Row]:
     """The rows that are not empty, as text, with what is merged in each of its rows."""
-    rows = [[_text(value) for value in row] for row in values]
+    texts = [list(map(_text, column)) for column in columns]
+    for row, column in odd.timed:
+        if column < len(columns) and row < len(columns[column]) and type(columns[column][row]) is date:
+            texts[column][row] += " 00:00"
     for top, bottom, column in odd.merged:
-        for row in range(top + 1, min(bottom, len(rows) - 1) + 1):
-            if column < len(rows[row]) and not rows[row][column]:
-                rows[row][column] = rows[top][column]
+        if column < len(texts) and top < len(texts[column]):
+            cells = texts[column]
+            for row in range(top + 1, min(bottom, len(cells) - 1) + 1):
+                cells[row] = cells[row] or cells[top]
     faulty = {row for row, _ in odd.faults}
-    return ((number, cells) for number, cells in enumerate(rows, 1) if any(cells) or number - 1 in faulty)
+    found = enumerate(map(list, zip(*texts, strict=True)), 1)
+    return [(line, cells) for line, cells in found if any(cells) or line - 1 in faulty]
 
 
+@lru_cache(maxsize=100_000, typed=True)  # most values occur in many cells
 def _text(value: Any) -> str:
     """A cell as people read it: times to the second, numbers with 15 digits as spreadsheets hold them."""
     if isinstance(value, str):

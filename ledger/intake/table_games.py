@@ -18,10 +18,10 @@ from ledger.intake.columns import (
     CsvColumns,
     Header,
     TableOptions,
-    legible,
     not_utf8,
     read_game,
     read_value,
+    told_not_utf8,
 )
 from ledger.rejections import Refused, shown
 
@@ -59,7 +59,7 @@ def cells_of(row: list[str], header: Header) -> Cells | Refused:
         if not name:
             return Refused("unknown-column", f"{shown(text)} is in a column without a name")
         if not_utf8(text):
-            return Refused("bad-utf8", f"{shown(legible(text))} is not UTF-8; save the file as UTF-8")
+            return Refused("bad-utf8", told_not_utf8(text))
         if "\n" in text or "\r" in text:
             # an unclosed quote swallows the rows after it, and with them players of other games
             return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")

@@ -1,10 +1,12 @@
 """Tables as people keep them, each with what comes out of it: games, or the exact refusal."""
 
+import gzip
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from sheet_files import CURRENCY, DATETIME, EPOCH_1904, ERROR, PERCENT, UNWORKED, WORKED, Raw, ods, xlsx
+from sheet_files import CURRENCY, DATETIME, EPOCH_1904, ERROR, PERCENT, UNWORKED, WORKED, Raw, archive, ods, xlsx
 
+PARTS = ("others", "merged", "epoch", "more", "name_of_sheet", "hidden_rows", "hidden_columns")
 SET = ("--set", "game=catan")
 NUMBERED = "numbered by day"
 
@@ -24,7 +26,7 @@ class Case(NamedTuple):
 
 def sheet(*rows: list[Any], name: str = "results.xlsx", **more: Any) -> Case:
     """A case of an .xlsx file with these rows."""
-    parts = {part: more.pop(part) for part in ("others", "merged", "epoch", "more", "name_of_sheet") if part in more}
+    parts = {part: more.pop(part) for part in PARTS if part in more}
     others = parts.pop("others", ())
     if "name_of_sheet" in parts:
         parts["name"] = parts.pop("name_of_sheet")
@@ -36,6 +38,13 @@ def csv(text: str, encoding: str = "utf-8", **more: Any) -> Case:
     return Case(text.encode(encoding), **more)
 
 
+# a worksheet, and rows for it, as text
+MAIN = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+WORKSHEET = b"<worksheet " + MAIN + b"><sheetData>%s</sheetData></worksheet>"
+SHEET_ROWS = b"".join(
+    b"<row>" + b"".join(b'<c t="inlineStr"><is><t>' + cell + b"</t></is></c>" for cell in row.split()) + b"</row>"
+    for row in (b"Date 1st 2nd", b"2024-11-22 anna ben")
+)
 D22, D23 = date(2024, 11, 22), date(2024, 11, 23)
 ONE = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
 TWO = [*ONE, "2024-11-23-1 2024-11-23T11:00 ben 1 anna 2"]
@@ -117,6 +126,18 @@ CASES = {
     "a date as text in one row": sheet(
         HEAD, [D22, "anna", "ben"], ["23.11.2024", "ben", "anna"], games=TWO, told=["day/month/year, from 23.11.2024"]
     ),
+    "a date as ISO 8601 in a cell": sheet(
+        HEAD, [Raw(' t="d"', "<v>2024-11-22T20:05:00</v>"), "anna", "ben"],
+        games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"],
+    ),
+    "a moment that falls on midnight": sheet(
+        HEAD, [datetime(2024, 11, 22, 20, 5), "anna", "ben"], [datetime(2024, 11, 24), "ben", "anna"],
+        games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", "2024-11-24-1 2024-11-23T23:00 ben 1 anna 2"],
+    ),
+    "a day among moments": sheet(
+        HEAD, [datetime(2024, 11, 22, 20, 5), "anna", "ben"], [D23, "ben", "anna"],
+        games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", TWO[1]],
+    ),
     "a date that is a number": sheet(
         HEAD, [45618, "anna", "ben"], refused=[("2 bad-time", "'45618' is a number; format the column as dates")]
     ),
@@ -168,6 +189,14 @@ CASES = {
     "the header again": sheet(
         *WIDE[:2], HEAD, WIDE[2], games=TWO, told=["left out: line 3, the header again"]
     ),
+    "a header with the mark of Excel for its delimiter": csv(
+        "sep=;\nDatum;1.;2.\n22.11.2024;anna;ben\n", games=ONE, told=["left out: line 1 above the header"]
+    ),
+    "totals in a row with a date": sheet(
+        ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], ["Summe", None, 17], ["Average", None, 8.5],
+        games=["2024-11-22-1 2024-11-22T11:00 anna =9 ben =8"],
+        told=["left out: line 4, 'Summe'; line 5, 'Average'"],
+    ),
     "a blank column": sheet(["Date", None, "1st", "2nd"], [D22, None, "anna", "ben"], games=ONE),
     "a column without a name": sheet(
         ["Date", None, "1st", "2nd"], [D22, "x", "anna", "ben"],
@@ -183,6 +212,16 @@ CASES = {
     "columns with one name": sheet(
         ["Date", "Name", "Name"], [D22, "anna", "ben"], refused=[("1 bad-csv", "two columns are called 'player'")]
     ),
+    "all that is wrong at once": sheet(
+        ["Date", "Name", "Place", "Place", "Notes", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
+        ["soon", UNWORKED, 1, 1, None, "x"], options=(),
+        refused=[
+            ("1 unknown-column", "not known: 'Notes'"), ("1 bad-csv", "two columns are called 'place'"),
+            ("1 missing-column", "there is no column 'game'"),
+            ("1 unknown-column", "column F has no name, and 'x' is in it (line 4)"),
+            ("3 bad-cell", "Results!C3: the error #REF!"), ("4 bad-cell", "Results!B4: a formula without a value"),
+        ],
+    ),
     "no header": sheet(
         [D22, "anna", "ben"], [D23, "ben", "anna"],
         refused=[("1 unknown-column", "not known: '2024-11-22', 'anna', 'ben'"), ("1 missing-column", "no columns")],
@@ -196,6 +235,10 @@ CASES = {
     ),
     "an error": sheet(
         HEAD, [D22, "anna", ERROR], [D23, "ben", "anna"], refused=[("2 bad-cell", "Results!C2: the error #REF!")]
+    ),
+    "errors all over a dropped column, and one beside it": sheet(
+        [*HEAD, "x"], *[[D22, "anna", "ben", ERROR]] * 1_200, [D22, "anna", ERROR], options=(*SET, "--map", "x="),
+        refused=[("1202 bad-cell", "Results!C1202: the error #REF!")],
     ),
     "an error in a dropped column": sheet(
         [*HEAD, "x"], [D22, "anna", "ben", ERROR], options=(*SET, "--map", "x="), games=ONE
@@ -225,10 +268,21 @@ CASES = {
         HEAD, [Raw(f' s="{DATETIME}"', "<v>45618.836805555554</v>"), "anna", "ben"],
         games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"],
     ),
+    "percent and currency that are shown otherwise": sheet(
+        ["Date", "Name", "Points"], [D22, "anna", "50 %"], [D22, "ben", "€ 3"],
+        refused=[("2 bad-decimal", "'50 %' is not a decimal number")],
+    ),
     "names with blanks around": sheet(HEAD, [D22, " anna ", "ben\u00a0"], games=ONE),
     # sheets
     "a hidden sheet": sheet(
         *WIDE, others=[("Old", "hidden", [["x"]])], games=TWO, told=["sheet Results, not Old"]
+    ),
+    "hidden rows and columns": sheet(
+        *WIDE, hidden_rows=[3], hidden_columns=[1], games=TWO, told=["line 3 is hidden, and read like the others"]
+    ),
+    "many hidden rows": sheet(
+        HEAD, *[[D22, "anna", "ben"]] * 7, hidden_rows=range(2, 9), told=["lines 2, 3, 4, 5, 6 and 2 more are hidden"],
+        games=[f"2024-11-22-{number} {ONE[0].partition(' ')[2]}" for number in range(1, 8)],
     ),
     "an empty sheet besides": sheet(*WIDE, others=[("Sheet2", "visible", [])], games=TWO),
     "two sheets": sheet(
@@ -252,6 +306,25 @@ CASES = {
         games=[f"2024-11-22-{number} {ONE[0].partition(' ')[2]}" for number in range(1, 601)],
     ),
     "a sheet of empty rows": sheet(*WIDE, *[[] for _ in range(3_000)], games=TWO),
+    "a sheet of 1,048,576 rows of nothing": sheet(
+        more={"xl/worksheets/sheet1.xml": WORKSHEET % (b'<row><c s="1"/></row>' * 1_048_576)},
+        refused=[("None empty-file", "no sheet that is not hidden has anything in it")],
+    ),
+    "a table above 1,048,573 rows of nothing": sheet(
+        more={"xl/worksheets/sheet1.xml": WORKSHEET % (SHEET_ROWS + b'<row><c s="1"/></row>' * 1_048_574)},
+        games=ONE,
+    ),
+    "a cell in the last corner": sheet(
+        more={"xl/worksheets/sheet1.xml": WORKSHEET % (SHEET_ROWS + b'<row><c r="XFD1048576"><v>1</v></c></row>')},
+        refused=[("None bad-spreadsheet", "save the table alone as .xlsx or as CSV UTF-8")],
+    ),
+    "an export of Google Sheets as a spreadsheet": sheet(
+        *WIDE, *[[Raw(' s="1"', ""), Raw(' s="0"', ""), Raw(' s="0"', "")]] * 997, games=TWO
+    ),
+    "rows with errors that repeat": Case(
+        ods([HEAD, *[[D22, "anna", ODS_ERROR]] * 3]), name="results.ods",
+        refused=[(f"{line} bad-cell", f"Results!C{line}: the error #DIV/0!") for line in (2, 3, 4)],
+    ),
     "a formula's error in LibreOffice": Case(
         ods([HEAD, [D22, "anna", ODS_ERROR]]),
         refused=[("2 bad-cell", "Results!C2: the error #DIV/0!")], name="results.ods",
@@ -289,11 +362,28 @@ CASES = {
     "Unicode text of Excel": csv(
         "Date\t1st\t2nd\r\n22.11.2024\tanna\tben\r\n", "utf-16", games=ONE, name="results.txt"
     ),
+    "ends of lines as old Macs write them": csv("Date,1st,2nd\r22/11/2024,anna,ben\r23/11/2024,ben,anna\r", games=TWO),
+    "all three ends of lines": csv("Date,1st,2nd\r\n22/11/2024,anna,ben\r23/11/2024,ben,anna\n", games=TWO),
     "mixed ends of lines": csv("Date,1st,2nd\r\n22/11/2024,anna,ben\n23/11/2024,ben,anna\r\n", games=TWO),
     "NUL bytes": csv("Date,1st,2nd\n22/11/2024,an\0na,ben\n", refused=[("2 bad-identifier", "")]),
+    "NUL bytes in the header": csv(
+        "Da\0te,1st,2nd\n22/11/2024,anna,ben\n", refused=[("1 bad-csv", "the file is neither text nor a spreadsheet")]
+    ),
+    "names with the delimiter in them": csv(
+        'Date,1st,2nd\n2024-11-22,"van Dam, Jan","O""Neill"\n',
+        games=['2024-11-22-1 2024-11-22T11:00 van Dam, Jan 1 O"Neill 2'],
+    ),
+    "a quotation mark that is never closed": csv(
+        'Date,1st,2nd\n22/11/2024,"anna,ben\n23/11/2024,ben,anna\n',
+        refused=[("2 bad-csv", "the row cannot be split into cells: unexpected end of data; the rest was not read")],
+    ),
+    "a row with more cells than the header": csv(
+        "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "the row has 4 cells, the header 3")]
+    ),
     "an export of Google Sheets": csv('Date,1st,2nd\r\n"11/22/2024","anna","ben"\r\n', games=ONE),
     # what a file is
     "a spreadsheet called CSV": sheet(*WIDE, name="results.csv", games=TWO),
+    "a spreadsheet in gzip": Case(gzip.compress(xlsx(WIDE)), name="results.csv.gz", games=TWO),
     "CSV called a spreadsheet": csv("Date,1st,2nd\n22/11/2024,anna,ben\n", games=ONE, name="results.xlsx"),
     "with macros": sheet(
         *WIDE, more={"xl/vbaProject.bin": b"\xd0\xcf\x11\xe0" + bytes(64)}, name="results.xlsm", games=TWO
@@ -309,8 +399,40 @@ CASES = {
     "cut off": Case(
         xlsx(WIDE)[:900], name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
     ),
-    "an archive of something else": Case(
+    "the start of an archive": Case(
         xlsx([])[:30] + b"", name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
+    ),
+    "binary Excel": Case(
+        archive({"xl/workbook.bin": b""}), name="results.xlsb",
+        refused=[("None is-a-spreadsheet", "it has the binary format of Excel; save it as .xlsx")],
+    ),
+    "Numbers": Case(
+        archive({"Index/Document.iwa": b""}), name="results.numbers",
+        refused=[("None is-a-spreadsheet", "it is a document of Numbers, Pages or Keynote; export it as .xlsx")],
+    ),
+    "a text of Word": Case(
+        archive({"word/document.xml": b""}), name="results.xlsx",
+        refused=[("None is-a-spreadsheet", "it is a text, not a spreadsheet; copy its table into one")],
+    ),
+    "a text of LibreOffice": Case(
+        archive({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}), name="results.ods",
+        refused=[("None is-a-spreadsheet", "it is an OpenDocument, but no spreadsheet")],
+    ),
+    "an archive of tables": Case(
+        archive({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}), name="results.zip",
+        refused=[("None is-a-spreadsheet", "it is an archive of 2 files, such as 'more.csv'; take")],
+    ),
+    "a web page": csv(
+        "<html><table><tr><td>Date", name="results.xls", refused=[("None is-a-spreadsheet", "it is XML or HTML; save")]
+    ),
+    "an old spreadsheet in XML": csv(
+        '<?xml version="1.0"?><Workbook/>', name="results.xml",
+        refused=[("None is-a-spreadsheet", "it is XML or HTML; save")],
+    ),
+    "a PDF": csv("%PDF-1.7\n", name="results.pdf", refused=[("None is-a-spreadsheet", "it is a PDF; save")]),
+    "a part that is missing": Case(
+        archive({"xl/styles.xml": b"<styleSheet/>"}), name="results.xlsx",
+        refused=[("None bad-spreadsheet", "it is damaged: xl/workbook.xml is missing; open it")],
     ),
     "a document type": sheet(
         more={"xl/worksheets/sheet1.xml": b'<!DOCTYPE x [<!ENTITY a "b">]><worksheet/>'},

@@ -1,6 +1,7 @@
 """Small spreadsheet files, written part by part, so that each oddity of real ones can be made on its own."""
 
 import io
+from collections.abc import Collection
 from datetime import date, datetime
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
@@ -59,9 +60,9 @@ def _cell(value: Any, place: str, epoch: datetime) -> str:
 
 def xlsx(
     rows: Sheet, *others: tuple[str, str, Sheet], name: str = "Results", merged: str = "", epoch: datetime = EPOCH,
-    more: dict[str, bytes] | None = None,
+    more: dict[str, bytes] | None = None, hidden_rows: Collection[int] = (), hidden_columns: Collection[int] = (),
 ) -> bytes:  # fmt: skip
-    """An .xlsx file: its first sheet, and others as (name, state, rows)."""
+    """An .xlsx file: its first sheet, in which rows and columns may be hidden, and others as (name, state, rows)."""
     sheets = [(name, "visible", rows), *others]
     listed = "".join(
         f'<sheet name="{escape(title)}" sheetId="{number}" state="{state}" r:id="rId{number}"/>'
@@ -84,15 +85,16 @@ def xlsx(
     }  # fmt: skip
     for number, (_, _, content) in enumerate(sheets, 1):
         told = "".join(
-            f'<row r="{row}">' + "".join(_cell(value, f"{letters(column)}{row}", epoch)
-                                         for column, value in enumerate(cells)) + "</row>"
+            f'<row r="{row}"{_hidden(number == 1 and row in hidden_rows)}>'
+            + "".join(_cell(value, f"{letters(column)}{row}", epoch) for column, value in enumerate(cells)) + "</row>"
             for row, cells in enumerate(content, 1)
         )  # fmt: skip
+        hidden = "".join(f'<col min="{column}" max="{column}" hidden="1"/>' for column in hidden_columns)
         spans = f'<mergeCells><mergeCell ref="{merged}"/></mergeCells>' if merged and number == 1 else ""
         parts[f"xl/worksheets/sheet{number}.xml"] = (
-            f'<worksheet xmlns="{MAIN}"><sheetData>{told}</sheetData>{spans}</worksheet>'
+            f'<worksheet xmlns="{MAIN}"><cols>{hidden}</cols><sheetData>{told}</sheetData>{spans}</worksheet>'
         )
-    return _zipped({part: text.encode() for part, text in parts.items()} | (more or {}))
+    return archive({part: text.encode() for part, text in parts.items()} | (more or {}))
 
 
 def ods(rows: Sheet, name: str = "Results") -> bytes:
@@ -116,7 +118,7 @@ def ods(rows: Sheet, name: str = "Results") -> bytes:
         '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry '
         f'manifest:full-path="/" manifest:media-type="{ODS}"/></manifest:manifest>'
     )
-    return _zipped(
+    return archive(
         {"mimetype": ODS.encode(), "content.xml": content.encode(), "META-INF/manifest.xml": manifest.encode()}
     )
 
@@ -133,9 +135,14 @@ def _ods_cell(value: Any) -> str:
     return f'<table:table-cell office:value-type="string"><text:p>{escape(value)}</text:p></table:table-cell>'
 
 
-def _zipped(parts: dict[str, bytes]) -> bytes:
+def _hidden(is_hidden: bool) -> str:
+    return ' hidden="1"' if is_hidden else ""
+
+
+def archive(parts: dict[str, bytes]) -> bytes:
+    """A zip file."""
     found = io.BytesIO()
-    with ZipFile(found, "w", ZIP_DEFLATED) as archive:
+    with ZipFile(found, "w", ZIP_DEFLATED) as written:
         for part, content in parts.items():
-            archive.writestr(part, content)
+            written.writestr(part, content)
     return found.getvalue()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import CASES
+from real_files import FILES, FOLDER
 
 Ratings = Callable[..., Any]
 
@@ -37,10 +38,10 @@ def _told(row: dict[str, Any]) -> str:
     return " ".join((row["game_id"], row["occurred_at"][:16], *players))
 
 
-@pytest.mark.parametrize("what", CASES)
+@pytest.mark.parametrize("what", [*CASES, *FILES])
 def test_corpus(what: str, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """Each table of the corpus gives the games that it should, or the refusals that it should and no game."""
-    case = CASES[what]
+    case = (CASES | FILES)[what]
     path = tmp_path / case.name
     path.write_bytes(case.content)
     told = ratings("import", str(path), *case.options, "--format", "json", db=url)
@@ -54,3 +55,8 @@ def test_corpus(what: str, url: str, ratings: Ratings, tmp_path: Path) -> None:
     shown = ratings("import", str(path), *case.options, db=url).stderr
     assert [part for part in case.told if part not in shown] == [], shown
     assert "Traceback" not in shown
+
+
+def test_all_real_files_are_read() -> None:
+    """No file that a spreadsheet program saved is without a case that says what comes out of it."""
+    assert {case.name for case in FILES.values()} == {path.name for path in FOLDER.iterdir()}

@@ -1,0 +1,272 @@
+"""Make real spreadsheet files for the tests, as LibreOffice Calc saves them, in tests/intake/files.
+
+The tests read the files that are kept, so this runs only when another kind is wanted. It needs Debian's
+libreoffice-calc and python3-uno, and the system's Python, which knows the latter:
+
+    /usr/bin/python3 scripts/make_sheet_files.py
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import uno
+from com.sun.star.beans import NamedValue, PropertyValue
+from com.sun.star.connection import NoConnectException
+from com.sun.star.lang import Locale
+from com.sun.star.util import Date
+
+FOLDER = Path(__file__).parent.parent / "tests" / "intake" / "files"
+START_SECONDS = 60
+XLSX, ODS, XLS = "Calc MS Excel 2007 XML", "calc8", "MS Excel 97"
+FILTERS = {".xlsx": XLSX, ".xlsm": "Calc MS Excel 2007 VBA XML", ".ods": ODS, ".xls": XLS}
+CSV = "Text - txt - csv (StarCalc)"
+# as LibreOffice numbers encodings
+UTF_8, UTF_16, CP1252, CP1250 = 76, 65_535, 1, 33
+GERMAN, AMERICAN = Locale("de", "DE", ""), Locale("en", "US", "")
+FORMATS = {
+    "day": ("DD.MM.YYYY", GERMAN), "moment": ("DD.MM.YYYY HH:MM", GERMAN), "us day": ("MM/DD/YY", AMERICAN),
+    "clock": ("HH:MM", GERMAN), "percent": ("0%", AMERICAN), "euro": ("#.##0,00 [$€-407]", GERMAN),
+    "two digits": ("0,00", GERMAN),
+}  # fmt: skip
+EPOCH = datetime(1899, 12, 30)
+
+
+def property_of(name: str, value: Any) -> Any:
+    """A named argument, as the office wants it."""
+    found = PropertyValue()
+    found.Name, found.Value = name, value
+    return found
+
+
+@contextmanager
+def office() -> Iterator[Any]:
+    """The desktop of an office that is started for this, with a profile of its own."""
+    folder = Path(tempfile.mkdtemp())
+    pipe = f"sheets-{folder.name}"
+    command = ["soffice", "--headless", "--norestore", "--nologo", f"-env:UserInstallation={(folder / 'p').as_uri()}"]
+    running = subprocess.Popen([*command, f"--accept=pipe,name={pipe};urp;"])
+    resolver = uno.getComponentContext().ServiceManager.createInstance("com.sun.star.bridge.UnoUrlResolver")
+    end = time.monotonic() + START_SECONDS
+    try:
+        while True:
+            try:
+                context = resolver.resolve(f"uno:pipe,name={pipe};urp;StarOffice.ComponentContext")
+                break
+            except NoConnectException:
+                if time.monotonic() > end or running.poll() is not None:
+                    raise
+                time.sleep(0.2)
+        desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
+        yield desktop
+        desktop.terminate()
+        running.wait(START_SECONDS)
+    finally:
+        running.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _secret(password: str, suffix: str) -> list[Any]:
+    """The arguments that protect a file by a password, in the way of its format."""
+    if suffix == ".ods":
+        return [property_of("Password", password)]
+    values = NamedValue("OOXPassword", password), NamedValue("CryptoType", "Standard")
+    return [property_of("EncryptionData", uno.Any("[]com.sun.star.beans.NamedValue", values))]
+
+
+class Book:
+    """A document with sheets, which is filled and saved."""
+
+    def __init__(self, desktop: Any, name: str = "Ergebnisse") -> None:
+        self.document = desktop.loadComponentFromURL(
+            "private:factory/scalc", "_blank", 0, (property_of("Hidden", True),)
+        )
+        self.epoch = EPOCH
+        self.sheet = self.document.Sheets.getByIndex(0)
+        self.sheet.Name = name
+
+    def count_from_1904(self) -> None:
+        """Use the other system of dates."""
+        self.document.NullDate, self.epoch = Date(1, 1, 1904), datetime(1904, 1, 1)
+
+    def add_sheet(self, name: str, rows: list[list[Any]], *, visible: bool = True) -> None:
+        """Another sheet behind the others."""
+        self.document.Sheets.insertNewByName(name, self.document.Sheets.Count)
+        first, self.sheet = self.sheet, self.document.Sheets.getByName(name)
+        self.fill(rows)
+        self.sheet.IsVisible, self.sheet = visible, first
+
+    def fill(self, rows: list[list[Any]], top: int = 0, left: int = 0, formats: dict[int, str] | None = None) -> None:
+        """Put rows of cells into the sheet, with the format of each column; "=..." is a formula, "'..." text."""
+        for row, cells in enumerate(rows, top):
+            for column, value in enumerate(cells, left):
+                cell = self.sheet.getCellByPosition(column, row)
+                self._put(cell, value)
+                if (found := (formats or {}).get(column)) and not isinstance(value, str):
+                    cell.NumberFormat = self._format(found)
+
+    def _put(self, cell: Any, value: Any) -> None:
+        if isinstance(value, date):
+            moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+            since = moment - self.epoch
+            cell.Value = since.days + since.seconds / 86_400
+            cell.NumberFormat = self._format("moment" if isinstance(value, datetime) else "day")
+        elif isinstance(value, int | float):
+            cell.Value = value
+        elif isinstance(value, str) and value.startswith("="):
+            cell.Formula = value
+        elif isinstance(value, str):
+            cell.String = value.removeprefix("'")
+
+    def _format(self, name: str) -> int:
+        code, locale = FORMATS[name]
+        formats = self.document.NumberFormats
+        key = formats.queryKey(code, locale, False)
+        return int(key if key >= 0 else formats.addNew(code, locale))
+
+    def merge(self, *places: str) -> None:
+        """Merge ranges such as A1:D1."""
+        for place in places:
+            self.sheet.getCellRangeByName(place).merge(True)
+
+    def hide(self, rows: list[int] = [], columns: list[int] = []) -> None:  # noqa: B006
+        """Hide rows and columns, from 0."""
+        for row in rows:
+            self.sheet.Rows.getByIndex(row).IsVisible = False
+        for column in columns:
+            self.sheet.Columns.getByIndex(column).IsVisible = False
+
+    def comment(self, place: str, text: str) -> None:
+        """Pin a comment to a cell."""
+        self.sheet.Annotations.insertNew(self.sheet.getCellRangeByName(place).CellAddress, text)
+
+    def save(self, *names: str, password: str = "", options: str = "") -> None:
+        """Save the document under names, whose endings say the format; with options as CSV."""
+        for name in names:
+            properties = [property_of("FilterName", CSV if options else FILTERS[Path(name).suffix])]
+            properties += [property_of("FilterOptions", options)] if options else []
+            properties += _secret(password, Path(name).suffix) if password else []
+            self.document.storeToURL((FOLDER / name).as_uri(), tuple(properties))
+
+    def save_text(self, name: str, delimiter: str, encoding: int, *, quoted: bool = False, shown: bool = True) -> None:
+        """Save the sheet as CSV: what is shown, or what is in the cells."""
+        marks = f"{str(quoted).lower()},false,{str(shown).lower()}"
+        self.save(name, options=f"{ord(delimiter)},34,{encoding},1,,0,{marks},false,false,0")
+
+    def close(self) -> None:
+        """Give it back."""
+        self.document.close(True)
+
+
+FIRST, SECOND, THIRD = date(2024, 11, 5), date(2024, 11, 12), date(2024, 11, 22)
+
+
+def club(book: Book) -> None:
+    """A table as it grows: a title over merged cells, two rows of headers, fees and shares, a total, what is hidden."""
+    book.fill([["Spieleabend Catan 2024"], [], [None, None, "Ergebnis", None, "Kasse"]])
+    book.merge("A1:E1", "C3:D3")
+    book.fill([["Datum", "Spieler", "Platz", "Punkte", "Beitrag", "Anteil"]], 3)
+    book.fill(
+        [
+            [FIRST, "Anna", 1, 10, 2.5, 0.5], [None, "Jürgen", 2, 8, 2.5, 0.25], [None, "Łukasz", 2, 8, 2.5, 0.25],
+            [SECOND, "Jürgen", 1, "=5+5", 2.5, 0.5], [None, "Anna", 2, 7, 2.5, 0.5],
+            [THIRD, "Łukasz", 1, "'10", 2.5, 0.5], [None, "Anna", 2, 9, 2.5, 0.5],
+        ], 4, formats={4: "euro", 5: "percent"},
+    )  # fmt: skip
+    book.fill([["Summe", None, None, "=SUM(D5:D11)", "=SUM(E5:E11)"]], 11, formats={4: "euro"})
+    book.merge("A5:A7", "A8:A9", "A10:A11")
+    book.hide(rows=[8], columns=[5])
+    book.comment("B5", "Anna kam zu spät: 20:15")
+    book.add_sheet("Alt", [["Datum", "Spieler"], [FIRST, "Ben"]], visible=False)
+    book.save("club.xlsx", "club.ods", "club.xls", "club.xlsm")
+    book.save("club-geheim.xlsx", "club-geheim.ods", password="catan")
+
+
+def moments(book: Book) -> None:
+    """Times, one of them at midnight, and the same in the system of 1904."""
+    rows = [
+        ["Date", "Winner", "Loser"],
+        [datetime(2024, 11, 22, 20, 5), "anna", "ben"],
+        [datetime(2024, 11, 23), "ben", "anna"],
+    ]
+    book.fill(rows)
+    book.save("moments.xlsx", "moments.ods")
+    book.count_from_1904()
+    book.fill(rows)
+    book.save("moments-1904.xlsx", "moments-1904.ods")
+
+
+def clocks(book: Book) -> None:
+    """Days, and times of day in a column of their own."""
+    evening, noon = (20 * 60 + 5) / 1_440, 0.5
+    rows = [["Datum", "Uhrzeit", "1.", "2."], [THIRD, evening, "anna", "ben"], [THIRD, noon, "ben", "anna"]]
+    book.fill(rows, formats={1: "clock"})
+    book.save("clocks.xlsx", "clocks.ods")
+
+
+def faults(book: Book) -> None:
+    """Formulas that show errors, in columns that are used and in one that is not."""
+    book.fill(
+        [
+            ["Date", "Player", "Place", "Rating"], [THIRD, "anna", 1, "=1/0"], [THIRD, "ben", "=NA()", 2],
+            [THIRD, '=VLOOKUP("x";A1:B2;2;0)', 3, "=SQRT(-1)"], [THIRD, "=#REF!+1", 4, 1],
+        ]
+    )  # fmt: skip
+    book.save("faults.xlsx", "faults.ods")
+
+
+def members(book: Book) -> None:
+    """A column for each player, with fractions, blanks, and notes beside the table."""
+    book.fill(
+        [["Datum", "Anna", "Jürgen", "Łukasz", None, "Bemerkung"], [FIRST, 10, 7.5, None], [SECOND, None, 8, 8.25],
+         [THIRD, 6, 10, 9, None, "bei Anna"]], formats={1: "two digits", 2: "two digits", 3: "two digits"},
+    )  # fmt: skip
+    book.save("members.xlsx", "members.ods")
+    book.save_text("members.csv", ";", UTF_8)
+    book.save_text("members-cp1250.csv", ";", CP1250)
+
+
+def chess(book: Book) -> None:
+    """Two names with their result, American dates, several sheets."""
+    book.sheet.Name = "Games"
+    book.fill(
+        [["Date", "White", "Black", "Result"], [FIRST, "Anna", "José", "'1-0"], [SECOND, "José", "Anna", "'½-½"],
+         [THIRD, "Anna", "José", "'0-1"]], formats={0: "us day"},
+    )  # fmt: skip
+    book.save_text("chess.csv", ",", UTF_8, quoted=True)
+    book.save_text("chess-cp1252.csv", ",", CP1252)
+    book.save_text("chess-utf16.txt", "\t", UTF_16)
+    book.add_sheet("Members", [["Name", "Phone"], ["Anna", "none"]])
+    book.save("chess.xlsx", "chess.ods")
+
+
+def empty(book: Book) -> None:
+    """A sheet with nothing but formats, down to its last row."""
+    book.sheet.getCellRangeByName("A1:C1048576").CellBackColor = 0xFFFF99
+    book.sheet.getCellRangeByName("A1048576").NumberFormat = 10
+    book.save("empty.xlsx", "empty.ods")
+
+
+KINDS: tuple[Callable[[Book], None], ...] = (club, moments, clocks, faults, members, chess, empty)
+
+
+def main() -> None:
+    """Make all of them."""
+    FOLDER.mkdir(exist_ok=True)
+    with office() as desktop:
+        for fill in KINDS:
+            book = Book(desktop)
+            fill(book)
+            book.close()
+    sys.stdout.write("".join(f"{path.stat().st_size:8,} {path.name}\n" for path in sorted(FOLDER.iterdir())))
+
+
+if __name__ == "__main__":
+    main()

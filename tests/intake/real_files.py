@@ -1,0 +1,79 @@
+"""Files as LibreOffice saves them, which scripts/make_sheet_files.py made, each with what comes out of it."""
+
+from pathlib import Path
+
+from corpus import SET, Case
+
+FOLDER = Path(__file__).parent / "files"
+DROPPED = (*SET, "--map", "Beitrag=", "--map", "Anteil=")
+CLUB = [
+    "2024-11-05-1 2024-11-05T11:00 Anna =10 Jürgen =8 Łukasz =8",
+    "2024-11-12-1 2024-11-12T11:00 Jürgen =10 Anna =7",
+    "2024-11-22-1 2024-11-22T11:00 Łukasz =10 Anna =9",
+]
+CLUB_TOLD = ["sheet Ergebnisse, not Alt", "line 9 is hidden", "line 1, line 3 above the header; line 12, 'Summe'"]
+MOMENTS = ["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", "2024-11-23-1 2024-11-22T23:00 ben 1 anna 2"]
+CLOCKS = ["2024-11-22-2 2024-11-22T11:00 ben 1 anna 2", "2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"]
+FAULTS = [
+    ("3 bad-cell", "Ergebnisse!C3: the error #N/A"), ("4 bad-cell", "Ergebnisse!B4: the error #N/A"),
+    ("5 bad-cell", "Ergebnisse!B5: the error #REF!"),
+]  # fmt: skip
+ALONE = ("2 too-few-participants", "a game has at least two seats, this one has 1")
+MEMBERS = [
+    "2024-11-05-1 2024-11-05T11:00 Anna =10 Jürgen =7.5",
+    "2024-11-12-1 2024-11-12T11:00 Jürgen =8 Łukasz =8.25",
+    "2024-11-22-1 2024-11-22T11:00 Anna =6 Jürgen =10 Łukasz =9",
+]
+NOTED = [("1 unknown-column", "not known: 'Bemerkung'")]
+CHESS = [
+    "2024-11-05-1 2024-11-05T11:00 Anna 1 José 2",
+    "2024-11-12-1 2024-11-12T11:00 José 1 Anna 1",
+    "2024-11-22-1 2024-11-22T11:00 Anna 2 José 1",
+]
+TWO_SHEETS = [("None which-sheet", "there are several sheets: 'Games', 'Members'; name one with --sheet")]
+PROTECTED = [("None bad-spreadsheet", "it is protected by a password; save it without one")]
+EMPTY = [("None empty-file", "no sheet that is not hidden has anything in it")]
+
+
+def real(name: str, **more: object) -> Case:
+    """A case of a file."""
+    return Case((FOLDER / name).read_bytes(), name=name, **more)  # type: ignore[arg-type]
+
+
+FILES = {
+    "club.xlsx": real("club.xlsx", games=CLUB, told=CLUB_TOLD, options=DROPPED),
+    "club.xlsm": real("club.xlsm", games=CLUB, told=CLUB_TOLD, options=DROPPED),
+    "club.ods": real("club.ods", games=CLUB, told=CLUB_TOLD, options=DROPPED),
+    "club.xlsx with all its columns": real(
+        "club.xlsx", refused=[("4 unknown-column", "Ergebnisse!4: not known: 'Beitrag', 'Anteil'")]
+    ),
+    "club.xls": real("club.xls", refused=[("None is-a-spreadsheet", "the old format of Excel; save it as .xlsx")]),
+    "club-geheim.xlsx": real("club-geheim.xlsx", refused=PROTECTED),
+    "club-geheim.ods": real("club-geheim.ods", refused=PROTECTED),
+    **{name: real(name, games=MOMENTS) for name in ("moments.xlsx", "moments.ods")},
+    **{name: real(name, games=MOMENTS) for name in ("moments-1904.xlsx", "moments-1904.ods")},
+    **{name: real(name, games=CLOCKS) for name in ("clocks.xlsx", "clocks.ods")},
+    **{
+        name: real(name, refused=[ALONE, *FAULTS], options=(*SET, "--map", "Rating="))
+        for name in ("faults.xlsx", "faults.ods")
+    },
+    "faults.ods with all its columns": real(
+        "faults.ods", refused=[("1 unknown-column", "Ergebnisse!1: not known: 'Rating'"), *FAULTS]
+    ),
+    **{
+        name: real(name, games=MEMBERS, options=(*SET, "--map", "Bemerkung="))
+        for name in ("members.xlsx", "members.ods", "members.csv")
+    },
+    **{f"{name} with its notes": real(name, refused=NOTED) for name in ("members.xlsx", "members.ods", "members.csv")},
+    "members-cp1250.csv": real("members-cp1250.csv", refused=[("1 bad-utf8", "or name its encoding with --encoding")]),
+    "members-cp1250.csv as said": real(
+        "members-cp1250.csv", games=MEMBERS, options=(*SET, "--map", "Bemerkung=", "--encoding", "cp1250")
+    ),
+    **{name: real(name, games=CHESS) for name in ("chess.csv", "chess-cp1252.csv", "chess-utf16.txt")},
+    **{name: real(name, refused=TWO_SHEETS) for name in ("chess.xlsx", "chess.ods")},
+    **{
+        f"{name}, a sheet of it": real(name, games=CHESS, options=(*SET, "--sheet", "games"))
+        for name in ("chess.xlsx", "chess.ods")
+    },
+    **{name: real(name, refused=EMPTY) for name in ("empty.xlsx", "empty.ods")},
+}
