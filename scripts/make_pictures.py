@@ -27,11 +27,13 @@ COMMANDS = (
     ("correct", "wl-77", "Jürgen", "yusuf", "mira", "María José", "--reason", "two rows swapped", "--by", "mira"),
 )
 EXPLAINED = ("explain", "wl-83", LADDER)
+REPORTED = ("report", "player", "yusuf", LADDER, "--as-of", "2025-03-31", "--known-at", "92", "-o")
 # name, page, width and height
 PAGES = (
     ("ladder", f"ladders/{LADDER}.html", 1280, 570),
     ("player", f"players/yusuf/{LADDER}.html", 1280, 1000),
     ("game", "games/wl-77.html", 1280, 920),
+    ("report", "report.html", 1280, 1000),
     ("phone", f"players/yusuf/{LADDER}.html", 380, 1000),
 )
 TERMINAL = """<!doctype html><meta charset="utf-8"><style>
@@ -54,6 +56,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         take_terminal(browser, ratings(database, *EXPLAINED))
         ratings(database, "site", f"{folder}/site", "--title", "Friday Catan")
+        ratings(database, *REPORTED, f"{folder}/site/report.html")
         for name, page, width, height in PAGES:
             tab = browser.new_page(viewport={"width": width, "height": height}, java_script_enabled=False)
             tab.goto((Path(folder) / "site" / page).as_uri())

@@ -12,7 +12,7 @@ from ledger.rejections import did_you_mean
 
 # the arguments of questions that are options of commands
 OPTIONS: dict[str | None, str | None] = {
-    name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since")
+    name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since", "to")
 }
 OPTIONS |= {"types": "'--type'", "coordinates": None}
 

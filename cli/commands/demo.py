@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from cli.arguments.command import command
-from cli.commands.pages import MISSING
+from cli.arguments.sites import MISSING
 from cli.output import render
 from ledger.store.log import head
 from ledger.store.opening import open_ledger

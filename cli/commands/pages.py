@@ -1,28 +1,18 @@
 """`serve`, `site`: the pages of a ledger, from a server or as files."""
 
-import csv
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from cli.arguments.command import command
+from cli.arguments.sites import names_option, site_of
 from cli.output import render
-from ledger.errors import BadArgument
 from ledger.store.opening import open_ledger
 from ratings_ledger.web.addresses import GAME_PAGES
 
-if TYPE_CHECKING:
-    from ratings_ledger.web.page import Site
-
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-MISSING = "pages need the extra web: pip install 'ratings-ledger[web]'"
 
 title_option = click.option("--title", default="Ratings", show_default=True, help="What the pages are headed with.")
-names_option = click.option(
-    "--names", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A CSV file with the columns id and name: who is shown under which name.",
-)  # fmt: skip
 
 
 @command()
@@ -40,7 +30,7 @@ def serve(
 
     It listens to this machine alone unless --host says otherwise; behind a proxy, name the site with --host-name.
     """
-    site = _site(title, names, "")
+    site = site_of(title, names, "")
     open_ledger(db).close()  # which is then refused here
     from ratings_ledger.web.server import serve_pages
 
@@ -65,7 +55,7 @@ def site_(db: str, folder: Path, title: str, names: Path | None, game_pages: int
     A folder that this command wrote is brought up to date: only what changed is written again. Of a ledger with more
     games than --game-pages, a game is a line on the pages of its players.
     """
-    site = _site(title, names, ".html")
+    site = site_of(title, names, ".html")
     from ratings_ledger import open as open_pages
     from ratings_ledger.web.site import write_site
 
@@ -75,30 +65,3 @@ def site_(db: str, folder: Path, title: str, names: Path | None, game_pages: int
         f"{folder}: {render.count(done.files, 'file')}, {done.written:,} written, {done.removed:,} removed; "
         f"open {folder / 'index.html'}"
     )
-
-
-def _site(title: str, names: Path | None, ending: str) -> "Site":
-    try:
-        from ratings_ledger.web.page import Site
-    except ModuleNotFoundError:
-        raise BadArgument(MISSING) from None
-    return Site(title, {} if names is None else _names(names), ending)
-
-
-def _names(path: Path) -> dict[str, str]:
-    """Names by id. Raises `BadArgument` for a file that says something else."""
-    found: dict[str, str] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if not {"id", "name"} <= {*(rows.fieldnames or ())}:
-                raise BadArgument(f"{path}, line 1: the columns id and name are needed", "names")
-            for row in rows:
-                player, name = (row["id"] or "").strip(), (row["name"] or "").strip()
-                if not player or not name:
-                    raise BadArgument(f"{path}, line {rows.line_num}: an id and a name are needed", "names")
-                if found.setdefault(player, name) != name:
-                    raise BadArgument(f"{path}, line {rows.line_num}: {player} has two names", "names")
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise BadArgument(f"{path} is no table in CSV: {problem}", "names") from None
-    return found

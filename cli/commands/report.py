@@ -1,17 +1,20 @@
-"""`report changes`: what was decided between two positions, and who gained or lost by it, as a page for members."""
+"""`report`: what was decided between two positions, for members; and how a player's number came about, for auditors."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import click
 
-from cli.arguments.command import group
-from cli.arguments.options import new_path
+from cli.arguments.command import group, print_note
+from cli.arguments.options import as_of_option, known_at_option, new_path
+from cli.arguments.sites import names_option, site_of
 from cli.arguments.views import note_left_out, view_of
 from cli.commands.export import output_file
 from cli.output import render
 from cli.output.decisions import concerned, decisions_page
 from cli.output.html_pages import as_html, as_markdown
 from ledger.errors import BadArgument
+from ledger.events.fields import composed
 from ledger.store.opening import open_ledger
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
@@ -19,6 +22,10 @@ WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
 
 def _output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
     return new_path(value, WRITERS, ".html or .md, which decides the format")
+
+
+def _page(context: click.Context, parameter: click.Parameter, value: str) -> Path:
+    return new_path(value, (".html", ".htm"), ".html")
 
 
 @group()
@@ -56,3 +63,46 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     decisions = render.count(len(found.decisions), "decision")
     render.note(f"{decisions}, {render.count(concerned(found), 'player')} in {output}")
     return int(bool(found.failed))
+
+
+@report.command(name="player")
+@click.argument("player", type=composed)
+@click.argument("ladder", type=composed)
+@as_of_option
+@known_at_option
+@click.option("--to", "end", metavar="TIME|POSITION", help="And as known up to then.  [default: the head]")
+@names_option
+@click.option("--output", "-o", metavar="FILE", required=True, callback=_page, help="A new file, FILE.html.")
+@click.pass_obj
+def report_player(
+    db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, end: str | None, names: Path | None,
+    output: Path,
+) -> None:  # fmt: skip
+    """How a PLAYER's number on LADDER came about, as known then and as known now.
+
+    \b
+        ratings report player mira elo-catan/all --as-of 2024-12-31 --known-at 92 -o mira.html
+
+    For auditors: one file, which can be printed. It shows every game with its terms, each cause of the difference, who
+    decided what and why, the rules, and the commands that check each number. The same ledger gives the same bytes.
+    """
+    site = site_of("", names, "")
+    from ratings_ledger import open as open_pages
+    from ratings_ledger.web.page import as_file
+    from ratings_ledger.web.report import report_page
+    from ratings_ledger.web.visits import Visit
+
+    axes = [{"as_of": as_of, "known_at": position} for position in (known_at or end, end)]
+    with open_pages(db) as ledger:
+        then, now = (Visit(ledger, {name: value for name, value in one.items() if value}) for one in axes)
+        player, ladder = now.view.with_ladder(player, ladder)
+        try:
+            page = report_page(then, now, player, ladder)
+        finally:
+            for told in dict.fromkeys([*then.view.notes, *now.view.notes]):
+                print_note(told)
+        content = as_file(page, site)
+    note_left_out(page.answer.left_out)
+    with output_file(str(output)) as file:
+        file.write(content)
+    render.note(f"{render.count(len(page.lines_of_games), 'game')} in {output}, SHA-256 {sha256(content).hexdigest()}")

@@ -48,6 +48,10 @@ class Identities:
         person = self.current(player)
         return {person} | {old for old in self._next if self.current(old) == person}
 
+    def asked_first(self, player: str) -> list[str]:
+        """All ids of a person: the one that is asked for, then the others."""
+        return [player, *sorted(self.ids(player) - {player})]
+
     def present(self, game: dict[str, Any]) -> dict[str, Any]:
         """A game's data with its players under their current ids."""
         if not self._next:

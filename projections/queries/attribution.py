@@ -84,7 +84,7 @@ class _Walk:
         self.connection = connection
         self.ladder = ladder
         self.name = parse_name(ladder)
-        self.ids = [player, *sorted(identities(connection, ahead).ids(player) - {player})]
+        self.ids = identities(connection, ahead).asked_first(player)
         self.facts = decode(connection, at.known_at, ahead=ahead)
         self.as_of, self.rules = at.as_of, at.rules
         self.first = self._some_version(ahead)

@@ -4,11 +4,13 @@ What was learned since about games that the list covers is told by its causes (`
 adjustments since, in the order of replay. The lines sum exactly, as both parts do.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from sqlalchemy import Connection
 
 from ledger.validation.published_lists import PublishedList, published_lists
+from projections.queries.answers_compared import AttributedCause
 from projections.queries.answers_explained import Change
 from projections.queries.answers_told import Statement, StatementLine
 from projections.queries.attributed import causes_between
@@ -41,7 +43,7 @@ def statement_of(connection: Connection, ladders: Ladders, ladder: str, player: 
         # who was on the list and is not now joins again later, with what another version begins with
         lines.append(_line("start", rest, known))
     since = rows[len(covered) :]
-    lines += [_of_change(row) for row in since]
+    lines += lines_of_changes(since)
     closing = rows[-1].after if rows else start
     return Statement(
         player, ladder, ladders.coordinates, None if one is None else one.position,
@@ -74,6 +76,11 @@ def _learned(
         Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules)
     )  # fmt: skip
     opening, causes = causes_between(connection, one.ladder, player, *places)
+    return opening, lines_of_causes(causes, opening)
+
+
+def lines_of_causes(causes: Iterable[AttributedCause], opening: Fraction) -> list[StatementLine]:
+    """A line for each cause of a difference, with the points after it."""
     points, lines = opening, []
     for cause in causes:
         points += cause.amount
@@ -94,7 +101,7 @@ def _learned(
                 what=cause.what,
             )
         )
-    return opening, lines
+    return lines
 
 
 def _line(cause: str, change: Fraction, after: Fraction) -> StatementLine:
@@ -102,10 +109,12 @@ def _line(cause: str, change: Fraction, after: Fraction) -> StatementLine:
     return StatementLine(cause, None, None, None, None, None, None, None, change, Fraction(0), change, after)
 
 
-def _of_change(row: Change) -> StatementLine:
-    reason = None if row.reason is ABSENT else row.reason
-    cause = "adjustment" if row.game_id is None else "game"
-    return StatementLine(
-        cause, row.position, row.game_id, row.occurred_at, None, None, reason, row.place, row.change, Fraction(0),
-        row.change, row.after,
-    )  # fmt: skip
+def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
+    """A line for each game and adjustment of a course."""
+    return [
+        StatementLine(
+            "adjustment" if row.game_id is None else "game", row.position, row.game_id, row.occurred_at, None, None,
+            None if row.reason is ABSENT else row.reason, row.place, row.change, Fraction(0), row.change, row.after,
+        )
+        for row in rows
+    ]  # fmt: skip

@@ -32,8 +32,8 @@ def game_story(seen: Survey, game_id: str) -> GameStory:
     return _story(seen, row, _events(seen, game_id), identities(seen.connection, seen.facts.position), last)
 
 
-def stories(seen: Survey, game_ids: Sequence[str]) -> Iterator[GameStory]:
-    """The stories of some games, which are recorded, one at a time."""
+def stories(seen: Survey, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameStory]:
+    """The stories of some games, which are recorded, one at a time; what they did on all ladders, or on one."""
     facts, people = seen.facts, identities(seen.connection, seen.facts.position)
     for begin in range(0, len(game_ids), CHUNK_GAMES):
         chunk = game_ids[begin : begin + CHUNK_GAMES]
@@ -44,7 +44,7 @@ def stories(seen: Survey, game_ids: Sequence[str]) -> Iterator[GameStory]:
             first = firsts[game_id]
             is_alone = facts.live_position[row] == first
             events = [json.loads(records[first])] if is_alone else _events(seen, game_id)
-            yield _story(seen, row, events, people, last)
+            yield _story(seen, row, events, people, last, ladder)
 
 
 def _last_events(seen: Survey, rows: Sequence[int]) -> list[LastEvent]:
@@ -69,7 +69,9 @@ def _events(seen: Survey, game_id: str) -> list[Event]:
     return [json.loads(text) for _, text in found]
 
 
-def _story(seen: Survey, row: int, events: Sequence[Event], people: Identities, last: LastEvent) -> GameStory:
+def _story(
+    seen: Survey, row: int, events: Sequence[Event], people: Identities, last: LastEvent, on: str | None = None
+) -> GameStory:  # fmt: skip
     facts, told, data = seen.facts, list[Told](), dict[str, Any]()
     seen.failures = []  # those of other games
     for event in events:
@@ -79,7 +81,7 @@ def _story(seen: Survey, row: int, events: Sequence[Event], people: Identities, 
             data = {"game_id": data["game_id"], **corrected_game(event["data"], 0)[0]}
         told.append(_told(event, people.present(data) if people else data))
     game_id = data["game_id"]
-    explained = tuple(_explained(seen, game_id, row))
+    explained = tuple(_explained(seen, game_id, row, on))
     return GameStory(
         game_id, seen.coordinates, moment(facts.occurred_at[row]), row in facts.voided,
         people.present(data) if people else data, tuple(told), explained, last=last,
@@ -94,10 +96,10 @@ def _told(event: Event, data: dict[str, Any]) -> Told:
     )
 
 
-def _explained(seen: Survey, game_id: str, row: int) -> Iterator[GameExplanation]:
-    """What a game did on each of its ladders; what cannot be replayed is noted."""
+def _explained(seen: Survey, game_id: str, row: int, on: str | None) -> Iterator[GameExplanation]:
+    """What a game did on each of its ladders, or on one; what cannot be replayed is noted."""
     for ladder in ladders_of_game(seen.facts, row):
-        if ladder.partition("/")[0] in seen.facts.unusable:
+        if on not in (None, ladder) or ladder.partition("/")[0] in seen.facts.unusable:
             continue
         there = seen.ladders(ladder.partition("/")[0])
         with seen.noting():

@@ -297,6 +297,15 @@ class View(Positions):
             player = asked.ladders.facts.current(player)
             return ranks_over_time(asked.connection, asked.ladders, ladder, player, asked.times)
 
+    def ids(self, player: str) -> list[str]:
+        """All ids of a person, the one that is asked for first; of the coordinates only `known_at` matters.
+
+        Raises `BadArgument`, `StoreUnavailable`.
+        """
+        with self._reading() as connection:
+            position = position_known(connection, self.known_at, None, self.note)
+            return identities(connection, position).asked_first(player)
+
     def has_game(self, game_id: str) -> bool:
         """Whether a game of this id was ever recorded. Raises `StoreUnavailable`."""
         with self._reading() as connection:
@@ -353,12 +362,15 @@ class View(Positions):
         with self.surveying() as seen:
             return game_story(seen, game_id)
 
-    def stories(self, game_ids: Sequence[str]) -> Iterator[GameStory]:
-        """The stories of some recorded games, one at a time. Raises as `surveying` does, before the first."""
+    def stories(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameStory]:
+        """The stories of some recorded games, one at a time; what they did on all their ladders, or on one.
+
+        Raises as `surveying` does, before the first.
+        """
         from projections.queries.stories import stories
 
         with self.surveying() as seen:
-            yield from stories(seen, game_ids)
+            yield from stories(seen, game_ids, ladder)
 
     def other_result(self, game_id: str, places: Sequence[int]) -> OtherResult:
         """What a game would have given with other places, in the order of its participants.

@@ -39,6 +39,7 @@ A = TypeVar("A", Overview, Profile, Ranks, Person, GameStory, OtherResult, GameE
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip
 MINUS = "−"
+DIGITS = 10**6  # a fraction of these is written as a decimal
 MICROSECOND = timedelta(microseconds=1)
 CSS = files("ratings_ledger.web").joinpath("style.css").read_bytes() + CHARTS.encode()
 STYLE: Path = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
@@ -87,13 +88,21 @@ class Page:
 
 def as_html(page: Page, site: Site) -> bytes:
     """The page for people."""
+    return _rendered(page, site, _templates(), style=addresses.relative(page.path, STYLE, ".css"))
+
+
+def as_file(page: Page, site: Site) -> bytes:
+    """The page as a file that stands alone: with its style, with exact numbers, and with links to itself alone."""
+    return _rendered(page, site._replace(game_pages=False), _templates(exact), css=Markup(CSS.decode()))
+
+
+def _rendered(page: Page, site: Site, templates: Environment, **more: str) -> bytes:
     shown = dict(page.shown) | {
-        "page": page, "site": site, "style": addresses.relative(page.path, STYLE, ".css"),
-        "link": partial(_link, page, site), "game_link": partial(_game_link, page, site),
+        "page": page, "site": site, "link": partial(_link, page, site), "game_link": partial(_game_link, page, site),
         "name": lambda player: site.names.get(player, player),
-        "day": partial(day, page.times), "minute": partial(minute, page.times),
+        "day": partial(day, page.times), "minute": partial(minute, page.times), **more,
     }  # fmt: skip
-    return _templates().get_template(f"{page.template}.html").render(shown).encode()
+    return templates.get_template(f"{page.template}.html").render(shown).encode()
 
 
 def as_json(page: Page, site: Site) -> bytes:
@@ -149,17 +158,22 @@ def _cell(value: Any) -> str:
     return harmless(value)
 
 
+Written = Callable[[Fraction | None], str]
+
+
 @cache
-def _templates() -> Environment:
+def _templates(written: Written | None = None) -> Environment:
+    """The templates, with points as they are written there."""
+    written = written or points
     found = Environment(
         loader=PackageLoader("ratings_ledger.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
     )  # fmt: skip
-    found.filters |= {"points": points, "signed": signed, "many": many, "percent": percent, "ordinal": ordinal,
-                      "seconds": seconds, "became": became}  # fmt: skip
+    found.filters |= {"points": written, "signed": partial(signed, written=written), "in_css": in_css, "many": many,
+                      "percent": percent, "ordinal": ordinal, "seconds": seconds, "became": became}  # fmt: skip
     found.globals["addresses"] = addresses
     found.globals["safe"] = Markup
-    found.globals["gain_or_loss"] = gain_or_loss
+    found.globals["gain_or_loss"] = partial(gain_or_loss, written=written)
     found.globals["line_id"] = line_id
     return found
 
@@ -199,7 +213,19 @@ def points(value: Fraction | None, places: int = 2) -> str:
     return f"{sign}{whole:,}.{rest:0{places}d}"
 
 
-def signed(value: Fraction | None) -> str:
+def exact(value: Fraction | None) -> str:
+    """Points for whoever adds them up: every digit, or a fraction with what it is about.
+
+    >>> exact(Fraction(1136984471, 10**6)), exact(Fraction(-3, 2)), exact(Fraction(20, 3))
+    ('1,136.984471', '−1.5', '20/3 (6.67)')
+    """
+    if value is None or DIGITS % value.denominator == 0:
+        told = points(value, 6)
+        return told.rstrip("0").rstrip(".") if "." in told else told
+    return f"{MINUS if value < 0 else ''}{abs(value)} ({points(value)})"
+
+
+def signed(value: Fraction | None, written: Written = points) -> str:
     """A change of points for people.
 
     >>> signed(Fraction(971, 100)), signed(Fraction(-7)), signed(Fraction(0))
@@ -207,17 +233,17 @@ def signed(value: Fraction | None) -> str:
     """
     if not value:
         return "–" if value is None else "±0"
-    return ("+" if value.numerator > 0 else "") + points(value)
+    return ("+" if value.numerator > 0 else "") + written(value)
 
 
-def gain_or_loss(value: Fraction | None) -> Markup:
+def gain_or_loss(value: Fraction | None, written: Written = points) -> Markup:
     """A change of points for people, as HTML: gains and losses can be told apart by their colours, too.
 
     >>> gain_or_loss(Fraction(-7))
     Markup('<span class="loss">−7</span>')
     """
     kind = "soft" if not value else "gain" if value.numerator > 0 else "loss"
-    return Markup(f'<span class="{kind}">{signed(value)}</span>')
+    return Markup(f'<span class="{kind}">{signed(value, written)}</span>')
 
 
 def many(count: int, one: str, several: str | None = None) -> str:
@@ -237,6 +263,16 @@ def ordinal(number: int) -> str:
     """
     last = 0 if number // 10 % 10 == 1 else number % 10
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+
+
+def in_css(text: str) -> Markup:
+    r"""Text between quotes in a style, where it can end neither.
+
+    >>> print(in_css("a</b>"))
+    a\00003c\00002fb\00003e
+    """
+    written = (one if one.isascii() and (one.isalnum() or one == " ") else f"\\{ord(one):06x}" for one in text)
+    return Markup("".join(written))
 
 
 def became(type_name: str) -> str:

@@ -29,5 +29,5 @@ def ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> P
     title = found.ruleset.name
     return Page(
         addresses.ruleset(ruleset_id, version), "ruleset", title, found, found.times,
-        {"found": found, "rows": found.keys, "id": ruleset_id}, None, visit.query,
+        {"found": found, "id": ruleset_id}, None, visit.query,
     )  # fmt: skip

@@ -7,13 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from club import GAMES, made, ok
+from club import GAMES, HOSTILE, LADDER, made, ok
 from looking import ODD, Club
 from make_pictures import CHROMIUM
 from playwright.sync_api import Browser, sync_playwright
@@ -51,7 +51,10 @@ def clubs(
                 base, ending = f"{folder.as_uri()}/", ".html"
                 if source == "server":
                     base, ending = stack.enter_context(serving(url)), ""
-                sizes = {name.removesuffix(".html"): (folder / name).stat().st_size for name in files_of(folder)}
+                names = files_of(folder)
+                if source == "files":
+                    names += reports(ratings, folder, url, {"small": SMALL_REPORTS, "demo": DEMO_REPORTS}[name])
+                sizes = {name.removesuffix(".html"): (folder / name).stat().st_size for name in names}
                 found[name, source] = Club(url, base, ending, sizes)
             return found[name, source]
 
@@ -80,6 +83,20 @@ def small(ratings: Ratings, url: str) -> None:
 def demo(ratings: Ratings, url: str) -> None:
     """The club that `ratings demo` shows."""
     ok(ratings, "demo", "--keep", str(Path(str(make_url(url).database)).parent), db=url)
+
+
+# who is reported on, as known at which position, too; each report is a kind of page of its own
+SMALL_REPORTS = ((HOSTILE, "7"), (ODD[0], "10"), ("anna", "7"), ("ben", "10"))
+DEMO_REPORTS = (("mira", "92"),)
+
+
+def reports(ratings: Ratings, folder: Path, url: str, wanted: Iterable[tuple[str, str]]) -> list[str]:
+    """Write reports beside the pages of a site; their names."""
+    names = []
+    for number, (player, known_at) in enumerate(wanted):
+        names.append(f"report-{number}.html")
+        ok(ratings, "report", "player", "--known-at", known_at, "-o", folder / names[-1], "--", player, LADDER, db=url)
+    return names
 
 
 def files_of(folder: Path) -> list[str]:

@@ -1,0 +1,314 @@
+"""A report on a player: one page that stands alone, for who has to check a number without trusting the club.
+
+What was known at one position stands beside what is known at a later one: the number, every game that it is made of
+with its terms, and each cause of the difference. Nothing in it is of the moment at which it is made.
+"""
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from importlib.metadata import version
+from itertools import chain
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from ledger.errors import BadArgument, Unknown
+from ledger.events.canonical import format_instant
+from ledger.rejections import shown
+from ledger.store.exports import Place, place_at
+from ledger.store.log import recorded_at
+from projections.queries.answers import Standing, Standings
+from projections.queries.answers_compared import PointsAttributed
+from projections.queries.answers_explained import Change, Explained, PlayedGame, PlayerExplanation
+from projections.queries.answers_profiled import Profile
+from projections.queries.answers_recorded import RulesetState
+from projections.queries.answers_told import GameStory, Statement
+from projections.queries.coordinates import Coordinates, moment
+from projections.queries.event_texts import words_of
+from projections.queries.statements import lines_of_causes, lines_of_changes
+from projections.queries.view import View
+from ratings_ledger import Ledger
+from ratings_ledger.web.charts import steps
+from ratings_ledger.web.courses import points_line, revisions
+from ratings_ledger.web.page import Page, became, minute, points, signed
+from ratings_ledger.web.visits import Visit
+
+# what is decided about a player apart from their games
+DECIDED = "player.renamed", "player.account_changed", "points.adjusted", "event.voided"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A ladder as known at a position, and what it says of the player: nothing if they were not on it."""
+
+    view: View
+    ladder: Standings
+    head: Place
+    recorded_at: datetime
+    profile: Profile | None
+    account: PlayerExplanation | None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return f"known at position {self.at.known_at:,}"
+
+    @property
+    def at(self) -> Coordinates:
+        """Where on the axes that is."""
+        return self.ladder.at
+
+    @property
+    def standing(self) -> Standing | None:
+        """The player's row, if they have one."""
+        return None if self.profile is None else self.profile.standing
+
+    @property
+    def course(self) -> Sequence[Change]:
+        """Every game and adjustment that counts."""
+        return () if self.profile is None else self.profile.course
+
+    @cached_property
+    def played(self) -> dict[str, PlayedGame]:
+        """The player's games there, also those that do not count."""
+        games = () if self.account is None else self.account.games
+        return {game.game_id: game for game in games if game.game_id is not None}
+
+
+class Gave(NamedTuple):
+    """What a game gave the player, term by term, and under which version; or `why_not`.
+
+    Of a list that counts only the best games, `why_not` tells that it is none of them.
+    """
+
+    ruleset: str | None
+    terms: Explained | None
+    why_not: str | None
+
+
+class ReportedGame(NamedTuple):
+    """A game with what became of it and what it gave, as known at each side; without a name if it is the same."""
+
+    story: GameStory
+    gave: Sequence[tuple[str, Gave]]
+
+
+class Decided(NamedTuple):
+    """What was decided about the player or one of their games, by whom."""
+
+    position: int
+    recorded_at: str
+    by: str
+    game_id: str | None
+    told: str
+
+
+def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
+    """A player's number on a ladder as known then and as known now, and everything that it is made of.
+
+    Raises as `View.profile` and `Ledger.attribute` do, `Unknown` for who was on it neither then nor now, `BadArgument`
+    (to) where now is wrong, or earlier than then.
+    """
+    last, first = _pinned(now, ladder, "to"), _pinned(then, ladder, "known_at")
+    if first.at.known_at > last.at.known_at:
+        told = f"position {last.at.known_at:,} is earlier than {first.at.known_at:,}; this is the later one"
+        raise BadArgument(told, "to")
+    ids = now.ledger.at(known_at=last.at.known_at).ids(player)
+    both = [last] if first.at.known_at == last.at.known_at else [first, last]
+    sides = [_side(now.ledger, standings, ids) for standings in both]
+    if not any(side.profile for side in sides):
+        raise Unknown("player-unknown", _not_on_it(now, player, ladder))
+    difference = now.ledger.attribute(ladder, player, sides[0].view, sides[-1].view)
+    named = next(side.profile.player for side in reversed(sides) if side.profile)
+    games = _games(sides)
+    asked = {
+        "player": named, "ladder": ladder, "sides": sides, "left_out": difference.left_out, "games": games,
+        "known": _statement(sides[0], difference), "learned": _learned(difference) if len(sides) > 1 else None,
+        "chart": lambda game_link: Markup(_chart(sides, named, game_link)), "telling": (),
+        "decided": _decided(sides[-1], player, games), "rules": _rules(sides), "program": version("ratings-ledger"),
+        "commands": [(told, _typed(options, names)) for told, options, *names in _commands(sides, ladder)],
+    }  # fmt: skip
+    lines = frozenset(game.story.game_id for game in games)
+    title = f"{named} on {ladder}, {sides[-1].name}"
+    return Page((), "report", title, difference, last.times, asked, lines_of_games=lines)
+
+
+def _pinned(visit: Visit, ladder: str, known_at: str) -> Standings:
+    """A ladder where a visit is on the axes, without rows; a wrong position is called as it was asked for."""
+    try:
+        return visit.view.standings(ladder, limit=0)
+    except BadArgument as problem:
+        raise BadArgument(str(problem), known_at if problem.argument == "known_at" else problem.argument) from None
+
+
+def _side(ledger: Ledger, ladder: Standings, ids: Sequence[str]) -> Side:
+    """What is known at the coordinates of a ladder, whatever is recorded meanwhile."""
+    at = ladder.at
+    view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
+    with view.ledger.reading() as connection:
+        head, recorded = place_at(connection, at.known_at), moment(recorded_at(connection, at.known_at))
+    profile = next(filter(None, (_profile(view, ladder.ladder, player) for player in ids)), None)
+    account = None if profile is None else view.account(ladder.ladder, profile.player)
+    return Side(view, ladder, head, recorded, profile, account)
+
+
+def _profile(view: View, ladder: str, player: str) -> Profile | None:
+    """What the ladder says of somebody who is on it; None of others."""
+    try:
+        found = view.profile(ladder, player)
+    except Unknown as problem:
+        if problem.reason != "player-unknown":
+            raise
+        return None
+    return None if found.standing is None and not found.course else found
+
+
+def _not_on_it(now: Visit, player: str, ladder: str) -> str:
+    """Why there is no report on somebody, and where they are. Raises `Unknown` for who is not recorded."""
+    there = [row.ladder for row in now.people.get(now.view.person(player).player, ())]
+    return f"{shown(player)} is not on {ladder}; they are on {', '.join(there)}"
+
+
+def _statement(side: Side, difference: PointsAttributed) -> Statement | None:
+    """Their points from the start on, as known at a side; None on lists, whose points are no sum of changes."""
+    course, at = side.course, side.at
+    if side.profile is None or not side.profile.running:
+        return None
+    opening = course[0].before if course else difference.start
+    closing = course[-1].after if course else opening
+    lines = tuple(lines_of_changes(course))
+    return Statement(
+        side.profile.player, side.ladder.ladder, at, None, None, opening, lines, closing, times=side.ladder.times
+    )  # fmt: skip
+
+
+def _learned(found: PointsAttributed) -> Statement:
+    """What made the difference between both sides."""
+    opening, closing = (found.start if end.points is None else end.points for end in (found.before, found.to))
+    lines = tuple(lines_of_causes(found.causes, opening))
+    return Statement(found.player, found.ladder, found.to.at, None, None, opening, lines, closing, times=found.times)
+
+
+def _games(sides: Sequence[Side]) -> list[ReportedGame]:
+    """Every game that is the player's at a side, by the time it was played, with what it gave at each."""
+    games = [*dict.fromkeys(chain.from_iterable(side.played for side in sides))]
+    now = _stories(sides[-1], games)
+    each = [*(_stories(side, side.played) for side in sides[:-1]), now]
+    found = []
+    for story in sorted(now.values(), key=lambda one: (one.occurred_at, one.story[0].position)):
+        gave = [_gave(side, story, there.get(story.game_id)) for side, there in zip(sides, each, strict=True)]
+        if all(_amounts(one) == _amounts(gave[-1]) for one in gave):
+            found.append(ReportedGame(story, [("", gave[-1])]))
+        else:
+            found.append(ReportedGame(story, [(side.name, one) for side, one in zip(sides, gave, strict=True)]))
+    return found
+
+
+def _stories(side: Side, games: Iterable[str]) -> dict[str, GameStory]:
+    """The stories of recorded games, as known at a side."""
+    with side.view.staying():
+        return {story.game_id: story for story in side.view.stories([*games], side.ladder.ladder)}
+
+
+def _gave(side: Side, latest: GameStory, story: GameStory | None) -> Gave:
+    """What a game gave the player as known at a side; `latest` is its story as known at the last one."""
+    if latest.story[0].position > side.at.known_at:
+        return Gave(None, None, "not recorded yet")
+    played, ladder = side.played.get(latest.game_id), side.ladder.ladder
+    if played is None:
+        return Gave(None, None, side.view.explain(ladder, latest.game_id).why_not or "they do not take part in it")
+    if played.change is None or story is None or side.profile is None:
+        return Gave(None, None, played.why_not)
+    (one,) = story.ladders
+    return Gave(one.ruleset, next(row for row in one.players if row.player == side.profile.player), played.why_not)
+
+
+def _amounts(gave: Gave) -> object:
+    """What there is to compare of what a game gave: not the ids of the others, who may have been renamed."""
+    if gave.terms is None:
+        return gave.why_not
+    terms = [(term.detail, term.amount, str(term.note)) for term in gave.terms.terms]
+    return gave.ruleset, gave.why_not, gave.terms.before, gave.terms.change, sorted(terms, key=str)
+
+
+def _decided(last: Side, player: str, games: Sequence[ReportedGame]) -> list[Decided]:
+    """The decisions about the player and their games, as they were made."""
+    found = [
+        Decided(one.position, one.recorded_at, one.by, game.story.game_id, " – ".join(filter(None, (
+            became(one.type), one.reason and f"“{one.reason}”", one.result
+        ))))
+        for game in games for one in game.story.story[1:]
+    ]  # fmt: skip
+    for row in last.view.events(player, types=DECIDED).rows:
+        event, data = row.event, row.event["data"] if row.target is None else row.target.data
+        if data.get("ladder", last.ladder.ladder) == last.ladder.ladder:
+            told = words_of(row, last.ladder.times)
+            found.append(Decided(event["position"], event["recorded_at"], event["by"], None, told))
+    return sorted(found)
+
+
+def _rules(sides: Sequence[Side]) -> list[RulesetState]:
+    """The versions that scored games of the player or rank the ladder, at any side, the oldest first."""
+    found = dict[str, RulesetState]()
+    for side in reversed(sides):
+        for name in dict.fromkeys([*(row.ruleset for row in side.course if row.ruleset), side.ladder.ruleset]):
+            if name not in found:
+                found[name] = side.view.ruleset(name)
+    return sorted(found.values(), key=lambda one: one.position)
+
+
+def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -> str:
+    """The points by date, as known at each side; nothing for who has no game."""
+    courses = {side.course: side for side in sides if side.course}
+    if not courses:
+        return ""
+
+    def told(row: Change) -> str:
+        what = row.reason if row.game_id is None else row.game_id
+        return f"{what}, {minute(last.ladder.times, row.occurred_at)}: {signed(row.change)}, {points(row.after)}"
+
+    last = sides[-1]
+    lines = [
+        points_line(named if len(courses) == 1 else side.name, course, "date", told, game_link)
+        for course, side in courses.items()
+    ]  # fmt: skip
+    ends = "; ".join(f"{side.name}: {points(course[-1].after)}" for course, side in courses.items())
+    marks = revisions(last.course, "date", lambda row: f"{row.game_id} was corrected later")
+    title = f"Points of {named} on {last.ladder.ladder}"
+    return steps(lines, title=title, description=f"{ends}.", prefix="points", marks=marks)
+
+
+def _commands(sides: Sequence[Side], ladder: str) -> Iterator[tuple[str, ...]]:
+    """What can be asked of the ledger, or of a copy of it, and how: the options of a command, and its arguments."""
+    first, last = sides[0], sides[-1]
+    # of ids that became one person later, the one that was meant
+    player = next(side.profile.player for side in sides if side.profile)
+    until = [] if last.at.as_of is None else [format_instant(last.at.as_of)]
+    as_of = " ".join(f"--as-of {one}" for one in until)
+    for side in sides:
+        yield "Whether the ledger holds this history", f"verify --head {side.head}"
+    for side in sides:
+        axes = f"{as_of} --known-at {side.at.known_at}"
+        yield f"The rank, the points and the digest, {side.name}", f"standings {axes} --format json", ladder
+        if side.profile is not None:
+            name = side.profile.player
+            yield f"Every change of the points, {side.name}", f"history {axes}", name, ladder
+            yield f"What counts and what does not, {side.name}", f"explain --player {axes}", name, ladder
+        yield f"The terms of a game, {side.name}", f"explain {axes}", "GAME", ladder
+    if first is not last:
+        ends = [",".join([*(f"as-of={one}" for one in until), f"known-at={side.at.known_at}"]) for side in sides]
+        yield "What made the difference", f"explain --change --from {ends[0]} --to {ends[1]}", player, ladder
+    yield "Who recorded a game, and what became of it", "log", "GAME"
+    for name in (found.ruleset.name for found in _rules(sides)):
+        yield "What the rules say", f"rules show --known-at {last.at.known_at}", name
+    axes = f"{as_of} --known-at {first.at.known_at} --to {last.at.known_at}"
+    yield "This page, byte for byte", f"report player {axes} -o again.html", player, ladder
+
+
+def _typed(options: str, names: Sequence[str]) -> str:
+    """A command as it is typed; a name that looks like an option stands behind --."""
+    apart = ["--"] if any(name.startswith("-") for name in names) else []
+    return shlex.join(["ratings", *options.split(), *apart, *names])

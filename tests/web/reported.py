@@ -1,0 +1,92 @@
+"""A report on a player as it is read: its sentences, its tables by their headings, and each game with its terms."""
+
+from fractions import Fraction
+from html.parser import HTMLParser
+
+HEADINGS = ("h1", "h2", "h3")
+VOID = {"meta"}
+
+
+class Reported(HTMLParser):
+    """The content of a report.
+
+    `claims` are its first sentences, `tables` the rows of each table below a heading, of games by their id; `texts`
+    the paragraphs and list items below it. `commands` are the lines to check it with, by what they tell.
+    """
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.tables: dict[str, list[list[list[str]]]] = {}
+        self.texts: dict[str, list[str]] = {}
+        self.commands: list[tuple[str, str]] = []
+        self._heading, self._open, self._told = "", list[str](), ""
+        self.feed(page.decode())
+        self.close()
+        assert self._open == []
+        self.claims = [text for text in next(iter(self.texts.values())) if text.startswith("As known")]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.elements.add(tag)
+        self.links += [found[name] or "" for name in ("href", "src", "xlink:href", "action") if name in found]
+        self.ids += [found["id"] or ""] if "id" in found else []
+        if tag not in VOID:
+            self._open.append(tag)
+        if tag in HEADINGS:
+            self._heading = ""
+        elif tag == "table":
+            self.tables.setdefault(self._heading.strip(), []).append([])
+        elif tag == "tr":
+            self.tables[self._heading.strip()][-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[self._heading.strip()][-1][-1].append("")
+        elif tag in ("p", "li"):
+            self.texts.setdefault(self._heading.strip(), []).append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        inside = self._open
+        if "svg" in inside or "style" in inside:
+            return
+        if any(tag in inside for tag in HEADINGS):
+            # what stands smaller beside a heading is no part of it
+            self._heading += "" if "small" in inside else data
+        elif "td" in inside or "th" in inside:
+            self.tables[self._heading.strip()][-1][-1][-1] += data
+        elif "dt" in inside:
+            self._told = data
+        elif "dd" in inside and data.strip():
+            self.commands.append((self._told, data))
+        elif "p" in inside or "li" in inside:
+            self.texts[self._heading.strip()][-1] += data
+
+    def account(self, heading: str) -> tuple[Fraction, list[tuple[str, Fraction]], Fraction]:
+        """An account: what it begins with, each line and its change, and what it ends with. Every line sums."""
+        (table,) = self.tables[heading]
+        _, first, *lines, last = table
+        points = opening = number(first[3])
+        changes = []
+        for _, what, change, after in lines:
+            points += number(change)
+            assert points == number(after), (heading, what)
+            changes.append((what, number(change)))
+        assert (number(last[2]), number(last[3])) == (points - opening, points), heading
+        return opening, changes, points
+
+
+def number(text: str) -> Fraction:
+    """A number of a report, exactly.
+
+    >>> number("−1,042.55"), number("+7"), number("20/3 (6.67)")
+    (Fraction(-20851, 20), Fraction(7, 1), Fraction(20, 3))
+    """
+    return Fraction(text.partition(" ")[0].replace(",", "").replace("−", "-").replace("±", ""))
