@@ -16,12 +16,14 @@ from benchmarks.digests import digest_of_points
 from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import BY, RULESETS, drafts, new_drafts
+from benchmarks.names import drawn as drawn_names
 from cli.main import invoke
 from ledger import clock
 from ledger.store import sqlite
 from ledger.store.appending import append
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
+from ledger.validation.close_names import close_names as close
 from projections.facts.column_cache import folder_of
 from projections.facts.decoding import decode
 from projections.queries.standings import Ladders
@@ -43,6 +45,14 @@ def forget_columns(url: str) -> None:
     with open_ledger(url).reading() as connection:
         name = folder_of(connection)
     shutil.rmtree(Path(os.environ[measuring.CACHES]) / "ratings-ledger" / name, ignore_errors=True)
+
+
+def close_names(form: str, new: int, known: int) -> Found:
+    """Which drawn new names are close to drawn known ones."""
+    news, knowns = drawn_names(form, new, known)
+    started = perf_counter()
+    found = dict(close(news, knowns))
+    return {"seconds": perf_counter() - started, "found": len(found)}
 
 
 def rebuild(url: str, cached: bool = False) -> Found:

@@ -81,7 +81,8 @@ CODES = {
     "too-many-centres": "the map has 34 centres",
     # compared with what the ledger holds
     "unlikely-date": "a game is dated more than a day ahead of the clock, or before 1900; --any-date takes it",
-    "close-name": "a new name is close to another, so it may be a slip; --new-names accept takes it",
+    "close-name": "a new name is close to another, so it may be a slip; --aliases says so, --new-names accept takes it",
+    "bad-alias": "a line of aliases is NAME = PLAYER, where PLAYER is no alias itself; each name has one",
     "new-player": "the name is new, and --strict takes no new names",
     "new-ladder": "the game would begin a new ladder, and --strict allows none",
     "tied-players": "one cell holds several players; tied players are joined by =, or each has a row of their own",

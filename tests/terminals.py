@@ -8,10 +8,12 @@ import sys
 import termios
 from collections.abc import Sequence
 from pathlib import Path
+from select import select
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-c", "from cli.main import program; program()")
 CTRL_C, CTRL_D = "\x03", "\x04"
+SILENT_SECONDS = 60
 
 
 def on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> tuple[str, str]:
@@ -35,6 +37,7 @@ def typed(
     """The exit code of a command, what it writes to a piped stdout, and what its terminal shows, typed text included.
 
     Each answer is typed once its question is there; it holds line ends, `CTRL_C` and `CTRL_D` as a keyboard sends them.
+    A command that then still waits for something is killed.
     """
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
@@ -48,11 +51,16 @@ def typed(
         for question, answer in answers:
             shown += _written(controller, question)
             if not shown.endswith(question):
+                process.kill()
                 break
             os.write(controller, answer.encode(errors="surrogateescape"))
         shown += _written(controller)
         os.close(controller)
-        stdout, _ = process.communicate()
+        try:
+            stdout, _ = process.communicate(timeout=SILENT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     return process.returncode, stdout.decode(), shown
 
 
@@ -61,11 +69,13 @@ def _environment(columns: int) -> dict[str, str]:
 
 
 def _written(controller: int, until: str | None = None) -> str:
-    """What a terminal shows, up to a text or until everybody has left it."""
+    """What a terminal shows, up to a text, until everybody has left it, or until nothing comes for a long time."""
     written = b""
     try:
-        while (until is None or not written.endswith(until.encode())) and (
-            piece := os.read(controller, 65_536 if until is None else 1)
+        while (
+            (until is None or not written.endswith(until.encode()))
+            and select([controller], [], [], SILENT_SECONDS)[0]
+            and (piece := os.read(controller, 65_536 if until is None else 1))
         ):
             written += piece
     except OSError:  # Linux says so when the other end is closed

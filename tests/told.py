@@ -8,7 +8,7 @@ from typing import Any
 def without_newcomers(text: str) -> str:
     """The messages of a command without who is new, which ladders begin, and whose name is close to another."""
     lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not re.match(r"note: (\d+ new (player|ladder)|'.*' is close to )", line))
+    return "".join(line for line in lines if not re.match(r"note: (\d+ new (player|ladder)|new: '.*'.*: did )", line))
 
 
 def counts(told: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,8 @@ OPTIONS = (
     click.option("--ties", "tie", metavar="TEXT", help="What joins tied players in a cell besides =, such as /."),
     click.option("--encoding", metavar="NAME", callback=_encoding, help="Of a CSV file that is not UTF-8."),
     zone_option,
+    click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+                 help="Who is meant by names in a table: lines such as ana = anna."),
 )  # fmt: skip
 
 

@@ -5,26 +5,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.arguments.asking import can_ask
 from cli.arguments.command import command
 from cli.arguments.options import head_value, refuse_unreadable_twice
 from cli.arguments.tables import reading_tables
 from cli.arguments.views import decoded
+from cli.arguments.who_is_who import ask_who
 from cli.arguments.writing import How, taking_games
 from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
+from ledger.intake.aliases import agreed, aliases_in, with_answers
 from ledger.intake.columns import TableOptions
-from ledger.intake.files import STDIN, Far, read_items, size
+from ledger.intake.files import STDIN, Far, read_items, read_lines, size
+from ledger.intake.importing import Imported
 from ledger.processes.forking import available_cores
 from ledger.rejections import Rejection
 from ledger.store.exports import Place
 from ledger.store.log import head, home_zone
-from ledger.validation.new_names import close_names
+from ledger.validation.close_names import close_names
+from ledger.validation.new_names import CloseName
 from ledger.validation.published_lists import published_lists
 from projections.admission.events import RecordedChecks
 from projections.admission.proposals import Proposal
@@ -44,8 +50,8 @@ from projections.facts.players import known_players
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @taking_games("tables")
 def import_(
-    how: How, files: tuple[str, ...], tables: TableOptions, keep_going: bool, following: bool, restoring: bool,
-    expected: Place | None, incomplete: bool,
+    how: How, files: tuple[str, ...], tables: TableOptions, alias_file: str | None, keep_going: bool, following: bool,
+    restoring: bool, expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
     """Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines.
 
@@ -54,7 +60,8 @@ def import_(
     refused by itself.
     """
     if following:
-        if files != (STDIN,) or tables != TableOptions() or keep_going or how.dry_run or how.terms.strict or restoring:
+        for_files = (tables != TableOptions(), alias_file, keep_going, how.dry_run, how.terms.strict, restoring)
+        if files != (STDIN,) or any(for_files):
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
         from cli.commands.follow import follow  # the only way in that handles signals
 
@@ -66,17 +73,46 @@ def import_(
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
+    aliases, problems = agreed(aliases_in(read_lines(alias_file), alias_file) if alias_file else ())
     with how.ledger.reading() as connection:
-        options = tables._replace(zone=tables.zone or home_zone(connection))
+        options = tables._replace(zone=tables.zone or home_zone(connection), aliases=aliases)
+        if problems:
+            return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
     how = replace(how, terms=how.terms._replace(keep_going=keep_going))
-    with _rejects(keep_going and not how.dry_run) as reject, _bar(files) as (read, appended):
-        items = (item for name in files for item in read_items(name, options))
-        plan = how.propose(items, leagueless={}, reject=reject, reading=read, cores=available_cores())
-        found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
+    plan = _proposed(how, files, options)
+    while _can_ask_about(plan, how, files) and (answers := ask_who(plan.result.close.values(), options.aliases)):
+        plan.close()
+        options = options._replace(aliases=with_answers(options.aliases, answers.aliases))
+        how = replace(how, terms=how.terms._replace(accepted=how.terms.accepted | answers.accepted))
+        plan = _proposed(how, files, options)
+    found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
+    with _bar("appending", plan.result.would_append) as appended:
         result = plan.result if how.dry_run else plan.append(appended)
     note_homeless(result)
     note_leagueless(result)
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
+
+
+def _proposed(how: How, files: tuple[str, ...], options: TableOptions) -> Proposal:
+    """What the files hold, checked; with --keep-going refused lines are written beside them."""
+    items = (item for name in files for item in read_items(name, options))
+    done = dict.fromkeys(files, 0)
+    sizes = [size(name) or 0 for name in files]
+    with _rejects(how.terms.keep_going and not how.dry_run) as reject, _bar("checking", sum(sizes)) as completed:
+
+        def reading(far: Far) -> None:
+            done[far.file] = far.read
+            completed(sum(done.values()))
+
+        return how.propose(items, leagueless={}, reject=reject, reading=reading, cores=available_cores())
+
+
+def _can_ask_about(plan: Proposal, how: How, files: tuple[str, ...]) -> bool:
+    """Whether nothing but close names is wrong, somebody can be asked about them, and the files be read again."""
+    told, terms = plan.result, how.terms
+    is_wanted = plan.is_refused and not (how.dry_run or terms.strict)
+    only_close = len(told.rejected) == told.rejected_count and {one.code for one in told.rejected} == {"close-name"}
+    return is_wanted and only_close and can_ask() and all(Path(name).is_file() for name in files)
 
 
 def _touches_lists(plan: Proposal) -> bool:
@@ -95,7 +131,9 @@ def _restore(how: How, backup: BackupFiles) -> int:
     if not result.rejected_count:
         with how.ledger.reading() as connection:
             result.new_players = sorted(known_players(decoded(connection)))
-        result.close = dict(close_names(result.new_players, ()))
+        result.close = {
+            name: CloseName(name, None, dict.fromkeys(others)) for name, others in close_names(result.new_players, ())
+        }
     return how.report(result)
 
 
@@ -132,18 +170,11 @@ def _new_file(name: str) -> Any:
 
 
 @contextmanager
-def _bar(files: tuple[str, ...]) -> Iterator[tuple[Callable[[Far], None], Callable[[int], None]]]:
-    """Show progress on stderr if that is a terminal: bytes checked, then events appended."""
+def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress on stderr if that is a terminal: what is done, and how much of it, as the function is told."""
     if not sys.stderr.isatty():
-        yield (lambda far: None), (lambda appended: None)
+        yield lambda completed: None
         return
     with picture() as bar:
-        whole = sum(size(name) or 0 for name in files)
-        task = bar.add_task("checking", total=whole or None)
-        done = dict.fromkeys(files, 0)
-
-        def reading(far: Far) -> None:
-            done[far.file] = far.read
-            bar.update(task, completed=sum(done.values()))
-
-        yield reading, lambda appended: bar.update(task, description=f"appended {appended:,}", completed=whole)
+        task = bar.add_task(what, total=total or None)
+        yield lambda completed: bar.update(task, completed=completed)

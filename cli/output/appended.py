@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from cli.output import render
 from cli.output.impact import print_differing, print_impact
 from ledger.intake.importing import Imported
-from ledger.rejections import Rejection, shown
+from ledger.rejections import Rejection
 from ledger.validation.new_names import TOLD_MAX
 from projections.admission.outcomes import DuePublished, Entered, PublishedOutcome, Recorded, RulesetsPublished
 from projections.queries.results import ABSENT
@@ -82,8 +82,8 @@ def note_new(result: Imported) -> None:
     if not result.new_players or (result.rejected_count and not result.would_append):
         return
     _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})
-    for name, others in list(result.close.items())[:TOLD_MAX]:
-        render.note(f"note: {shown(name)} is close to {', '.join(map(shown, others))}")
+    for close in list(result.close.values())[:TOLD_MAX]:
+        render.note(f"note: {close.question()}")
 
 
 def _note_names(what: str, names: Sequence[str], like: Mapping[str, str]) -> None:

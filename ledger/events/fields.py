@@ -165,6 +165,11 @@ def read_id(value: object) -> str:
     return _checked(EventId, value, "id")
 
 
+def read_player(value: object) -> str:
+    """A player's id in composed form. Raises `Refused`."""
+    return _checked(PlayerId, value, "")
+
+
 def read_decimal(value: object) -> str:
     """A decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
     return _checked(DecimalString, value, "")

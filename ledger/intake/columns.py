@@ -5,7 +5,7 @@ The delimiter is taken from the header. An empty cell is an absent member.
 
 import csv
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -53,7 +53,8 @@ class TableOptions(NamedTuple):
     """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
 
     `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
-    the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =.
+    the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `aliases` are the
+    players whom names in it stand for.
     """
 
     zone: str | None = None
@@ -65,6 +66,7 @@ class TableOptions(NamedTuple):
     dates: str | None = None
     encoding: str | None = None
     tie: str | None = None
+    aliases: Mapping[str, str] = {}
 
 
 def split_header(line: str) -> tuple[str, list[str]]:

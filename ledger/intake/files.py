@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ledger.intake.aliases import under_aliases
 from ledger.intake.columns import TableOptions
 from ledger.intake.encodings import Pieces
 from ledger.intake.json_lines import numbered_lines
@@ -23,6 +24,7 @@ from ledger.rejections import Refused, Rejection
 # rarely to a fiftieth; and how much of it may expand to nothing
 EXPANDED_BYTES, EXPANDED_TIMES, SILENT_BYTES = 100_000_000, 200, 1_000_000
 STDIN = "-"
+TOLD_MAX = 20
 
 
 class Far(NamedTuple):
@@ -149,10 +151,18 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     """The items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader = reader_of(name.removesuffix(".gz"), start)
+    used = dict[str, str]()
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
             yield Noted(name, found)
         elif found is None:
             yield None
         else:
-            yield Item(name, *found, table=reader.tables)
+            line, event, source, rows_of = found
+            if options.aliases and reader.tables:
+                event = under_aliases(event, options.aliases, used)
+            yield Item(name, line, event, source, rows_of, reader.tables)
+    if used:
+        told = [f"{alias} = {player}" for alias, player in used.items()]
+        more = f" and {len(told) - TOLD_MAX:,} more" if len(told) > TOLD_MAX else ""
+        yield Noted(name, f"aliases: {', '.join(told[:TOLD_MAX])}{more}")

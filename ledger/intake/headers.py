@@ -3,7 +3,7 @@
 import re
 
 from ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS
-from ledger.validation.new_names import folded
+from ledger.validation.close_names import folded
 
 # columns that are put together with others: a time of day, and two players with their result
 TIME, FIRST, SECOND, RESULT = "time of day", "first player", "second player", "their result"

@@ -26,7 +26,7 @@ from ledger.store.appending import Fresh, append, game_exists, lookup, next_reco
 from ledger.store.log import Head, Log, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
-from ledger.validation.new_names import First, Newcomers, Refusing
+from ledger.validation.new_names import CloseName, First, Newcomers, Refusing
 from ledger.validation.repeated_games import resent
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
@@ -50,6 +50,7 @@ class Terms(NamedTuple):
     refusing:        where new names are refused that are close to others
     strict:          whether all new names are refused there, and games that begin a ladder
     keep_going:      whether what is good is appended although something is refused
+    accepted:        new names that are taken although they are close to others
     """
 
     by: str
@@ -59,6 +60,7 @@ class Terms(NamedTuple):
     refusing: Refusing = ""
     strict: bool = False
     keep_going: bool = False
+    accepted: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -71,9 +73,9 @@ class Imported:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
-    # the players the ledger did not know, and the names that theirs are close to
+    # the players the ledger did not know, and which of them are close to others
     new_players: list[str] = field(default_factory=list)
-    close: dict[str, list[str]] = field(default_factory=dict)
+    close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
     # what was recognised in tables, and left out of them
     notes: list[str] = field(default_factory=list)

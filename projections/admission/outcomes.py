@@ -6,6 +6,7 @@ from typing import Any
 
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection
+from ledger.validation.new_names import CloseName
 from projections.queries.answers import Answer
 from projections.queries.answers_compared import DifferingList, Impact
 from projections.queries.coordinates import Coordinates
@@ -142,9 +143,16 @@ def newness(told: Imported) -> Newness:
     """Who and what is new; a ladder begins only if nothing is refused."""
     new_ladders, like = ([], {}) if told.rejected_count else (told.new_ladders, told.close_ladders)
     return Newness(
-        tuple(told.new_players), tuple({"player": name, "close_to": others} for name, others in told.close.items()),
+        tuple(told.new_players), tuple(map(_close_name, told.close.values())),
         tuple(new_ladders), tuple({"ladder": name, "close_to": [other]} for name, other in like.items()),
     )  # fmt: skip
+
+
+def _close_name(close: CloseName) -> dict[str, Any]:
+    """A close name with where it first stands, if in a file, and how many games the others have; None if not known."""
+    first, games = close.first, [known if isinstance(known, int) else None for known in close.others.values()]
+    placed = {} if first is None or not first.file else {"file": first.file, "line": first.line}
+    return {"player": close.name, **placed, "close_to": [*close.others], "games": games}
 
 
 def recorded(told: Imported, dry_run: bool, impact: Impact | None = None, *, only_lists: bool = False) -> Recorded:

@@ -22,7 +22,7 @@ from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
-from projections.facts.players import Players
+from projections.facts.players import Players, games_played
 from projections.queries.answers_compared import Impact
 from projections.queries.impact import impact_of
 from projections.queries.standings import Ladders
@@ -64,6 +64,10 @@ class Known:
     def games(self) -> int:
         """How many games there were when the facts were asked for."""
         return 0 if self._ladders is None else len(self._ladders.facts.start)
+
+    def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
+        """How many games some of the players took part in, as far as the facts have them."""
+        return games_played(self.facts(connection), names)
 
     def players(self, connection: Connection) -> Collection[str]:
         """The players that the ledger knows."""
@@ -115,7 +119,9 @@ class Proposal(Intake):
             Admission, allow_uncounted=terms.allow_uncounted, homeless=homeless, leagueless=leagueless,
             new_ladders=self.known.new_ladders,
         )  # fmt: skip
-        newcomers = Newcomers(self.known.players, terms.refusing, terms.strict)
+        newcomers = Newcomers(
+            self.known.players, terms.refusing, terms.strict, terms.accepted, self.known.games_played
+        )  # fmt: skip
         super().__init__(ledger, items, terms, ladders=ladders, newcomers=newcomers, **hooks)
         self.result.homeless, self.result.leagueless = homeless, leagueless or {}
         self.result.new_ladders = [one.ladder for one in begun]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
 
 from projections import compiling
 from projections.facts.columns import NONE, Facts
@@ -56,12 +56,21 @@ def known_players(facts: Facts) -> set[str]:
     return {facts.players[number] for number in numbers}
 
 
-def _participants(facts: Facts) -> Any:
-    """The numbers of those who took part in live games."""
+def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
+    """How many live games some players took part in, under any of their ids; of those who are in the facts at all."""
+    played: Counter[int] = Counter()
+    for number, count in _participants(facts).items():
+        played[facts.person[number]] += count
+    numbers = {name: facts.player_numbers[name] for name in players if name in facts.player_numbers}
+    return {name: played[facts.person[number]] for name, number in numbers.items()}
+
+
+def _participants(facts: Facts) -> dict[int, int]:
+    """The numbers of those who took part in live games, and in how many."""
     if facts.unchecked is not None:
         facts.check()
     if not compiling.pays(len(facts.start)):
-        live: set[int] = set()
+        live: Counter[int] = Counter()
         for row, (start, count) in enumerate(zip(facts.start, facts.count, strict=True)):
             if row not in facts.voided:
                 live.update(facts.player[start : start + count])
@@ -76,7 +85,9 @@ def _participants(facts: Facts) -> Any:
     inside[start[count > 0]] += 1
     inside[(start + count)[count > 0]] -= 1
     taking_part = np.cumsum(inside[:-1], dtype=np.int8).astype(bool)
-    return np.flatnonzero(np.bincount(player[taking_part])).tolist()
+    games = np.bincount(player[taking_part])
+    there = np.flatnonzero(games)
+    return dict(zip(there.tolist(), games[there].tolist(), strict=True))
 
 
 def rows_with(facts: Facts, players: Collection[int]) -> list[int]:

@@ -148,4 +148,4 @@ def test_close_name_refusal_names_other_file(ratings: Ratings, db: str, tmp_path
         json.dumps({"type": "game.recorded", "occurred_at": "2024-11-02T10:00:00Z", "data": game}), encoding="utf-8"
     )
     told = ratings("import", events, table, "--set", "game=chess", db=db)
-    assert f"'Karolina' is new and close to 'Karoline' (line 1 of {events})" in told.stderr
+    assert f"new: 'Karolina': did you mean 'Karoline', new in line 1 of {events}?" in told.stderr

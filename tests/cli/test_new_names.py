@@ -73,11 +73,12 @@ def test_dry_run_lists_new_players(one_db: str, ratings: Ratings) -> None:
 
 
 CLOSE = {
-    "capitals": ("BEN", "'ben'"),
-    "accents and blanks": ("Mariajose", "'María José'"),
-    "one letter more": ("Johannas", "'Johanna'"),
-    "one letter less": ("Johana", "'Johanna'"),
-    "another letter": ("Johamna", "'Johanna'"),
+    "capitals": ("BEN", "'ben', 2 games"),
+    "accents and blanks": ("Mariajose", "'María José', 1 game"),
+    "one letter more": ("Johannas", "'Johanna', 1 game"),
+    "one letter less": ("Johana", "'Johanna', 1 game"),
+    "another letter": ("Johamna", "'Johanna', 1 game"),
+    "the last name first": ("José, María", "'María José', 1 game"),
 }
 
 
@@ -87,8 +88,8 @@ def test_close_name_must_be_accepted(how: str, name: str, known: str, one_db: st
     """A new name close to a known player's is refused, and taken with `--new-names accept`."""
     before = head(ratings, one_db)
     commands: dict[str, tuple[list[str], str | None]] = {
-        "wide": (["import", "-"], HEADER + row(3, name, "dora")),
-        "long": (["import", "-"], f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,{name},1\n"
+        "wide": (["import", "-"], HEADER + row(3, f'"{name}"', "dora")),
+        "long": (["import", "-"], f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,\"{name}\",1\n"
                                   f"g-3,{AT.format(3)},chess,dora,2\n"),
         "record": (["record", "--game", "chess", "--game-id", "g-3", name, "dora"], None),
         "record as JSON": (["record"], line(3, name, "dora")),
@@ -98,7 +99,8 @@ def test_close_name_must_be_accepted(how: str, name: str, known: str, one_db: st
     refused = ratings(*command, "--format", "json", db=one_db, input=given)
     (rejection,) = json.loads(refused.stdout)["rejected"]
     assert (refused.exit_code, rejection["code"]) == (1, "close-name")
-    assert f"{name!r} is new and close to {known}" in rejection["message"]
+    assert f"new: {name!r}: did you mean {known}?" in rejection["message"]
+    assert ("--aliases" in rejection["message"]) == (how in ("wide", "long"))
     assert "--new-names accept" in rejection["message"]
     assert head(ratings, one_db) == before
 
@@ -115,7 +117,7 @@ def test_every_close_name_is_listed(db: str, ratings: Ratings) -> None:
     table = HEADER + row(3, "Ben", "Johana") + row(4, "Ben", "Friedrich") + row(5, "friedrich", "Ben")
     told = imported(ratings, db, table)
     assert codes(told) == [(line, "close-name") for line in (2, 2, 3, 4, 4)]
-    assert "'friedrich' is new and close to 'Friedrich' (line 3)" in told["rejected"][3]["message"]
+    assert "new: 'friedrich': did you mean 'Friedrich', new in line 3?" in told["rejected"][3]["message"]
     assert (told["appended"], head(ratings, db)) == (0, before)
     shown = ratings("import", "-", db=db, input=table).stderr
     assert [line.split(":")[2].strip() for line in shown.splitlines()] == ["close-name"] * 3
@@ -132,10 +134,11 @@ def test_json_lines_may_hold_close_names(db: str, ratings: Ratings) -> None:
     told = imported(ratings, db, line(3, "Ben", "Johana", "dora"))
     assert (told["appended"], told["new_players"]) == (1, ["Ben", "Johana", "dora"])
     assert told["close_names"] == [
-        {"player": "Ben", "close_to": ["ben"]}, {"player": "Johana", "close_to": ["Johanna"]},
+        {"player": "Ben", "file": "-", "line": 1, "close_to": ["ben"], "games": [2]},
+        {"player": "Johana", "file": "-", "line": 1, "close_to": ["Johanna"], "games": [1]},
     ]  # fmt: skip
     shown = ratings("import", "-", db=db, input=line(4, "BEN", "ben"))
-    assert "note: 'BEN' is close to 'Ben', 'ben'\n" in shown.stderr
+    assert "note: new: 'BEN' (line 1): did you mean 'Ben', 1 game, or 'ben', 2 games?\n" in shown.stderr
 
 
 def test_restore_accepts_close_names(db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -147,7 +150,7 @@ def test_restore_accepts_close_names(db: str, ratings: Ratings, tmp_path: Path) 
     told = json.loads(ratings("import", "--restore", tmp_path / "log.jsonl", "--format", "json", db=copy).stdout)
     assert told["rejected"] == []
     assert told["new_players"] == ["Ben", "Johanna", "María José", "Tom & Jerry", "ben", "dora"]
-    assert told["close_names"] == [{"player": "ben", "close_to": ["Ben"]}]
+    assert told["close_names"] == [{"player": "ben", "close_to": ["Ben"], "games": [None]}]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,7 @@ def test_command_lists_new_players(command: list[str], players: list[str], one_d
     shown = ratings(*command, db=one_db)
     assert (shown.exit_code, dry["new_players"]) == (0, players)
     assert ("note: 1 new player: " in shown.stderr) == bool(players)
-    assert ("is close to 'Johanna'" in shown.stderr) == (players == ["Johana"])
+    assert ("new: 'Johana': did you mean 'Johanna', 1 game?" in shown.stderr) == (players == ["Johana"])
 
 
 def test_names_from_mistakes_stay_unknown(db: str, ratings: Ratings) -> None:

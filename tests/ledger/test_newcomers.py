@@ -7,18 +7,23 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ledger.validation.new_names import alike, close_names, folded, tied_parts
+from ledger.validation.close_names import alike, close_names
+from ledger.validation.new_names import tied_parts
 
 CLOSE = [
     ("ben", "Ben"), ("Jürgen", "jurgen"), ("María José", "Maria Jose"), ("mariajose", "María José"),
     ("Åke", "ake"), ("STRASSE", "straße"), ("Сергей", "сергеи"), ("Ολγα", "όλγα"),
     ("Johanna", "Johana"), ("Johanna", "Johannas"), ("Johanna", "Johamna"), ("Łukasz", "Lukasz"), ("anna b", "annab"),
     ("Jean-Luc", "JeanLuc"), ("Müller", "Muller"), ("yusuf", "yussuf"), ("team-alpha", "team-alphb"),
+    ("Anna Schmidt", "Schmidt Anna"), ("Anna Schmidt", "SCHMIDT, anna"), ("Li Na", "Na Li"),
+    ("Ева Иванова", "Иванова Ева"), ("Anna Maria Groß", "Gross, Anna Maria"), ("محمد علي", "علي محمد"),
+    ("김 민준", "민준 김"), ("José García", "garcia jose"),
 ]  # fmt: skip
 APART = [
     ("ben", "bea"), ("anna", "anne"), ("anna", "annas"), ("player1", "player2"), ("player1", "player"),
     ("player1", "player11"), ("player1", "playera"), ("Johanna", "Johan"), ("Jonathan", "Jonahtan"),
-    ("ガイド", "カイド"), ("कमल", "कामल"), ("anna1", "annai"), ("美咲", "美沙"),
+    ("ガイド", "カイド"), ("कमल", "कामल"), ("anna1", "annai"), ("美咲", "美沙"), ("table 1 2", "table 2 1"),
+    ("Anna Maria Groß", "Maria Anna Groß"), ("Anna Schmidt", "Schmid Anna"), ("12 34", "34 12"), ("Annab", "bAnna"),
 ]  # fmt: skip
 
 
@@ -56,8 +61,17 @@ def bare(name: str) -> str:
     return unicodedata.normalize("NFC", found).casefold()
 
 
+def words(name: str) -> list[str]:
+    """The words of a name, without the comma that stands behind a last name."""
+    return "".join(" " if c == "," else c for c in name).split()
+
+
 def naively_close(one: str, other: str) -> bool:
-    """The definition, by trying every letter to be added, left out or replaced."""
+    """The definition, by carrying words to the other end, and trying every letter to be added, left out or replaced."""
+    first, second = words(one), words(other)
+    turned = [first[-1:] + first[:-1], first[1:] + first[:1]] if len(first) > 1 else []
+    if not any(c.isdigit() for c in one + other) and any(bare("".join(t)) == bare("".join(second)) for t in turned):
+        return True
     one, other = bare(one), bare(other)
     if one == other:
         return True
@@ -74,19 +88,26 @@ def naively_close(one: str, other: str) -> bool:
     return False
 
 
-LETTERS = "abAé1 ü"
+SCRIPTS = ("abAé1 ü", "ab ,", "иЙйа 2", "ολΟό ", "美咲,沙", "カガかが ", "한글ㅎ ", "शकरण ", "ربعل ", "נסשר 3")
 
 
 @st.composite
 def names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Known names, and new ones, most of which are another name with a letter added, left out or replaced."""
-    text = st.text(alphabet=LETTERS, min_size=3, max_size=8)
+    """Known names in one of some scripts, and new ones, most of which are another name that was changed.
+
+    A letter is added, left out or replaced, or words change places.
+    """
+    letters = draw(st.sampled_from(SCRIPTS))
+    text = st.text(alphabet=letters, min_size=3, max_size=8)
     known = draw(st.lists(text, min_size=1, max_size=5, unique=True))
     new: list[str] = []
     for _ in range(draw(st.integers(1, 5))):
         name = draw(st.sampled_from([*known, *new]))
-        place, letter = draw(st.integers(0, len(name))), draw(st.sampled_from(["", *LETTERS]))
-        new.append(name[:place] + letter + name[place + draw(st.integers(0, 1)) :])
+        if draw(st.booleans()):
+            place, letter = draw(st.integers(0, len(name))), draw(st.sampled_from(["", *letters]))
+            new.append(name[:place] + letter + name[place + draw(st.integers(0, 1)) :])
+        else:
+            new.append(draw(st.sampled_from([" ", ", "])).join(draw(st.permutations(words(name)))))
     return known, list(dict.fromkeys(name for name in new if name not in known))
 
 
@@ -104,13 +125,15 @@ def test_close_names_match_naive_definition() -> None:
                 expected[name] = sorted(others)
         assert {name: sorted(others) for name, others in close_names(new, known)} == expected
         for name, others in expected.items():
-            kind = "equal" if folded(name) == folded(others[0]) else "one letter"
+            same = sorted(bare(name)) == sorted(bare(others[0]))
+            kind = "equal" if bare(name) == bare(others[0]) else "turned" if same else "one letter"
             event(kind)
             seen[kind] += 1
+            seen["other script"] += not name.isascii() and kind != "equal"
         seen["apart"] += len(new) - len(expected)
 
     compare()
-    assert min(seen[kind] for kind in ("equal", "one letter", "apart")) > 20, seen
+    assert min(seen[kind] for kind in ("equal", "one letter", "turned", "other script", "apart")) > 20, seen
 
 
 @pytest.mark.parametrize(
