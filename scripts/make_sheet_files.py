@@ -1,4 +1,4 @@
-"""Make real spreadsheet files for the tests, as LibreOffice Calc saves them, in tests/intake/files.
+"""Make real spreadsheet files as LibreOffice Calc saves them: for the tests, in tests/intake/files, and an example.
 
 The tests read the files that are kept, so this runs only when another kind is wanted. It needs Debian's
 libreoffice-calc and python3-uno, and the system's Python, which knows the latter:
@@ -6,6 +6,7 @@ libreoffice-calc and python3-uno, and the system's Python, which knows the latte
     /usr/bin/python3 scripts/make_sheet_files.py
 """
 
+import csv
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,8 @@ from com.sun.star.connection import NoConnectException
 from com.sun.star.lang import Locale
 from com.sun.star.util import Date
 
-FOLDER = Path(__file__).parent.parent / "tests" / "intake" / "files"
+ROOT = Path(__file__).parent.parent
+FOLDER, EXAMPLES = ROOT / "tests" / "intake" / "files", ROOT / "examples"
 START_SECONDS = 60
 XLSX, ODS, XLS = "Calc MS Excel 2007 XML", "calc8", "MS Excel 97"
 FILTERS = {".xlsx": XLSX, ".xlsm": "Calc MS Excel 2007 VBA XML", ".ods": ODS, ".xls": XLS}
@@ -254,7 +256,42 @@ def empty(book: Book) -> None:
     book.save("empty.xlsx", "empty.ods")
 
 
-KINDS: tuple[Callable[[Book], None], ...] = (club, moments, clocks, faults, members, chess, empty)
+def winter(book: Book) -> None:
+    """The season of the examples as its director keeps it: a title, German headers, remarks, a slip, a total.
+
+    In spring one row is put right, and a game that was forgotten stands where it was played.
+    """
+    with (EXAMPLES / "winter-league.csv").open(encoding="utf-8") as file:
+        _, *games = csv.reader(file)
+    rows = [
+        [game_id, datetime.fromisoformat(at), *(cell.replace("=", " / ") for cell in cells), REMARKS.get(game_id)]
+        for game_id, at, *cells in games
+    ]
+    (slip,) = (row for row in rows if row[0] == SLIP)
+    slip[slip.index("Jürgen")] = "Jurgen"
+    _winter(book, rows)
+    book.save(str(EXAMPLES / "winter-league.xlsx"))
+    (wrong,) = (row for row in rows if row[0] == "wl-90")
+    wrong[2:4] = wrong[3], wrong[2]
+    first = next(number for number, row in enumerate(rows) if row[1] > LATE)
+    _winter(book, [*rows[:first], FORGOTTEN, *rows[first:]])
+    book.save(str(EXAMPLES / "winter-league-spring.xlsx"))
+
+
+REMARKS = {"wl-03": "bis nach Mitternacht", "wl-41": "letztes Spiel vor Neujahr", "wl-44": "anouk und 美咲 gleichauf"}
+SLIP = "wl-27"
+LATE = datetime(2024, 12, 10, 21, 10)
+FORGOTTEN = ["wl-late", LATE, "Łukasz", "anouk / mira", None, "yusuf", None, None, "vergessen"]
+
+
+def _winter(book: Book, rows: list[list[Any]]) -> None:
+    book.sheet.Name = "Winterrunde"
+    book.fill([["Catan, Winterrunde 2024/25"], ["dienstags ab 19 Uhr"], []])
+    book.fill([["Nr.", "Datum", "1.", "2.", "3.", "4.", "5.", "6.", "Bemerkung"], *rows], 3)
+    book.fill([["Gesamt", None, f"=COUNTA(B5:B{4 + len(rows)})"]], 4 + len(rows))
+
+
+KINDS: tuple[Callable[[Book], None], ...] = (club, moments, clocks, faults, members, chess, empty, winter)
 
 
 def main() -> None:

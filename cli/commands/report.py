@@ -67,7 +67,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 
 @report.command(name="player")
 @click.argument("player", type=composed)
-@click.argument("ladder", type=composed)
+@click.argument("ladder", type=composed, required=False)
 @as_of_option
 @known_at_option
 @click.option("--to", "end", metavar="TIME|POSITION", help="And as known up to then.  [default: the head]")
@@ -75,8 +75,8 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 @click.option("--output", "-o", metavar="FILE", required=True, callback=_page, help="A new file, FILE.html.")
 @click.pass_obj
 def report_player(
-    db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, end: str | None, names: Path | None,
-    output: Path,
+    db: str, player: str, ladder: str | None, as_of: str | None, known_at: str | None, end: str | None,
+    names: Path | None, output: Path,
 ) -> None:  # fmt: skip
     """How a PLAYER's number on LADDER came about, as known then and as known now.
 
@@ -85,6 +85,7 @@ def report_player(
 
     For auditors: one file, which can be printed. It shows every game with its terms, each cause of the difference, who
     decided what and why, the rules, and the commands that check each number. The same ledger gives the same bytes.
+    LADDER may be left out if there is only one.
     """
     site = site_of("", names, "")
     from ratings_ledger import open as open_pages

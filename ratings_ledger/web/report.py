@@ -21,6 +21,7 @@ from ledger.rejections import shown
 from ledger.store.exports import Place, place_at
 from ledger.store.log import recorded_at
 from projections.queries.answers import Standing, Standings
+from projections.queries.answers_beside import PublicationRow
 from projections.queries.answers_compared import PointsAttributed
 from projections.queries.answers_explained import Change, Explained, PlayedGame, PlayerExplanation
 from projections.queries.answers_profiled import Profile
@@ -96,6 +97,13 @@ class ReportedGame(NamedTuple):
     gave: Sequence[tuple[str, Gave]]
 
 
+class Listed(NamedTuple):
+    """What a published list showed of the player; None if they were not on it."""
+
+    published: PublicationRow
+    row: Standing | None
+
+
 class Decided(NamedTuple):
     """What was decided about the player or one of their games, by whom."""
 
@@ -123,13 +131,14 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
         raise Unknown("player-unknown", _not_on_it(now, player, ladder))
     difference = now.ledger.attribute(ladder, player, sides[0].view, sides[-1].view)
     named = next(side.profile.player for side in reversed(sides) if side.profile)
-    games = _games(sides)
+    games, lists = _games(sides), _lists(now.ledger, sides[-1], player)
     asked = {
         "player": named, "ladder": ladder, "sides": sides, "left_out": difference.left_out, "games": games,
         "known": _statement(sides[0], difference), "learned": _learned(difference) if len(sides) > 1 else None,
         "chart": lambda game_link: Markup(_chart(sides, named, game_link)), "telling": (),
-        "decided": _decided(sides[-1], player, games), "rules": _rules(sides), "program": version("ratings-ledger"),
-        "commands": [(told, _typed(options, names)) for told, options, *names in _commands(sides, ladder)],
+        "lists": lists, "decided": _decided(sides[-1], player, games), "rules": _rules(sides),
+        "program": version("ratings-ledger"),
+        "commands": [(told, _typed(options, names)) for told, options, *names in _commands(sides, lists, ladder)],
     }  # fmt: skip
     lines = frozenset(game.story.game_id for game in games)
     title = f"{named} on {ladder}, {sides[-1].name}"
@@ -234,6 +243,16 @@ def _amounts(gave: Gave) -> object:
     return gave.ruleset, gave.why_not, gave.terms.before, gave.terms.change, sorted(terms, key=str)
 
 
+def _lists(ledger: Ledger, last: Side, player: str) -> list[Listed]:
+    """What published lists of what was played by then showed, as they were published."""
+    found = []
+    for one in last.view.publications().rows:
+        if one.ladder == last.ladder.ladder and (last.at.until is None or (one.as_of and one.as_of <= last.at.until)):
+            rows = ledger.at(known_at=one.position).published(one.ladder, [player]).rows
+            found.append(Listed(one, next(iter(rows), None)))
+    return sorted(found, key=lambda one: one.published.position)
+
+
 def _decided(last: Side, player: str, games: Sequence[ReportedGame]) -> list[Decided]:
     """The decisions about the player and their games, as they were made."""
     found = [
@@ -281,7 +300,7 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
     return steps(lines, title=title, description=f"{ends}.", prefix="points", marks=marks)
 
 
-def _commands(sides: Sequence[Side], ladder: str) -> Iterator[tuple[str, ...]]:
+def _commands(sides: Sequence[Side], lists: Sequence[Listed], ladder: str) -> Iterator[tuple[str, ...]]:
     """What can be asked of the ledger, or of a copy of it, and how: the options of a command, and its arguments."""
     first, last = sides[0], sides[-1]
     # of ids that became one person later, the one that was meant
@@ -298,6 +317,9 @@ def _commands(sides: Sequence[Side], ladder: str) -> Iterator[tuple[str, ...]]:
             yield f"Every change of the points, {side.name}", f"history {axes}", name, ladder
             yield f"What counts and what does not, {side.name}", f"explain --player {axes}", name, ladder
         yield f"The terms of a game, {side.name}", f"explain {axes}", "GAME", ladder
+    for one in lists:
+        axes = f"--known-at {one.published.position}"
+        yield f"The list published at position {one.published.position:,}", f"standings {axes} --as-published", ladder
     if first is not last:
         ends = [",".join([*(f"as-of={one}" for one in until), f"known-at={side.at.known_at}"]) for side in sides]
         yield "What made the difference", f"explain --change --from {ends[0]} --to {ends[1]}", player, ladder

@@ -118,6 +118,18 @@ def _has_terms(page: Reported, ratings: Ratings, db: str, game_id: str, player: 
     assert (sorted(Fraction(term["amount"]) for term in mine["terms"]), Fraction(mine["change"])) in found
 
 
+def test_report_tells_what_lists_showed(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The report has what each published list showed of the player, or that they were not on it."""
+    (row,) = read(ratings, db, "standings", LADDER, "--as-published", "--player", "ben")["rows"]
+    for player, wanted in (("benno", [(Fraction(row["points"]), str(row["rank"]))]), (HOSTILE, [(None, "–")])):
+        page = reported(ratings, db, tmp_path / f"{len(player)}.html", player, LADDER)
+        (table,) = page.tables["What published lists showed"]
+        assert [(None if points == "–" else number(points), rank) for _, _, points, rank in table[1:]] == wanted
+        assert "at position 9" in table[1][0]
+    page = reported(ratings, db, tmp_path / "then.html", "benno", LADDER, "--as-of", "2025-02-27")
+    assert "What published lists showed" not in page.tables
+
+
 def test_report_names_who_decided_what_and_why(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Each decision that touched the player or a game of theirs is told, with who made it, and the reason as text."""
     page = reported(ratings, db, tmp_path / "x.html", "anna", LADDER, "--known-at", "9")
@@ -172,7 +184,7 @@ def test_commands_of_a_report_check_it(
             done = ratings(*arguments, db=db)
             assert (program, done.exit_code) == ("ratings", 0), (told, done)
             ran.append(arguments[0])
-            if arguments[0] == "standings":
+            if "json" in arguments:
                 found = json.loads(done.stdout)
                 assert found["digest"] == digests.pop(0)
                 points, rank = next(numbers)
@@ -278,7 +290,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["anna", LADDER, "--as-of", "2024-01-01"], 1, "note: the first game on elo-catan/all was at 2025-01-10"),
     (["anna", LADDER, "--known-at", "1"], 2, "no ruleset is called 'elo-catan' at position 1"),
     (["anna", LADDER, "-o", "x.pdf"], 2, "must end in .html"),
-    (["anna"], 2, "LADDER"),
+    (["anna"], 2, "name one of the 3 ladders:"),
 ]
 
 
