@@ -257,25 +257,31 @@ def empty(book: Book) -> None:
 
 
 def winter(book: Book) -> None:
-    """The season of the examples as its director keeps it: a title, German headers, remarks, a slip, a total.
-
-    In spring one row is put right, and a game that was forgotten stands where it was played.
-    """
-    with (EXAMPLES / "winter-league.csv").open(encoding="utf-8") as file:
-        _, *games = csv.reader(file)
-    rows = [
-        [game_id, datetime.fromisoformat(at), *(cell.replace("=", " / ") for cell in cells), REMARKS.get(game_id)]
-        for game_id, at, *cells in games
-    ]
+    """The season of the examples as its director keeps it: a title, German headers, remarks, a slip, a total."""
+    rows = _season()
     (slip,) = (row for row in rows if row[0] == SLIP)
     slip[slip.index("Jürgen")] = "Jurgen"
-    _winter(book, rows)
+    _fill_winter(book, rows)
     book.save(str(EXAMPLES / "winter-league.xlsx"))
+
+
+def spring(book: Book) -> None:
+    """The same sheet in spring: one row was put right, and a game that was forgotten stands where it was played."""
+    rows = _season()
     (wrong,) = (row for row in rows if row[0] == "wl-90")
     wrong[2:4] = wrong[3], wrong[2]
     first = next(number for number, row in enumerate(rows) if row[1] > LATE)
-    _winter(book, [*rows[:first], FORGOTTEN, *rows[first:]])
+    _fill_winter(book, [*rows[:first], FORGOTTEN, *rows[first:]])
     book.save(str(EXAMPLES / "winter-league-spring.xlsx"))
+
+
+def _season() -> list[list[Any]]:
+    with (EXAMPLES / "winter-league.csv").open(encoding="utf-8") as file:
+        _, *games = csv.reader(file)
+    return [
+        [game_id, datetime.fromisoformat(at), *(cell.replace("=", " / ") for cell in cells), REMARKS.get(game_id)]
+        for game_id, at, *cells in games
+    ]
 
 
 REMARKS = {"wl-03": "bis nach Mitternacht", "wl-41": "letztes Spiel vor Neujahr", "wl-44": "anouk und 美咲 gleichauf"}
@@ -284,14 +290,14 @@ LATE = datetime(2024, 12, 10, 21, 10)
 FORGOTTEN = ["wl-late", LATE, "Łukasz", "anouk / mira", None, "yusuf", None, None, "vergessen"]
 
 
-def _winter(book: Book, rows: list[list[Any]]) -> None:
+def _fill_winter(book: Book, rows: list[list[Any]]) -> None:
     book.sheet.Name = "Winterrunde"
     book.fill([["Catan, Winterrunde 2024/25"], ["dienstags ab 19 Uhr"], []])
     book.fill([["Nr.", "Datum", "1.", "2.", "3.", "4.", "5.", "6.", "Bemerkung"], *rows], 3)
     book.fill([["Gesamt", None, f"=COUNTA(B5:B{4 + len(rows)})"]], 4 + len(rows))
 
 
-KINDS: tuple[Callable[[Book], None], ...] = (club, moments, clocks, faults, members, chess, empty, winter)
+KINDS: tuple[Callable[[Book], None], ...] = (club, moments, clocks, faults, members, chess, empty, winter, spring)
 
 
 def main() -> None:
