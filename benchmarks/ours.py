@@ -38,6 +38,7 @@ from ratings_ledger import open as open_public
 Found = dict[str, Any]
 
 LADDER = "bench-elo"
+PROGRAM = (sys.executable, "-c", "from cli.start import run; run()")
 
 
 def forget_columns(url: str) -> None:
@@ -230,4 +231,9 @@ def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
 
 def cold_command(url: str, arguments: list[str]) -> Found:
     """A command in a process of its own, from start to end."""
-    return measuring.cold_command([sys.executable, "-c", "from cli.start import run; run()", "--db", url, *arguments])
+    return measuring.cold_command([*PROGRAM, "--db", url, *arguments])
+
+
+def cold_completion(url: str, words: list[str]) -> Found:
+    """What a shell asks to complete the last word, in a process of its own, from start to end."""
+    return measuring.cold_command(["env", "_RATINGS_COMPLETE=zsh_complete", *PROGRAM, "--db", url, *words])

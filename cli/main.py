@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from cli.completion.names import named_ledger
 from cli.failures import failure_of
 from cli.interrupts import INTERRUPTED, interrupted, under_way
 from ledger.rejections import did_you_mean, escaped, shown
@@ -83,6 +84,10 @@ COMMANDS = {
     "doctor": ("doctor:doctor", "Read back every setting that safety depends on."),
     "grants": ("grants:grants", "Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md."),
     "upgrade": ("upgrade:upgrade", "Bring the ledger to the schema that this program needs."),
+    "completion": (
+        "completion:completion",
+        "Print the script by which a shell completes commands, options and names.",
+    ),
     "demo": ("demo:demo", "Show the main tasks on a small club's games."),
 }
 
@@ -149,7 +154,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
 @click.option(
     "--db",
     metavar="URL",
-    default=lambda: os.environ.get("RATINGS_DB") or "sqlite:///ratings.db",
+    default=named_ledger,
     help="The ledger: a file path or a database URL.  [default: RATINGS_DB, else sqlite:///ratings.db]",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,

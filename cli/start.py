@@ -27,6 +27,11 @@ def run() -> NoReturn:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
         signal.signal(signal.SIGINT, _interrupt)
     sys.unraisablehook = _unraisable
+    if asked := os.environ.get("_RATINGS_COMPLETE"):
+        from cli.completion.answers import answer, is_asked
+
+        if is_asked(asked):
+            os._exit(answer(asked, sys.argv[1:]))
     gc.set_threshold(OBJECTS)
     from cli.main import program
 

@@ -3,28 +3,31 @@
 No link is followed, only regular files of this account are opened, and no open waits for the other end of a pipe.
 """
 
+from __future__ import annotations
+
 import errno
 import os
-import secrets
 import stat
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a shell waits for who reads names
+    from collections.abc import Iterator
+    from typing import IO
 
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def open_own(path: Path, mode: str) -> IO[bytes]:
+def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
     """A file of this account, for `rb`, `ab` (created if need be) or `wb` (created or emptied). Raises `OSError`."""
     flags = {"rb": os.O_RDONLY, "ab": os.O_RDWR | os.O_CREAT | os.O_APPEND, "wb": os.O_WRONLY | os.O_CREAT}[mode]
-    descriptor = os.open(str(path), flags | _SAFE, 0o600)
+    descriptor = os.open(path, flags | _SAFE, 0o600)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
         if found.st_uid != os.geteuid():
-            raise OSError(errno.EPERM, "a file of another account", str(path))
+            raise OSError(errno.EPERM, "a file of another account", os.fspath(path))
         if mode == "wb":
             # not with O_TRUNC, which would have emptied whatever it was
             os.ftruncate(descriptor, 0)
@@ -34,10 +37,10 @@ def open_own(path: Path, mode: str) -> IO[bytes]:
         raise
 
 
-def is_own_folder(path: Path) -> bool:
+def is_own_folder(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a folder of this account, and not a link to one."""
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
@@ -76,7 +79,7 @@ def replace_file(path: str, content: bytes) -> None:
 
     Raises `OSError`.
     """
-    beside = f"{path}.{secrets.token_hex(8)}.part"
+    beside = f"{path}.{_random()}.part"
     try:
         with new_file(beside, 0o600) as file:
             file.write(content)
@@ -87,11 +90,15 @@ def replace_file(path: str, content: bytes) -> None:
         raise
 
 
+def _random() -> str:
+    return os.urandom(8).hex()
+
+
 @contextmanager
 def _nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
     """A new file in a folder, and where it can be found: one without a name, which vanishes with the process, or one
     with a name nobody knows where the system has no nameless files."""
-    beside = f".ratings-{secrets.token_hex(8)}.part"
+    beside = f".ratings-{_random()}.part"
     descriptor = None
     if os.path.isdir("/proc/self/fd") and (unnamed := getattr(os, "O_TMPFILE", 0)):
         with suppress(OSError):  # the file system cannot; if it is something else, the second way will say so

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from completion_table import completion_table
 from console_blocks import masked, refreshed
 
 from cli.main import ratings
@@ -30,6 +31,7 @@ from ratings_ledger.web.openapi import as_openapi
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
+TABLE = ROOT / "cli" / "completion" / "table.tsv"
 NOTE = "<!-- Written by `make docs` from the code. Changes belong there. -->"
 WIDE: dict[str, Any] = {"terminal_width": 80, "max_content_width": 80}
 
@@ -63,6 +65,13 @@ def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[str,
         yield path, command, inner
         if isinstance(command, click.Group):
             yield from _commands(command, inner)
+
+
+def table() -> str:
+    """cli/completion/table.tsv: what a shell completes of commands and options."""
+    with click.Context(ratings, info_name="ratings") as context:
+        every = [("ratings", ratings), *((f"ratings {path}", one) for path, one, _ in _commands(ratings, context))]
+        return completion_table(every)
 
 
 def _help(command: click.Command, context: click.Context) -> str:
@@ -249,6 +258,7 @@ def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
         sys.stdout.write(f"docs/{name}\n")
+    TABLE.write_text(table(), encoding="utf-8")
     for path, written in ((ADDING_A_RULE, with_columns), (SQL, with_views)):
         path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in pages_with_commands():

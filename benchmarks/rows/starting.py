@@ -1,4 +1,6 @@
-"""The start of a process: the list of commands, and a short answer, against importing what each cannot do without."""
+"""The start of a process: the list of commands, a short answer, and what a shell completes, against importing what
+each cannot do without.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -6,7 +8,9 @@ from collections.abc import Iterator
 from benchmarks.measuring import ROOT, Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
+from cli.completion.names import keep_names
 
+NAMES = 20_000  # as many of a kind as are kept
 # a single one is short, and the machine is not quiet
 REPETITIONS = 4
 
@@ -32,4 +36,26 @@ def start(setting: Setting) -> Iterator[Line]:
             series(" ".join(what.split()[:2]), "answers", 1, runs["ours"]),
             series(f"python -c 'import {library}'", "imports", 1, runs["imports"]),
             Bar("times the time", times),
+        )
+    yield from _completions(setting, url)
+
+
+def _completions(setting: Setting, url: str) -> Iterator[Line]:
+    """What a shell completes: a ladder, and one of many players."""
+    crowded = str(setting.folder / "crowded.db")
+    keep_names(crowded, bytes(32), {"players": [f"player {number}" for number in range(NAMES)]})
+    for what, of, words in (
+        ("a ladder of a small ledger", url, ["standings", "club-"]),
+        (f"a player among {NAMES:,}", crowded, ["history", "player 1234"]),
+    ):
+        calls = {
+            "ours": Call("benchmarks.ours:cold_completion", {"url": of, "words": words}),
+            "imports": Call("benchmarks.measuring:cold_command", {"command": [sys.executable, "-c", "import click"]}),
+        }
+        runs = in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
+        yield Line(
+            f"completing {what}, cold process",
+            series("ratings", "answers", 1, runs["ours"]),
+            series("python -c 'import click'", "imports", 1, runs["imports"]),
+            Bar("times the time", 2.0),
         )

@@ -1,13 +1,18 @@
 """A view of the ledger for a command, and a note of events that do not count: somebody put them in by SQL."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 
 import click
 from sqlalchemy import Connection
 
 from cli.arguments.command import print_note
+from cli.completion.names import are_kept, keep_names
 from cli.output import render
+from ledger.store.log import head, newest_games
 from ledger.store.opening import Ledger
+from projections.facts.checked_columns import Damaged, Unreadable
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.queries.kept_ladders import KeptLadders
@@ -19,10 +24,43 @@ SHOWN_EVENTS = 3
 
 def decoded(connection: Connection, known_at: int | None = None, lazily: bool = False) -> Facts:
     """The facts known at a position (default: the head), as `decode` makes them; a note says which events do not
-    count."""
+    count. At the end of the command its shell gets to know the names."""
     facts = decode(connection, known_at, lazily=lazily)
     note_left_out(facts.left_out)
+    if known_at is None or facts.position == head(connection).position:
+        db = click.get_current_context().find_root().obj
+        if not are_kept(db, facts.chain_hash):
+            newest = newest_games(connection, facts.position)
+            _at_the_end(partial(_keep_names, db, facts, newest))
     return facts
+
+
+def _keep_names(db: str, facts: Facts, newest: list[str]) -> None:
+    """Keep the names in the newest facts for the shell. Whatever stands in the way, the command is done."""
+    from projections.queries.known_names import known_names  # only once for each change of the log
+
+    with suppress(OSError, Damaged, Unreadable):
+        keep_names(db, facts.chain_hash, known_names(facts, newest))
+
+
+def keep_new_names(db: str, ledger: Ledger) -> None:
+    """Keep the names of a ledger for the shell at the end of a command that appended something."""
+
+    def read() -> None:
+        with ledger.reading() as connection:
+            facts = decode(connection, lazily=True)
+            _keep_names(db, facts, newest_games(connection, facts.position))
+
+    _at_the_end(read)
+
+
+def _at_the_end(keep: Callable[[], None]) -> None:
+    """Have the names kept at the end of the command, in place of those that were known before."""
+    context = click.get_current_context()
+    last = f"{__name__}.last"
+    if last not in context.meta:
+        context.call_on_close(lambda: context.meta[last]())
+    context.meta[last] = keep
 
 
 def newest_ladders(connection: Connection) -> Ladders:

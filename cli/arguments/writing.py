@@ -9,7 +9,7 @@ import click
 
 from cli.arguments.command import OneOf
 from cli.arguments.options import by_option, ignore_clock_option, result_format
-from cli.arguments.views import newest_ladders
+from cli.arguments.views import keep_new_names, newest_ladders
 from cli.output.emit import emit
 from ledger.intake.files import Entry, Item
 from ledger.intake.importing import Imported, Terms
@@ -60,9 +60,14 @@ class How:
         """The same for events that come from no file."""
         return self.propose([Item("", 0, event, None) for event in events], **hooks)
 
-    def done(self, plan: Proposal) -> Imported:
+    def done(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> Imported:
         """What became of a proposal: it is appended, unless this only shows what it would do."""
-        return plan.result if self.dry_run else plan.append()
+        if self.dry_run:
+            return plan.result
+        result = plan.append(progress)
+        if result.appended and plan.is_small():  # of more, the next command that reads them keeps the names
+            keep_new_names(self.db, self.ledger)
+        return result
 
     def enter(self, type_name: str, plan: Proposal, unchanged: list[str] | None = None) -> int:
         """Work out what a proposal of events of one type changes, append it unless it is only to be shown, and report.

@@ -87,7 +87,7 @@ def import_(
         plan = _proposed(how, files, options)
     found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
     with _bar("appending", plan.result.would_append) as appended:
-        result = plan.result if how.dry_run else plan.append(appended)
+        result = how.done(plan, appended)
     note_homeless(result)
     note_leagueless(result)
     return how.report(result, found, only_lists=found is not None and not how.dry_run)

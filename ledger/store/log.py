@@ -23,8 +23,8 @@ from ledger.store.schema import NEWEST, events, ledger_identity
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 PAGE_SEARCHED = 50_000
-# among the names in so many of the newest events the meant one is looked for, of so many unknown ones
-SIMILAR_EVENTS, SIMILAR_TIMES = 2_000, 20
+# so many of the newest games are known by their ids; and for so many unknown ones the meant one is looked for there
+NEWEST_GAMES, SIMILAR_TIMES = 2_000, 20
 LOOKUP_SIZE = 400
 
 
@@ -201,6 +201,13 @@ def read_newest(
     return rows[::-1], max(0, count - len(rows))
 
 
+def newest_games(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
+    """The ids of the newest games up to a position, in log order; or of what other events are about."""
+    wanted = (events.c.type == type_name) & (events.c.position <= until)
+    query = select(events.c.subject).where(wanted).order_by(events.c.position.desc()).limit(NEWEST_GAMES)
+    return [subject.partition(":")[2] for subject in connection.execute(query).scalars()][::-1]
+
+
 def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[KnownEvent]:
     """The events of a type, or those of them about a subject, in log order, without withdrawn ones."""
     found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
@@ -278,14 +285,12 @@ class Log(Events):
         self._asked += 1
         if self._asked > SIMILAR_TIMES:
             return ""
-        if kind not in self._known:
-            types = ["league.created"] if kind == "league" else ["game.recorded"]
-            records, _ = read_newest(self.connection, self.until, types=types, limit=SIMILAR_EVENTS)
-            known = [(TYPES[one.type], one.data) for one in known_events(records)]
-            self._known[kind] = {
-                text for told, data in known
-                for text in (told.brings(data) if kind == "player" else [told.subject(data).partition(":")[2]])
-            }  # fmt: skip
+        if kind not in self._known and kind == "player":
+            records, _ = read_newest(self.connection, self.until, types=["game.recorded"], limit=NEWEST_GAMES)
+            self._known[kind] = {name for one in known_events(records) for name in TYPES[one.type].brings(one.data)}
+        elif kind not in self._known:
+            begun = "league.created" if kind == "league" else "game.recorded"
+            self._known[kind] = {*newest_games(self.connection, self.until, begun)}
         return did_you_mean(name, sorted(self._known[kind]))
 
 

@@ -17,7 +17,6 @@ import fcntl
 import hashlib
 import json
 import logging
-import os
 import time
 import zlib
 from array import array
@@ -30,6 +29,7 @@ from typing import IO, Any
 
 from sqlalchemy import Connection
 
+from ledger.caches import cache_folder
 from ledger.events.games import STATUSES
 from ledger.new_files import is_own_folder, open_own
 from ledger.store.dialect import dialect_of
@@ -77,16 +77,6 @@ def cache_format(files: Mapping[str, str], meaning: int = 4) -> str:
 FORMAT = cache_format(FILES)
 
 logger = logging.getLogger(__name__)
-
-
-def cache_place() -> Path | None:
-    """The folder of all caches; None if the account has no home."""
-    if home := os.environ.get("XDG_CACHE_HOME"):
-        return Path(home) / "ratings-ledger"
-    try:
-        return Path.home() / ".cache" / "ratings-ledger"
-    except RuntimeError:
-        return None
 
 
 class Cache:
@@ -302,10 +292,10 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
 
     The holder of the lock, who makes it anew from there, deletes the rest and is told why.
     """
-    ledger, place = ledger_id(connection), cache_place()
+    ledger, place = ledger_id(connection), cache_folder()
     if place is None:
         return None
-    cache = Cache(place / folder_of(connection), ledger)
+    cache = Cache(Path(place) / folder_of(connection), ledger)
     there = sorted(segments_of(cache.folder), reverse=True)  # the longest first
     rests = {last: _rest(last, chain_hash_at(connection, last)) for last, _ in there}
     left = {path.name: last for last, path in there}

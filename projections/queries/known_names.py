@@ -1,10 +1,79 @@
-"""The names that somebody may type: those a ledger knows."""
+"""The names that somebody may type: those that a ledger knows, by kind."""
 
 from __future__ import annotations
 
-from projections.facts.columns import Facts
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from ledger.events.types import Ruleset
+from ledger.events.zones import local_time
+from projections import compiling
+from projections.facts.columns import LABELS, NONE, Facts
+from projections.replay.eligibility import why_cell_not_eligible
+from projections.replay.partition import by_time, values_when
+from projections.rulesets.periods import month_start
 
 
 def game_names(facts: Facts) -> set[str]:
     """What the games are called, such as catan."""
     return {facts.texts[cell.game] for cell in facts.cells}
+
+
+def known_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
+    """The names in the facts, and the ids of some games, by kind: players, ladders, ids, rulesets, versions, and the
+    labels of games, such as game and league. Those that came last stand last, or all are in order.
+    """
+    versions = [version.ruleset for every in facts.rulesets.values() for version in every]
+    found = {
+        "players": [name for number, name in enumerate(facts.players) if facts.person[number] == number],
+        "ladders": ladder_names(facts),
+        "ids": [*game_ids],
+        "rulesets": sorted(facts.rulesets),
+        "versions": [ruleset.name for ruleset in versions],
+    }
+    for label in LABELS:
+        numbers = {getattr(cell, label) for cell in facts.cells} - {NONE}
+        if label == "league":
+            numbers |= {league.league for league in facts.leagues}
+        found[label] = sorted(facts.texts[number] for number in numbers)
+    return found
+
+
+def ladder_names(facts: Facts) -> list[str]:
+    """The ladders that have games or adjustments, as far as the labels and times of games tell; in order."""
+    found = {adjustment.ladder for adjustment in facts.adjustments}
+    for versions in facts.rulesets.values():
+        ruleset = versions[0].ruleset
+        counted = {
+            number for number, cell in enumerate(facts.cells)
+            if not all(why_cell_not_eligible(facts, cell, version.ruleset) for version in versions)
+        }  # fmt: skip
+        for number, played_at in _samples(facts, ruleset) if counted else ():
+            if number in counted:
+                values = values_when(facts, facts.cells[number], played_at, ruleset)
+                found |= {"/".join((ruleset.id, *own)) for own in values}
+    return sorted(found)
+
+
+def _samples(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
+    """Cells with the time of one of their games: of one in each month, where the time decides on the ladder."""
+    starts = [*_months(facts, ruleset.time_zone)] if by_time(ruleset) else []
+    if compiling.pays(len(facts.cell)):
+        import numpy as np
+
+        cells, times = (compiling.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
+        months = np.searchsorted(np.array(starts, dtype=np.int64), times, side="right")
+        _, rows = np.unique(cells * (len(starts) + 1) + months, return_index=True)
+        yield from zip(cells[rows].tolist(), times[rows].tolist(), strict=True)
+        return
+    there = zip(facts.cell, facts.occurred_at, strict=True)
+    samples = {(cell, bisect_right(starts, time)): time for cell, time in there}
+    yield from ((cell, time) for (cell, _), time in samples.items())
+
+
+def _months(facts: Facts, zone: str) -> Iterator[int]:
+    """When the months begin, from that of the first game on."""
+    if len(times := compiling.in_memory(facts.occurred_at)):
+        first, last = local_time(min(times), zone), local_time(max(times), zone)
+        for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
+            yield month_start(month // 12, month % 12 + 1, zone)

@@ -57,8 +57,8 @@ def standings(ratings: Ratings, db: str) -> Any:
 
 
 def own(caches: Path) -> Path:
-    """The one cache that there is."""
-    (folder,) = caches.iterdir()
+    """The one cache of columns that there is."""
+    (folder,) = (path for path in caches.iterdir() if path.name != "names")
     return folder
 
 

@@ -1,0 +1,21 @@
+"""`completion`: the script by which a shell completes commands, options and names."""
+
+import click
+
+from cli.arguments.command import OneOf, command
+from cli.completion.answers import SHELLS, script
+
+
+@command()
+@click.argument("shell", type=OneOf(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script by which a shell completes commands, options and names.
+
+    \b
+        eval "$(ratings completion bash)"         in ~/.bashrc
+        eval "$(ratings completion zsh)"          in ~/.zshrc, after compinit
+        ratings completion fish | source          in ~/.config/fish/config.fish
+
+    The names are those that the last command knew which read or wrote the ledger.
+    """
+    click.echo(script(shell), nl=False)

@@ -1,0 +1,73 @@
+"""The table of commands and options from which the shell completes, made of the commands: cli/completion/table.tsv.
+
+    COMMAND  HELP  what completes its arguments, separated by commas; ... for more like the last
+             OPTION  what completes its value, - if it has none  HELP
+
+What completes something are kinds of names in the file of names, `file`, `folder`, `=WORD` for a word as it stands
+here; nothing for what nobody can know.
+"""
+
+from collections.abc import Iterable
+
+import click
+
+from ledger.events.types import TYPES
+from projections.rulesets.registry import rule_names
+from projections.rulesets.versions import shipped
+
+# by the name of a parameter
+KINDS = {
+    "ladder": "ladders", "ladders": "ladders", "player": "players", "players": "players", "player_id": "players",
+    "new_player": "players", "game_id": "ids", "game": "game", "games": "game", "group": "group", "city": "city",
+    "league": "league", "season": "season", "rules": "versions", "output": "file",
+}  # fmt: skip
+_COORDINATES = "=now =published"
+_IDS = " ".join(f"={line.split(chr(34))[1]}" for text in shipped() for line in text.splitlines() if line[:5] == "id = ")
+# where the same name means something else, or arguments come in any order
+OF_COMMAND = {
+    "chart": {"names": "players ladders"},
+    "diff": {"a": _COORDINATES, "b": _COORDINATES},
+    "explain": {
+        "game": "ids players ladders", "ladder": "ladders players ids", "before": _COORDINATES, "after": _COORDINATES,
+    },
+    "history": {"player": "players ladders", "ladder": "ladders players"},
+    "league": {"name": "league"},
+    "log": {"subject": "ids players", "types": " ".join(f"={name}" for name in TYPES)},
+    "rebuild": {"names": "ladders rulesets"},
+    "record": {"game_id": ""},
+    "rules": {
+        "name": "rulesets versions", "from_shipped": " ".join(dict.fromkeys(_IDS.split())),
+        "rule_id": " ".join(f"={name}" for name in rule_names()),
+    },
+}  # fmt: skip
+HELP_MAX = 60
+
+
+def completion_table(commands: Iterable[tuple[str, click.Command]]) -> str:
+    """The text of the table of some commands, each with its name, such as `ratings rules list`."""
+    lines = []
+    for path, command in commands:
+        arguments = [one for one in command.params if isinstance(one, click.Argument)]
+        completed = [kind_of(path, one) for one in arguments] + ["..." for one in arguments[-1:] if one.nargs < 0]
+        lines.append(f"{path}\t{_short(command.help)}\t{', '.join(completed)}\n")
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                kind = "-" if option.is_flag else kind_of(path, option)
+                lines += [f"\t{name}\t{kind}\t{_short(option.help)}\n" for name in option.opts]
+    return "".join(lines)
+
+
+def kind_of(path: str, parameter: click.Parameter) -> str:
+    """What completes a parameter of a command."""
+    own, name = OF_COMMAND.get(path.partition(" ")[2].partition(" ")[0], {}), str(parameter.name)
+    if isinstance(parameter.type, click.Choice):
+        return " ".join(f"={choice}" for choice in parameter.type.choices)
+    if isinstance(parameter.type, click.Path):
+        return "file" if parameter.type.file_okay and name != "folder" else "folder"
+    return own.get(name, "file" if name == "db" else KINDS.get(name, ""))
+
+
+def _short(text: str | None) -> str:
+    """The beginning of a help text, up to its first sentence."""
+    first = " ".join((text or "").split("\n\n")[0].split()).split(". ")[0].split(":  ")[0].rstrip(".")
+    return first if len(first) <= HELP_MAX else first[: HELP_MAX - 1].rsplit(" ", 1)[0] + "…"

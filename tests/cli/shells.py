@@ -1,0 +1,87 @@
+"""Interactive shells, in which somebody types and presses the tabulator key."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SHELLS = {
+    "bash": ["bash", "--norc", "--noprofile", "-i"],
+    "zsh": ["zsh", "-f", "-i"],
+    "fish": ["fish", "--no-config", "-i"],
+}
+# what makes completion work, as the help of the command says
+LOADED = {
+    "bash": 'eval "$(ratings completion bash)"',
+    "zsh": 'bindkey -e; autoload -Uz compinit; compinit -D -u; eval "$(ratings completion zsh)"',
+    "fish": "ratings completion fish | source",
+}
+TAB, BEGINNING_OF_LINE, ENTER = "\t", "\x01", "\r"
+SECONDS_MAX = 120
+
+
+class Typist:
+    """Somebody at a shell in a folder, where `tell` writes down its arguments."""
+
+    def __init__(self, controller: int, told: Path) -> None:
+        self._controller, self._told = controller, told
+        self._shown = b""
+
+    def completed(self, typed: str) -> list[str]:
+        """The words of the line after this was typed with the tabulator key: the shell hands them to `tell`."""
+        self._told.unlink(missing_ok=True)
+        os.write(self._controller, f"{typed}{TAB}{BEGINNING_OF_LINE}tell {ENTER}".encode())
+        end = time.monotonic() + SECONDS_MAX
+        while not self._told.exists():
+            assert time.monotonic() < end, self._shown.decode(errors="replace")
+            if select.select([self._controller], [], [], 0.05)[0]:
+                self._shown += os.read(self._controller, 65_536)
+        return [str(word) for word in json.loads(self._told.read_text(encoding="utf-8"))]
+
+
+@contextmanager
+def at_shell(name: str, folder: Path, ledger: str) -> Iterator[Typist]:
+    """A shell that completes the lines of this program for a ledger."""
+    programs, told = folder / "programs", folder / "told.json"
+    programs.mkdir()
+    _make_program(programs / "ratings", "from cli.start import run; run()")
+    telling = "import json, os, sys; json.dump(sys.argv[1:], open('told.new', 'w')); os.rename('told.new', 'told.json')"
+    _make_program(programs / "tell", telling)
+    environment = {
+        **os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "TERM": "xterm",
+        "RATINGS_DB": ledger, "HOME": str(folder), "LC_ALL": "C.UTF-8", "COLUMNS": "80",
+        "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder),
+    }  # fmt: skip
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        SHELLS[name], stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, env=environment,
+        start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(terminal)
+    try:
+        os.write(controller, f"{LOADED[name]}{ENTER}".encode())
+        yield Typist(controller, told)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(controller)
+
+
+def _make_program(path: Path, code: str) -> None:
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
+
+
+def is_installed(shell: str) -> bool:
+    """Whether this machine has the shell."""
+    return shutil.which(shell) is not None

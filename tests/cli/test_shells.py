@@ -1,0 +1,73 @@
+"""Completion in real shells: what is typed there becomes the name that is meant, and nothing of a name is executed."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from correction_helpers import Ratings, catan, new_ledger, take_in
+from shells import SHELLS, Typist, at_shell, is_installed
+
+At = tuple[str, Path, Typist]  # the shell, the folder, and somebody there
+# each begins with letters that no other name begins with
+HOSTILE = {
+    "a command": "aa$(touch pwned)", "the old form": "bb`touch pwned`", "an end": "cc;touch pwned;",
+    "quotes": "dd it's \"so\"", "single quotes": "ee 'so'", "stars": "ff*?[a]", "a backslash": "gg\\n\\",
+    "history": "hh!!", "a comment": "ii #x", "braces": "jj{a,b}", "a variable": "kk$HOME ${HOME}", "a job": "mm&",
+    "redirections": "ll>pwned<x|tee x", "a colon": "nn:b:c", "scripts": "oo 美咲 Łukasz", "blanks": "pp  two  blanks",
+    "a tilde": "qq ~ %s", "parentheses": "rr(x)^y",
+}  # fmt: skip
+
+
+def hostile_club(ratings: Ratings, url: str) -> None:
+    """Make a ledger whose players are called so, with ben and María José."""
+    new_ledger(ratings, url)
+    players = [*HOSTILE.values(), "María José", "ben"]
+    take_in(ratings, url, *(catan(f"g-{n}", one, "ben") for n, one in enumerate(players) if one != "ben"))
+    assert ratings("standings", "catan-elo/basic", db=url).exit_code == 0
+
+
+@pytest.fixture(scope="module", params=SHELLS)
+def typist(
+    request: pytest.FixtureRequest, original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[At]:
+    """Somebody at each shell in turn."""
+    if not is_installed(request.param):
+        pytest.skip(f"{request.param} is not installed")
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "season.csv").touch()
+    with at_shell(request.param, folder, original_files(hostile_club)) as person:
+        yield request.param, folder, person
+
+
+TYPED = {
+    "a command": ("ratings stand", ["standings"]),
+    "a command of a group": ("ratings rules publ", ["rules", "publish"]),
+    "an option": ("ratings standings --lim", ["standings", "--limit"]),
+    "a value": ("ratings standings --format js", ["standings", "--format", "json"]),
+    "a value behind =": ("ratings games --game=cat", ["games", "--game=catan"]),
+    "a ladder": ("ratings standings catan-e", ["standings", "catan-elo/basic"]),
+    "a player": ("ratings history be", ["history", "ben"]),
+    "a player in other capitals": ("ratings history mar", ["history", "María José"]),
+    "a player in quotes": ('ratings history "Mar', ["history", "María José"]),
+    "a player in single quotes": ("ratings history 'Mar", ["history", "María José"]),
+    "a tied player": ("ratings record ben=Mar", ["record", "ben=María José"]),
+    "a ruleset": ("ratings rules show galactic-points@", ["rules", "show", "galactic-points@1"]),
+    "a file": ("ratings import seas", ["import", "season.csv"]),
+}
+
+
+@pytest.mark.parametrize(("line", "words"), TYPED.values(), ids=TYPED)
+def test_shells_complete_what_is_typed(line: str, words: list[str], typist: At) -> None:
+    """The beginning of a word and the tabulator key give the word that is meant."""
+    assert typist[2].completed(line) == ["ratings", *words]
+
+
+@pytest.mark.parametrize("quote", ["", '"', "'"], ids=["plain", "double quotes", "single quotes"])
+def test_names_are_words_and_nothing_else(quote: str, typist: At, at_length: bool) -> None:
+    """A name that would do something in a shell is completed to itself, and does nothing."""
+    shell, folder, person = typist
+    if quote and shell != "bash" and not at_length:
+        pytest.skip("at length")  # words for bash are quoted by this program, all others by the shell
+    for name in HOSTILE.values():
+        assert person.completed(f"ratings history {quote}{name[:2]}") == ["ratings", "history", name]
+    assert sorted(path.name for path in folder.iterdir() if path.name in ("pwned", "x")) == []
