@@ -74,14 +74,14 @@ def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
         raise
 
 
-def replace_file(path: str, content: bytes) -> None:
+def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
     """Replace the content of a file of this account, or create it: readers see either the old content or the new.
 
-    Raises `OSError`.
+    `mode` is the file's, less what the account's umask takes away. Raises `OSError`.
     """
     beside = f"{path}.{_random()}.part"
     try:
-        with new_file(beside, 0o600) as file:
+        with new_file(beside, mode) as file:
             file.write(content)
         os.replace(beside, path)
     except BaseException:

@@ -1,17 +1,23 @@
 """How tables are to be read: the options that say what a table does not say itself."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Collection
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from cli.arguments.command import OneOf
 from cli.arguments.moments import zone_option
+from cli.output import render
+from ledger.intake.aliases import agreed, aliases_in
 from ledger.intake.columns import GAME_COLUMNS, TableOptions
 from ledger.intake.dates import ORDERS
+from ledger.intake.files import read_lines
 from ledger.intake.layouts import LAYOUTS
-from ledger.rejections import did_you_mean
+from ledger.intake.profiles import TableProfile, as_profile, check_encoding, is_up_to_date, read_profile, together
+from ledger.new_files import new_file, replace_file
+from ledger.rejections import Refused, Rejection, did_you_mean
 
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -36,9 +42,9 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 def _encoding(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None:
         try:
-            "".encode(value)
-        except (LookupError, UnicodeError, ValueError):
-            raise click.BadParameter(f"{value!r} is no encoding, such as cp1252, cp1250 or utf-16") from None
+            check_encoding(value)
+        except Refused as problem:
+            raise click.BadParameter(problem.message) from None
     return value
 
 
@@ -55,16 +61,66 @@ OPTIONS = (
     zone_option,
     click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
                  help="Who is meant by names in a table: lines such as ana = anna."),
+    click.option("--profile", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+                 help="Read a table as this profile says; other options count first."),
+    click.option("--save-profile", "save_as", metavar="FILE", type=click.Path(dir_okay=False),
+                 help="Keep how the table was read, with all answers, for --profile."),
 )  # fmt: skip
 
 
+class Kept(NamedTuple):
+    """The files that say how tables are read, and who is meant in them; and where that is to be kept."""
+
+    alias_file: str | None
+    profile: str | None
+    save_as: str | None
+
+    def read(self, given: TableOptions) -> tuple[TableOptions, list[Rejection]]:
+        """How tables are read by these and the options that were given, and what is wrong with the files."""
+        profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
+        if self.profile is not None:
+            profile, problems = read_profile(self.profile)
+        named = aliases_in(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
+        aliases, wrong = agreed([*profile.aliases, *named])
+        return together(profile.options, given)._replace(aliases=aliases), problems + wrong
+
+    def refuse_taken(self, files: Collection[str]) -> None:
+        """Raises `click.UsageError` if what is to be kept has no place, or is of several files."""
+        if self.save_as is None:
+            return
+        if len(files) > 1:
+            raise click.UsageError("--save-profile keeps how one FILE is read; name one")
+        if os.path.lexists(self.save_as) and not self._is_update:
+            told = f"{self.save_as} exists; --profile {self.save_as} takes it, and --save-profile then updates it"
+            raise click.UsageError(told)
+
+    @property
+    def _is_update(self) -> bool:
+        there = self.profile is not None and self.save_as is not None and os.path.exists(self.save_as)
+        return there and os.path.samefile(self.profile or "", self.save_as or "")
+
+    def save(self, options: TableOptions) -> None:
+        """Keep how a table was read, where that is wanted and not yet said. Raises `OSError`."""
+        if self.save_as is None:
+            return
+        text = as_profile(options, self.save_as)
+        if self._is_update and is_up_to_date(self.save_as, text):
+            return
+        if self._is_update:
+            replace_file(os.path.realpath(self.save_as), text.encode(), 0o666)
+        else:
+            with new_file(self.save_as) as file:
+                file.write(text.encode())
+        render.note(f"note: {self.save_as} keeps how this table is read")
+
+
 def reading_tables(command: Callable[..., int]) -> Callable[..., int]:
-    """Gives a command the options of tables; they reach it as `tables`."""
+    """Gives a command the options of tables; they reach it as `tables`, the files that say the same as `kept`."""
 
     @wraps(command)
     def wrapped(*args: Any, **rest: Any) -> int:
-        names = [name for name in TableOptions._fields if name in rest]
-        return command(*args, tables=TableOptions(**{name: rest.pop(name) for name in names}), **rest)
+        tables = TableOptions(**{name: rest.pop(name) for name in TableOptions._fields if name in rest})
+        return command(*args, tables=tables, kept=Kept(*(rest.pop(name) for name in Kept._fields)), **rest)
 
     decorated: Callable[..., int] = wrapped
     for option in reversed(OPTIONS):

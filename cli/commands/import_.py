@@ -13,7 +13,7 @@ import click
 from cli.arguments.asking import can_ask
 from cli.arguments.command import command
 from cli.arguments.options import head_value, refuse_unreadable_twice
-from cli.arguments.tables import reading_tables
+from cli.arguments.tables import Kept, reading_tables
 from cli.arguments.views import decoded
 from cli.arguments.who_is_who import ask_who
 from cli.arguments.writing import How, taking_games
@@ -21,9 +21,9 @@ from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
-from ledger.intake.aliases import agreed, aliases_in, with_answers
+from ledger.intake.aliases import with_answers
 from ledger.intake.columns import TableOptions
-from ledger.intake.files import STDIN, Far, read_items, read_lines, size
+from ledger.intake.files import STDIN, Far, read_items, size
 from ledger.intake.importing import Imported
 from ledger.processes.forking import available_cores
 from ledger.rejections import Rejection
@@ -50,7 +50,7 @@ from projections.facts.players import known_players
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @taking_games("tables")
 def import_(
-    how: How, files: tuple[str, ...], tables: TableOptions, alias_file: str | None, keep_going: bool, following: bool,
+    how: How, files: tuple[str, ...], tables: TableOptions, kept: Kept, keep_going: bool, following: bool,
     restoring: bool, expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
     """Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines.
@@ -60,7 +60,7 @@ def import_(
     refused by itself.
     """
     if following:
-        for_files = (tables != TableOptions(), alias_file, keep_going, how.dry_run, how.terms.strict, restoring)
+        for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.terms.strict, restoring)
         if files != (STDIN,) or any(for_files):
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
         from cli.commands.follow import follow  # the only way in that handles signals
@@ -73,11 +73,14 @@ def import_(
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
-    aliases, problems = agreed(aliases_in(read_lines(alias_file), alias_file) if alias_file else ())
+    if kept.save_as is not None and how.dry_run:
+        raise click.UsageError("--dry-run writes nothing, and --save-profile writes a profile; choose one")
+    kept.refuse_taken(files)
+    said, problems = kept.read(tables)
     with how.ledger.reading() as connection:
-        options = tables._replace(zone=tables.zone or home_zone(connection), aliases=aliases)
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
+        options = said._replace(zone=said.zone or home_zone(connection))
     how = replace(how, terms=how.terms._replace(keep_going=keep_going))
     plan = _proposed(how, files, options)
     while _can_ask_about(plan, how, files) and (answers := ask_who(plan.result.close.values(), options.aliases)):
@@ -85,6 +88,8 @@ def import_(
         options = options._replace(aliases=with_answers(options.aliases, answers.aliases))
         how = replace(how, terms=how.terms._replace(accepted=how.terms.accepted | answers.accepted))
         plan = _proposed(how, files, options)
+    if not plan.is_refused:
+        kept.save((plan.result.read_as or options)._replace(aliases=options.aliases, zone=said.zone))
     found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
     with _bar("appending", plan.result.would_append) as appended:
         result = how.done(plan, appended)

@@ -54,7 +54,7 @@ class TableOptions(NamedTuple):
 
     `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
     the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `aliases` are the
-    players whom names in it stand for.
+    players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent.
     """
 
     zone: str | None = None
@@ -67,6 +67,12 @@ class TableOptions(NamedTuple):
     encoding: str | None = None
     tie: str | None = None
     aliases: Mapping[str, str] = {}
+    columns: Mapping[str, str] = {}
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What somebody said that columns hold, by their names without capitals."""
+        return {theirs.casefold(): ours for theirs, ours in [*self.columns.items(), *self.renamed.items()]}
 
 
 def split_header(line: str) -> tuple[str, list[str]]:
@@ -89,12 +95,13 @@ def read_names(
 
     Other names may be known besides, and columns given that the header does not have.
     """
-    folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
+    folded = options.named
+    wanted = {theirs.casefold() for theirs in options.renamed}
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
     problems = [
         Refused("missing-column", f"--map names the column {shown(missing)}, which the file does not have")
-        for missing in sorted(folded.keys() - {name.casefold() for name in names})
+        for missing in sorted(wanted - {name.casefold() for name in names})
     ]
     known = {*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides}
     unknown = [
@@ -132,6 +139,11 @@ def read_names(
             told += "; with one row per game, there are columns 1st, 2nd ... instead of player"
         problems.append(Refused("missing-column", told))
     return header, problems
+
+
+def is_place(name: str) -> bool:
+    """Whether a column is called for the place of those in it, such as 1st."""
+    return _ORDINAL.fullmatch(name) is not None
 
 
 def header_columns(header: Header) -> CsvColumns:

@@ -34,7 +34,7 @@ BLANK_LINES_MAX = 100_000
 PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
 
 
-def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found | str]:
+def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found | str | TableOptions]:
     """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file.
 
     A table that has not the usual form is taken for what it is, which is told first.
@@ -81,7 +81,7 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
     return True
 
 
-def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found | str]:
+def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found | str | TableOptions]:
     """The games of a table of any form, all of whose rows are held in memory if there is a header among the first."""
     some, cells, problem = list[str](), 0, None
     try:

@@ -35,10 +35,11 @@ class Far(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """A sentence about a file: what it was taken for, what was left out."""
+    """A sentence about a file: what it was taken for, what was left out. Or the options to read the next one alike."""
 
     file: str
     told: str
+    options: TableOptions | None = None
 
 
 class Item(NamedTuple):
@@ -155,6 +156,8 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
             yield Noted(name, found)
+        elif isinstance(found, TableOptions):
+            yield Noted(name, "", found)
         elif found is None:
             yield None
         else:

@@ -17,7 +17,9 @@ from ledger.errors import BadArgument
 from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
 from ledger.events.types import TYPES, Draft
+from ledger.intake.columns import TableOptions
 from ledger.intake.files import Entry, Far, Item, Noted
+from ledger.intake.layouts import other_day_told
 from ledger.intake.parsing import Block, ParsedItem, read_blocks
 from ledger.intake.spool import Spool, WaitingDraft
 from ledger.processes.memory import rarely_collecting
@@ -77,8 +79,9 @@ class Imported:
     new_players: list[str] = field(default_factory=list)
     close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
-    # what was recognised in tables, and left out of them
+    # what was recognised in tables, and left out of them; and the options to read the next one like the last
     notes: list[str] = field(default_factory=list)
+    read_as: TableOptions | None = None
     # what is wrong with the files of a restore that takes them all the same
     passed: list[str] = field(default_factory=list)
     # the ladders that begin, and the names that theirs are close to
@@ -238,7 +241,8 @@ class Intake:
                 if isinstance(entry, Far):
                     reading(entry)
                 elif isinstance(entry, Noted):
-                    self.result.notes.append(f"{entry.file}: {entry.told}")
+                    self.result.notes += [f"{entry.file}: {entry.told}"] if entry.told else []
+                    self.result.read_as = entry.options or self.result.read_as
                 else:
                     self._note(entry, entry.file, entry.line, None)
                 continue
@@ -260,12 +264,13 @@ class Intake:
         if known[0]:
             problem = known[1]
             if problem is not None and item.table:
-                problem = resent(Log(self._connection), self._people, draft, problem)
+                problem = _of_one_day(resent(Log(self._connection), self._people, draft, problem), draft)
             if problem is None:
                 self._settle_existing(item, draft)
             return problem
         if (waiting := self._spool.find(draft)) is not None:
-            return self._against_waiting(item, draft, waiting)
+            problem = self._against_waiting(item, draft, waiting)
+            return _of_one_day(problem, draft) if item.table else problem
         try:
             if not surely_fits(draft, self.terms.by):
                 self._build(draft)
@@ -357,6 +362,13 @@ class Intake:
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)
         self._reject(placed, source)
+
+
+def _of_one_day(problem: Rejection | None, draft: Draft) -> Rejection | None:
+    """A refusal of a game that has the id of another, with what to do if the ids were made of the day."""
+    if problem is None or problem.code != "id-conflict":
+        return problem
+    return problem._replace(message=problem.message + other_day_told(draft.subject.partition(":")[2]))
 
 
 def _rows_apart(subject: str) -> Rejection:

@@ -26,9 +26,9 @@ LOOKED_BYTES = 100_000_000
 # what is neither, though people have tables in it, by how it begins
 OTHERS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
 
-# (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file;
-# or None for a line that is no event, but means that there may be none
-Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | None
+# (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file; the
+# options to read the next one alike; or None for a line that is no event, but means that there may be none
+Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | TableOptions | None
 
 
 class Opened(NamedTuple):

@@ -62,8 +62,11 @@ class Table(NamedTuple):
     decimal_comma: bool = False
 
 
-def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | str]:
-    """The games of a table, after sentences about what it was taken for; or everything that is wrong with it."""
+def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | str | TableOptions]:
+    """The games of a table, after sentences about what it was taken for; or everything that is wrong with it.
+
+    The options with which the next such table is read alike come with the sentences.
+    """
     at = header_at(table.rows, options) or 0
     line, names = table.rows[at][0], [" ".join(name.split()) for name in table.rows[at][1]]
     body = table.rows[at + 1 :]
@@ -98,6 +101,10 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | st
         yield LAYOUTS[layout]
     if not has_ids:
         yield NUMBERED
+    yield options._replace(
+        found=None, sheet=options.sheet or table.sheet or None, layout=layout, columns={**options.columns, **renamed},
+        dates=order if told else options.dates,
+    )  # fmt: skip
     columns = _columns(header, layout)
     if options.found is not None:
         options.found(columns)
@@ -135,7 +142,7 @@ def _cell(row: list[str], column: int | None) -> str:
 
 def _means(name: str, options: TableOptions) -> str | None:
     """What a column holds: as somebody said, or as its name says."""
-    said = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
+    said = options.named
     return said[name.casefold()] if name.casefold() in said else column_meaning(name)
 
 

@@ -45,7 +45,7 @@ class Sheet(NamedTuple):
     hidden: list[int]
 
 
-def sheet_events(path: str, options: TableOptions) -> Iterator[Found | str]:
+def sheet_events(path: str, options: TableOptions) -> Iterator[Found | str | TableOptions]:
     """The games of the sheet that the options name, or the only one, after sentences about what was recognised.
 
     Raises `Refused`.

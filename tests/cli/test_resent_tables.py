@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,3 +99,23 @@ def test_resent_json_must_match_first_record(db: str, ratings: Ratings) -> None:
     line = {"type": "game.recorded", "occurred_at": game.pop("occurred_at"), "data": game}
 
     assert len(refused(ratings, db, json.dumps(line))) == 1
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one after another", "in one import"])
+def test_tables_of_one_day_are_told_apart(together: bool, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Two tables whose games are numbered by the same day are refused with what to do, and doing it takes both."""
+    blitz, rapid = tmp_path / "blitz.csv", tmp_path / "rapid.csv"
+    blitz.write_text("Date,1st,2nd\n2024-11-22,anna,ben\n", encoding="utf-8")
+    rapid.write_text("Date,1st,2nd\n2024-11-22,ben,anna\n", encoding="utf-8")
+    given = ("--set", "game=chess", "--zone", "UTC")
+    if not together:
+        assert ratings("import", blitz, *given, db=db).exit_code == 0
+    done = ratings("import", *([blitz] if together else []), rapid, *given, db=db)
+    assert (done.exit_code, "id-conflict" in done.stderr) == (1, True)
+    told = (
+        "number the games in a column of each table and name it with --map THEIRS=game_id, or keep the games of a day"
+    )
+    assert told in done.stderr
+    rapid.write_text("Date,Code,1st,2nd\n2024-11-22,r-1,ben,anna\n", encoding="utf-8")
+    assert ratings("import", blitz, *given, db=db).exit_code == 0
+    assert ratings("import", rapid, *given, "--map", "Code=game_id", db=db).exit_code == 0

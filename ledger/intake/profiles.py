@@ -1,0 +1,182 @@
+"""Profiles: how a club's tables are read, kept in a file of TOML for the next one.
+
+sheet = "Results"
+dates = "dmy"
+columns = {Spieler = "player", Bemerkung = ""}
+set = {game = "catan"}
+aliases = {ana = "anna"}
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from ledger.events.zones import zone
+from ledger.intake.aliases import Alias, alias_of
+from ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_place
+from ledger.intake.dates import ORDERS
+from ledger.intake.headers import BESIDES
+from ledger.intake.layouts import LAYOUTS
+from ledger.rejections import Refused, Rejection, did_you_mean, shown
+
+BYTES_MAX = 4_000_000
+ABOVE = "# How tables are read: ratings import FILE --profile {}\n"
+
+
+class TableProfile(NamedTuple):
+    """What a profile says of tables, and whom its aliases mean."""
+
+    options: TableOptions
+    aliases: list[Alias]
+
+
+def check_encoding(name: str) -> None:
+    """Raises `Refused` (bad-value) for what names no encoding."""
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError, ValueError):
+        raise Refused("bad-value", f"{shown(name)} is no encoding, such as cp1252, cp1250 or utf-16") from None
+
+
+def _one_of(words: Iterable[str]) -> Callable[[str], None]:
+    known = [*words]
+
+    def check(text: str) -> None:
+        if text not in known:
+            raise Refused("bad-value", f"{shown(text)} is none of {', '.join(known)}{did_you_mean(text, known)}")
+
+    return check
+
+
+def _some_text(text: str) -> None:
+    if not text.strip():
+        raise Refused("bad-value", "it is empty; leave it out")
+
+
+def _column(text: str) -> None:
+    known = [*GAME_COLUMNS, *PLAYER_COLUMNS, *BESIDES]
+    if text and text not in known and not is_place(text):
+        told = f"{shown(text)} is no column, and not empty, which drops one{did_you_mean(text, known)}"
+        raise Refused("bad-value", f"{told} (known: {', '.join(known)}, 1st, 2nd ...)")
+
+
+# by name in the file: the member of the options, and what a text has to be; tables of texts have that of their values
+_TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "sheet": ("sheet", _some_text), "layout": ("layout", _one_of(LAYOUTS)), "zone": ("zone", zone),
+    "dates": ("dates", _one_of(ORDERS)), "ties": ("tie", _some_text), "encoding": ("encoding", check_encoding),
+}  # fmt: skip
+_TABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "columns": ("columns", _column), "set": ("fixed", _some_text), "aliases": ("aliases", _some_text),
+}  # fmt: skip
+MEMBERS = [*_TEXTS, *_TABLES]
+
+
+def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
+    """A profile, and everything that is wrong with it. Raises `OSError`."""
+    with open(file, "rb") as opened:
+        content = opened.read(BYTES_MAX + 1)
+    try:
+        text, given = _toml(content)
+    except Refused as problem:
+        return TableProfile(TableOptions(), []), [problem.rejection(file)]
+    found, aliases, problems = dict[str, Any](), list[Alias](), list[Rejection]()
+
+    def refuse(name: str, told: str, *path: str) -> None:
+        line = _line_of(text, path[-1] if path else name)
+        problems.append(Rejection("bad-profile", f"{'.'.join([name, *path])}: {told}", file, line))
+
+    for name, value in given.items():
+        if name in _TEXTS:
+            if told := _wrong(value, _TEXTS[name][1]):
+                refuse(name, told)
+            found[_TEXTS[name][0]] = value
+        elif name not in _TABLES:
+            refuse(name, f"no profile has this{did_you_mean(name, MEMBERS)} (known: {', '.join(MEMBERS)})")
+        elif not isinstance(value, dict):
+            refuse(name, f'a table belongs here, such as [{name}] with lines NAME = "VALUE"')
+        else:
+            for key, one in value.items():
+                if name == "set" and key not in GAME_COLUMNS:
+                    refuse(name, f"it is none of {', '.join(GAME_COLUMNS)}{did_you_mean(key, GAME_COLUMNS)}", key)
+                elif told := _wrong(one, _TABLES[name][1]):
+                    refuse(name, told, key)
+                elif name == "aliases":
+                    try:
+                        aliases.append(alias_of(key, one, file, _line_of(text, key)))
+                    except Refused as problem:
+                        refuse(name, problem.message, key)
+            found[_TABLES[name][0]] = value
+    if problems:
+        return TableProfile(TableOptions(), []), sorted(problems, key=lambda problem: problem.line or 0)
+    return TableProfile(TableOptions(**found), aliases), []
+
+
+def _toml(content: bytes) -> tuple[str, dict[str, Any]]:
+    """The text of a file, and what it holds. Raises `Refused` (bad-profile)."""
+    import tomllib  # only here, as few imports read one
+
+    if len(content) > BYTES_MAX:
+        raise Refused("bad-profile", f"a profile has at most {BYTES_MAX:,} bytes")
+    try:
+        text = content.decode("utf-8-sig")
+        # dotted names make tables within tables, for which a profile has no use
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.count(".") > 1_000 or line.count("[") > 1_000 or line.count("{") > 1_000:
+                raise Refused("bad-profile", "no profile has such a line", number)
+        return text, tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise Refused("bad-profile", f"byte {error.start + 1:,} is not UTF-8; save the file as UTF-8") from None
+    except RecursionError:
+        raise Refused("bad-profile", "it is nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        where = int(found[1]) if found else text.count("\n") + 1
+        raise Refused("bad-profile", f'it is not TOML: {error}; write NAME = "VALUE"', where) from None
+    except Refused:
+        raise
+    except ValueError as error:  # from a number that is too long
+        raise Refused("bad-profile", f"it is not TOML: {error}") from None
+
+
+def _line_of(text: str, name: str) -> int | None:
+    """The line where a name stands before its value, as far as that is easily seen."""
+    match = re.search(rf"""^\s*(?:\[\s*)?["']?{re.escape(name)}["']?\s*[\].=]""", text, re.MULTILINE)
+    return None if match is None else text.count("\n", 0, match.end()) + 1
+
+
+def _wrong(value: Any, check: Callable[[str], Any]) -> str:
+    """What is wrong with a value, or nothing."""
+    if not isinstance(value, str):
+        return f"a text belongs here, not {shown(value)}; write it in quotation marks"
+    try:
+        check(value)
+    except Refused as problem:
+        return problem.message
+    return ""
+
+
+def together(profile: TableOptions, given: TableOptions) -> TableOptions:
+    """What a profile and options say; where both do, the options count."""
+    said = {name: value for name, value in given._asdict().items() if value}
+    theirs = {name.casefold() for name in given.renamed}
+    columns = {name: ours for name, ours in profile.columns.items() if name.casefold() not in theirs}
+    return profile._replace(**said, columns=columns)._replace(fixed={**profile.fixed, **given.fixed})
+
+
+def as_profile(options: TableOptions, file: str) -> str:
+    """Options as a profile: what is to be said again about the next table."""
+    import tomli_w  # only here, as few imports write one
+
+    texts = {name: getattr(options, member) for name, (member, _) in _TEXTS.items()}
+    columns = {**options.columns, **options.renamed}
+    tables = {"columns": columns, "set": options.fixed, "aliases": dict(options.aliases)}
+    found = {name: value for name, value in {**texts, **tables}.items() if value}
+    return ABOVE.format(file) + tomli_w.dumps(found)
+
+
+def is_up_to_date(file: str, text: str) -> bool:
+    """Whether a profile says what it would say with this text; then its own order and its comments are kept."""
+    with suppress(Refused), open(file, "rb") as opened:
+        return _toml(opened.read(BYTES_MAX + 1))[1] == _toml(text.encode())[1]
+    return False
