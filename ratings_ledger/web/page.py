@@ -268,10 +268,10 @@ def ordinal(number: int) -> str:
 def in_css(text: str) -> Markup:
     r"""Text between quotes in a style, where it can end neither.
 
-    >>> print(in_css("a</b>"))
-    a\00003c\00002fb\00003e
+    >>> print(in_css("a </b>"))
+    a\000020\00003c\00002fb\00003e
     """
-    written = (one if one.isascii() and (one.isalnum() or one == " ") else f"\\{ord(one):06x}" for one in text)
+    written = (one if one.isascii() and one.isalnum() else f"\\{ord(one):06x}" for one in text)
     return Markup("".join(written))
 
 
