@@ -32,17 +32,19 @@ def on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> tupl
 
 
 def typed(
-    command: Sequence[str], answers: Sequence[tuple[str, str]], columns: int = 80, folder: Path = ROOT
-) -> tuple[int, str, str]:
-    """The exit code of a command, what it writes to a piped stdout, and what its terminal shows, typed text included.
+    command: Sequence[str], answers: Sequence[tuple[str, str]], columns: int = 80, folder: Path = ROOT,
+    piped: bool = True,
+) -> tuple[int, str, str]:  # fmt: skip
+    """The exit code of a command, what it writes to stdout if that is `piped`, and what its terminal shows, typed text
+    included.
 
     Each answer is typed once its question is there; it holds line ends, `CTRL_C` and `CTRL_D` as a keyboard sends them.
     A command that then still waits for something is killed.
     """
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [*PROGRAM, *command], stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, cwd=folder,
-        env=_environment(columns) | {"PYTHONPATH": str(ROOT)}, start_new_session=True,
+        [*PROGRAM, *command], stdin=terminal, stdout=subprocess.PIPE if piped else terminal, stderr=terminal,
+        cwd=folder, env=_environment(columns) | {"PYTHONPATH": str(ROOT)}, start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(terminal)
@@ -61,7 +63,7 @@ def typed(
         except subprocess.TimeoutExpired:
             process.kill()
             raise
-    return process.returncode, stdout.decode(), shown
+    return process.returncode, (stdout or b"").decode(), shown
 
 
 def _environment(columns: int) -> dict[str, str]:

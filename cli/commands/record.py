@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cli.arguments.asking import can_ask
 from cli.arguments.command import command
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.writing import How, taking_games
@@ -46,18 +47,26 @@ def record(
     \b
         ratings record --game catan --game-id g-7 anna ben=cleo dora
 
-    Without PLAYERS one event, or the data of one game, is read as JSON from standard input.
+    At a terminal what is missing is asked for, and what it would do is shown before a key records it. Without one, if
+    there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
-    ledger = how.ledger
+    ledger, is_shown = how.ledger, False
+    if can_ask() and not (players and game and game_id):
+        from cli.commands.record_asking import Typed, ask_for_game  # most games are typed whole, or by a program
+
+        def event_of(typed: Typed) -> dict[str, Any]:
+            return _whole(ledger, _game(typed.players, typed.game, typed.game_id, labels), at, zone)[0]
+
+        how, (players, game, game_id) = ask_for_game(how, Typed(players, game, game_id), event_of)
+        is_shown = how.form == "table" and not how.dry_run
     event = _game(players, game, game_id, labels) if players else _read_event(game, game_id, *labels.values())
     undated, league = False, None
     if isinstance(event, dict):
         undated = at is None and "occurred_at" not in event
-        event = whole_event(event)
-        if at is not None:
-            event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
-        league = _put_into_league(ledger, event)
-    result, found = _offered(how, event, quiet)
+        event, league = _whole(ledger, event, at, zone)
+    result, found = _offered(how, event, quiet or is_shown)
+    if is_shown:
+        result.new_players, result.new_ladders, result.homeless = [], [], {}
     if undated and isinstance(event, dict) and [one.code for one in result.rejected] == ["id-conflict"]:
         # nobody said when it was: it is the same event if everything else is the same
         event["occurred_at"] = _recorded_time(ledger, event)
@@ -82,6 +91,16 @@ def _game(
     told = {name: label for name, label in labels.items() if label is not None}
     data = {"game_id": game_id, "game": game, **told, "participants": placed(players)}
     return {"type": "game.recorded", "data": data}
+
+
+def _whole(
+    ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None
+) -> tuple[dict[str, Any], str | None]:  # fmt: skip
+    """An event with its time, in the league that scheduled it if one did, which is told. Raises `Refused`."""
+    event = whole_event(event)
+    if at is not None:
+        event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
+    return event, _put_into_league(ledger, event)
 
 
 def _read_event(*options: str | None) -> dict[str, Any] | Refused:

@@ -18,7 +18,7 @@ import sys
 from typing import NamedTuple
 
 from cli.completion.bash import Line, quoted, typed_line
-from cli.completion.names import kept_names, named_ledger
+from cli.completion.names import beginning_so, kept_names, named_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,10 +74,11 @@ def _lines(shell: str, arguments: Sequence[str]) -> list[str]:
     kinds, before, words = completions(line.words, current)
     if kinds in (["file"], ["folder"]):
         return kinds
-    found = _matching(words, current[len(before) :])
+    meaning = dict(words)
+    found = beginning_so(meaning, current[len(before) :])
     if shell == "bash":
-        return [f"={quoted((before + word)[len(line.settled) :], line.quote)}" for word, _ in found]
-    return [f"={before}{word}\t{told}" if told else f"={before}{word}" for word, told in found]
+        return [f"={quoted((before + word)[len(line.settled) :], line.quote)}" for word in found]
+    return [f"={before}{word}\t{meaning[word]}" if meaning[word] else f"={before}{word}" for word in found]
 
 
 def completions(words: Sequence[str], current: str) -> Found:
@@ -129,15 +130,6 @@ def _of_kinds(kinds: str, db: str, before: str, given: Sequence[str]) -> Found:
         word for kind in every for word in ([kind[1:]] if kind.startswith("=") else names.get(kind, []))
     )
     return Found(every, before, [(word, "") for word in found if word not in given])
-
-
-def _matching(words: Sequence[Word], start: str) -> list[Word]:
-    """The words that begin so, or without any, those that begin so in other capitals."""
-    if not start:
-        return [*words]
-    folded, length = start.casefold(), len(start)
-    exact = [one for one in words if one[0].startswith(start)]
-    return exact or [one for one in words if one[0][:length].casefold() == folded]
 
 
 def _table() -> Table:

@@ -80,6 +80,18 @@ def kept_names(db: str) -> dict[str, list[str]]:
     return found
 
 
+def beginning_so(words: Iterable[str], start: str) -> list[str]:
+    """The words that begin so, or without any, those that begin so in other capitals.
+
+    >>> beginning_so(["mira", "Max", "ben"], "m"), beginning_so(["Max", "ben"], "m")
+    (['mira'], ['Max'])
+    """
+    folded, length = start.casefold(), len(start)
+    every = [*words]
+    exact = [word for word in every if word.startswith(start)]
+    return exact or [word for word in every if word[:length].casefold() == folded]
+
+
 def _is_name(name: str) -> bool:
     return 0 < len(name) <= CHARACTERS_MAX and (name.isprintable() or UNSEEN.isdisjoint(name))
 

@@ -1,0 +1,166 @@
+"""`record` at a terminal: what is missing is asked for, and what it will do is shown before a key records it."""
+
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import replace
+from itertools import count
+from typing import Any, NamedTuple
+
+from cli.arguments.asking import ask, ask_key, ask_line
+from cli.arguments.views import decoded
+from cli.arguments.who_is_who import Answers, ask_who
+from cli.arguments.writing import How
+from cli.output import render
+from cli.output.appended import note_homeless, note_new, rejection_line
+from cli.output.impact import print_impact
+from ledger import clock
+from ledger.events.canonical import parse_instant
+from ledger.events.fields import composed
+from ledger.events.zones import local_time
+from ledger.intake.files import Item
+from ledger.intake.table_games import TIE
+from ledger.rejections import closest, shown
+from ledger.store.log import first_positions
+from projections.admission.proposals import Proposal
+from projections.facts.players import known_players
+from projections.queries.coordinates import Times, moment, times_of
+from projections.queries.event_texts import result_told
+from projections.queries.known_names import game_names
+
+RECORD, PLAYERS, GAME, GAME_ID = "rpgi"
+CHANGED: dict[str, dict[str, Any]] = {PLAYERS: {"players": ()}, GAME: {"game": None}, GAME_ID: {"game_id": None}}
+KEYS = {RECORD: "record it", PLAYERS: "other players", GAME: "another game", GAME_ID: "another id"}
+
+
+class Typed(NamedTuple):
+    """A game as it was typed, as far as it was: tied players are joined by =."""
+
+    players: tuple[str, ...] = ()
+    game: str | None = None
+    game_id: str | None = None
+
+
+class Suggestions(NamedTuple):
+    """What the ledger knows: its players, what is played, and what was played last; and how times are shown."""
+
+    players: list[str]
+    games: list[str]
+    last: str | None
+    times: Times
+
+
+def ask_for_game(how: How, typed: Typed, event_of: Callable[[Typed], dict[str, Any]]) -> tuple[How, Typed]:
+    """A whole game, once somebody has seen what recording it does and pressed the key for that, and how it is recorded.
+
+    Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
+    """
+    known = _known(how)
+    while True:
+        typed = _completed(how, typed, known)
+        event = event_of(typed)
+        plan = how.propose([Item("", 0, event, None)])
+        if {one.code for one in plan.result.rejected} == {"close-name"}:
+            how, typed = _named(how, typed, ask_who(plan.result.close.values(), {}))
+            plan.close()
+            continue
+        if how.dry_run and not plan.is_refused:
+            return how, typed
+        with redirect_stdout(sys.stderr):
+            _show(plan, event, known.times)
+        key = ask_key({key: told for key, told in KEYS.items() if key != RECORD or not plan.is_refused})
+        plan.close()
+        if key == RECORD:
+            return how, typed
+        typed = typed._replace(**CHANGED[key])
+
+
+def _named(how: How, typed: Typed, answers: Answers | None) -> tuple[How, Typed]:
+    """The same with the players who are meant, or without players if somebody wants to type them again."""
+    if answers is None:
+        return how, typed._replace(players=())
+    players = tuple(TIE.join(answers.aliases.get(name, name) for name in cell.split(TIE)) for cell in typed.players)
+    accepted = how.terms.accepted | answers.accepted
+    return replace(how, terms=how.terms._replace(accepted=accepted)), typed._replace(players=players)
+
+
+def _known(how: How) -> Suggestions:
+    with how.ledger.reading() as connection:
+        facts, times = decoded(connection), times_of(connection)
+    rated = {game for every in facts.rulesets.values() for version in every for game in version.ruleset.scope.game}
+    games = sorted(game_names(facts) | rated)
+    last = games[0] if len(games) == 1 else None
+    if len(facts.start):
+        last = facts.label("game", len(facts.start) - 1)
+    return Suggestions(sorted(known_players(facts)), games, last, times)
+
+
+def _completed(how: How, typed: Typed, known: Suggestions) -> Typed:
+    """The same with all that is missing."""
+    if typed.game is None:
+        typed = typed._replace(game=_game(known))
+    if not typed.players:
+        typed = typed._replace(players=_players(known))
+    if typed.game_id is None:
+        typed = typed._replace(game_id=_game_id(how, known))
+    return typed
+
+
+def _game(known: Suggestions) -> str:
+    """Which game it was."""
+    default = f" [{known.last}]" if known.last is not None else ""
+    while True:
+        name = ask_line(f"game{default}: ", known.games) or known.last or ""
+        if not name:
+            render.note(f"such as {', '.join(known.games[:10]) or 'catan'}")
+        elif name in known.games or (meant := closest(name, known.games)) is None:
+            return name
+        elif ask(f"{shown(name)} was never played: did you mean {shown(meant)}?", ("yes", "new")) == "yes":
+            return meant
+        else:
+            return name
+
+
+def _players(known: Suggestions) -> tuple[str, ...]:
+    """Who was first, second and so on, until an empty line."""
+    render.note("players by their places, tied ones joined by =; an empty line ends")
+    cells, there = list[str](), list[str]()
+    while True:
+        left = [name for name in known.players if name not in there]
+        cell = ask_line(f"place {len(there) + 1}: ", left)
+        names = [composed(name.strip()) for name in cell.split(TIE)]
+        if not cell and len(there) > 1:
+            return tuple(cells)
+        if not all(names):
+            render.note("a game has at least two players" if not cell else "a name is missing beside =")
+        elif twice := next((name for name in names if (there + names).count(name) > 1), None):
+            render.note(f"{shown(twice)} is there already")
+        else:
+            cells.append(TIE.join(names))
+            there += names
+
+
+def _game_id(how: How, known: Suggestions) -> str:
+    """The game's own id; by default the date and a number of the day, as in a table without ids."""
+    day = f"{local_time(clock.now(), known.times.zone):%Y-%m-%d}"
+    with how.ledger.reading() as connection:
+        free = next(name for number in count(1) if not first_positions(connection, [name := f"{day}-{number}"]))
+    return ask_line(f"its own id [{free}]: ", []) or free
+
+
+def _show(plan: Proposal, event: dict[str, Any], times: Times) -> None:
+    """What the game is, and what it changes; or why it is refused."""
+    data = event["data"]
+    for rejection in plan.result.rejected:
+        render.note(rejection_line(rejection))
+    if plan.is_refused:
+        return
+    when = times.minute(moment(parse_instant(event["occurred_at"])))
+    render.echo()
+    render.hanging(render.plain(f"{data['game']}, {when} {times.zone}, id {data['game_id']}"), 2)
+    render.hanging(render.plain(result_told(data)), 2)
+    note_new(plan.result)
+    note_homeless(plan.result)
+    if plan.is_small():
+        print_impact(plan.impact())
+    render.echo()

@@ -1,0 +1,225 @@
+"""`record` at a terminal asks for what is missing, shows what it would do, and records it after one key."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, event, placing, read, take_in
+from terminals import CTRL_C, CTRL_D, typed
+
+GAME = "game [chess]: "
+KEYS = "r: record it   p: other players   g: another game   i: another id "
+LEFT = "p: other players   g: another game   i: another id "
+YES = "did you mean 'María José', 1 game? [yes, new, stop] "
+
+
+def a_club(ratings: Ratings, url: str) -> None:
+    """Make a ledger for chess and catan with games of mira, Jürgen, anouk and María José; the last was of chess."""
+    assert ratings("init", "--for", "chess", "--for", "catan", db=url).exit_code == 0
+    games = [("c-1", "catan", "mira", "anouk"), ("g-1", "chess", "Jürgen", "María José")]
+    take_in(ratings, url, *(
+        event("game.recorded", f"2024-03-0{n}T12:00:00Z", **placing(game_id, *players, game=game))
+        for n, (game_id, game, *players) in enumerate(games, 1)
+    ))  # fmt: skip
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `a_club`, in each kind of store."""
+    return copied(a_club)
+
+
+@pytest.fixture
+def one_db(copied_file: Callable[..., str]) -> str:
+    """The same in SQLite."""
+    return copied_file(a_club)
+
+
+def places(*cells: str) -> list[tuple[str, str]]:
+    """The players by their places, and the empty line that ends them."""
+    asked, place = [], 1
+    for cell in (*cells, ""):
+        asked.append((f"place {place}: ", f"{cell}\r"))
+        place += cell.count("=") + 1
+    return asked
+
+
+def recorded(ratings: Ratings, db: str) -> dict[str, Any]:
+    """The data of the last event."""
+    (last,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    return dict(last["data"])
+
+
+def head_of(ratings: Ratings, db: str) -> int:
+    """The last position."""
+    return int(read(ratings, db, "status")["position"])
+
+
+def test_what_is_missing_is_asked_for(db: str, ratings: Ratings) -> None:
+    """Given a game typed in at a terminal, it is recorded like one given by arguments, and shown as --dry-run does."""
+    shown_before = ratings("record", "--game", "chess", "--game-id", "g-2", "mira", "Jürgen=anouk", "María José",
+                           "--dry-run", db=db).stdout.split("\n", 1)[1]  # fmt: skip
+    before = head_of(ratings, db)
+    asked = [(GAME, "\r"), *places("mira", "Jürgen = anouk", "María José"), ("]: ", "g-2\r"), (KEYS, "r")]
+    code, stdout, shown = typed(["--db", db, "record"], asked)
+
+    assert (code, stdout) == (0, f"1 appended; the head is {before + 1}.\n"), shown
+    assert recorded(ratings, db) == placing("g-2", "mira", "Jürgen=anouk", "María José", game="chess")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r", ""))
+    assert " ".join(shown_before.split()) in " ".join(plain.split())
+    assert max(map(len, plain.split("\n"))) <= 80
+
+
+def test_only_what_is_missing_is_asked_for(one_db: str, ratings: Ratings) -> None:
+    """What the arguments say is not asked for, and the other options are those of any other game."""
+    arguments = [
+        "--db",
+        one_db,
+        "record",
+        "--game",
+        "catan",
+        "--at",
+        "2024-05-01T12:00Z",
+        "--group",
+        "basic",
+        "mira",
+        "anouk",
+    ]
+    code, stdout, _ = typed(arguments, [("]: ", "\r"), (KEYS, "r")])
+
+    assert (code, "1 appended" in stdout) == (0, True)
+    found = recorded(ratings, one_db)
+    assert (found["game"], found["group"], found["game_id"][-2:]) == ("catan", "basic", "-1")
+    (last,) = read(ratings, one_db, "log", "--limit", "1")["rows"]
+    assert last["occurred_at"] == "2024-05-01T12:00:00.000000Z"
+
+
+def test_default_id_is_free(one_db: str, ratings: Ratings) -> None:
+    """The default id is the first of the day that no game has."""
+    ids = []
+    for _ in range(3):
+        assert (
+            typed(["--db", one_db, "record", "--game", "chess", "mira", "anouk"], [("]: ", "\r"), (KEYS, "r")])[0] == 0
+        )
+        ids.append(recorded(ratings, one_db)["game_id"])
+    day = ids[0][:-2]
+    assert ids == [f"{day}-1", f"{day}-2", f"{day}-3"]
+
+
+MEANT = {"yes": ("yes\r", "María José"), "new": ("new\r", "maria jose")}
+
+
+@pytest.mark.parametrize(("answer", "player"), MEANT.values(), ids=MEANT)
+def test_close_name_is_asked_about(answer: str, player: str, one_db: str, ratings: Ratings) -> None:
+    """A new name that is close to a known one is asked about, and is that one or a new player."""
+    asked = [(GAME, "\r"), *places("maria jose", "mira"), ("]: ", "g-2\r"), (YES, answer), (KEYS, "r")]
+    code, _, shown = typed(["--db", one_db, "record"], asked)
+    assert code == 0, shown
+    assert recorded(ratings, one_db) == placing("g-2", player, "mira", game="chess")
+
+
+def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings) -> None:
+    """Somebody who stops at a close name types the players again."""
+    asked = [(GAME, "\r"), *places("maria jose", "mira"), ("]: ", "g-2\r"), (YES, "stop\r"), *places("mira", "anouk"),
+             (KEYS, "r")]  # fmt: skip
+    assert typed(["--db", one_db, "record"], asked)[0] == 0
+    assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
+
+
+def test_another_key_goes_back(one_db: str, ratings: Ratings) -> None:
+    """Other keys change the players, the game or the id; a key without a meaning does nothing."""
+    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-2\r"), (KEYS, "xp"), *places("anouk", "mira"),
+             (KEYS, "g"), (GAME, "catan\r"), (KEYS, "i"), ("]: ", "g-3\r"), (KEYS, "r")]  # fmt: skip
+    code, _, shown = typed(["--db", one_db, "record"], asked)
+    assert code == 0, shown
+    assert recorded(ratings, one_db) == placing("g-3", "anouk", "mira", game="catan")
+
+
+def test_refused_game_can_be_changed(one_db: str, ratings: Ratings) -> None:
+    """A game whose id is taken is refused with its code, cannot be recorded, and gets another id."""
+    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-1\r"), (LEFT, "ri"), ("]: ", "g-2\r"), (KEYS, "r")]
+    code, _, shown = typed(["--db", one_db, "record"], asked)
+    assert (code, "id-conflict: " in shown or "game-exists: " in shown) == (0, True), shown
+    assert recorded(ratings, one_db)["game_id"] == "g-2"
+
+
+def test_mistakes_are_asked_again(one_db: str, ratings: Ratings) -> None:
+    """An unknown game, a player twice, a missing name and an end too soon are asked again."""
+    asked = [
+        (GAME, "ches\r"), ("did you mean 'chess'? [yes, new] ", "y\r"), ("place 1: ", "\r"), ("place 1: ", "mira\r"),
+        ("place 2: ", "mira\r"), ("place 2: ", "anouk=\r"), ("place 2: ", "\r"), ("place 2: ", "anouk\r"),
+        ("place 3: ", "\r"), ("]: ", "g-2\r"), (KEYS, "r"),
+    ]  # fmt: skip
+    code, _, shown = typed(["--db", one_db, "record"], asked)
+    assert (code, shown.count("at least two players"), "is there already" in shown) == (0, 2, True), shown
+    assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
+
+
+DIALOGUE = [(GAME, "\r"), *places("maria jose", "mira"), ("]: ", "g-2\r"), (YES, "y\r"), (KEYS, "r")]
+
+
+@pytest.mark.parametrize("piped", [True, False], ids=["piped", "on a terminal"])
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["Ctrl-C", "Ctrl-D"])
+@pytest.mark.parametrize("at", range(len(DIALOGUE)))
+def test_ctrl_c_and_ctrl_d_record_nothing(at: int, key: str, piped: bool, one_db: str, ratings: Ratings) -> None:
+    """Ctrl-C and Ctrl-D at any question end the command with a clear word, and nothing is recorded."""
+    before = head_of(ratings, one_db)
+    asked = [*DIALOGUE[:at], (DIALOGUE[at][0], key)]
+    code, stdout, shown = typed(["--db", one_db, "record"], asked, piped=piped)
+    assert (code, stdout, head_of(ratings, one_db)) == (130, "", before)
+    assert "nothing was recorded\r\nratings: interrupted\r\n" in shown
+    assert "Traceback" not in shown
+
+
+def test_tabulator_key_completes(one_db: str, ratings: Ratings) -> None:
+    """With all of it at a terminal, games and players are completed, tied ones and other capitals, too."""
+    asked = [(GAME, "cat\t\r"), ("place 1: ", "mi\t=jür\t\r"), ("place 3: ", "mar\t\r"), ("place 4: ", "\r"),
+             ("]: ", "c-2\r"), (KEYS, "r")]  # fmt: skip
+    code, _, shown = typed(["--db", one_db, "record"], asked, piped=False)
+    assert code == 0, shown
+    assert recorded(ratings, one_db) == placing("c-2", "mira=Jürgen", "María José", game="catan")
+
+
+def test_dry_run_asks_and_records_nothing(one_db: str, ratings: Ratings) -> None:
+    """With --dry-run the game is asked for and shown, and no key records it."""
+    before = head_of(ratings, one_db)
+    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-2\r")]
+    code, stdout, _ = typed(["--db", one_db, "record", "--dry-run"], asked)
+    assert (code, stdout.splitlines()[0]) == (0, f"1 would be appended; the head is {before}.")
+    assert head_of(ratings, one_db) == before
+
+
+def test_result_can_be_json(one_db: str) -> None:
+    """Questions are for the terminal alone: the result on standard output is JSON, with all that it changes."""
+    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-2\r"), (KEYS, "r")]
+    code, stdout, _ = typed(["--db", one_db, "record", "--format", "json"], asked)
+    told = json.loads(stdout)
+    assert (code, told["appended"], {one["player"] for one in told["changes"]}) == (0, 1, {"mira", "anouk"})
+
+
+MISSING = {
+    "a game": (["mira", "anouk", "--game-id", "x"], "a game needs --game, such as --game catan, too"),
+    "an id": (["mira", "anouk", "--game", "chess"], "a game needs --game-id, its own name, such as chess-0042, too"),
+    "players": (["--game", "chess"], "these options describe a game with PLAYERS"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "told"), MISSING.values(), ids=MISSING)
+def test_without_a_terminal_it_is_wrong_usage(
+    arguments: list[str], told: str, one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Without a terminal nothing is asked: what is missing is named, and the exit code is 2."""
+    done = ratings("record", *arguments, db=one_db)
+    assert (done.exit_code, told in done.stderr) == (2, True)
+
+
+def test_empty_ledger_suggests_what_is_rated(ratings: Ratings, tmp_path: Path) -> None:
+    """In a ledger without games the game is the one that its ruleset rates."""
+    db = str(tmp_path / "new.db")
+    assert ratings("init", "--for", "go", db=db).exit_code == 0
+    asked = [("game [go]: ", "\r"), *places("mira", "anouk"), ("]: ", "g-1\r"), (KEYS, "r")]
+    assert typed(["--db", db, "record"], asked)[0] == 0
+    assert recorded(ratings, db)["game"] == "go"
