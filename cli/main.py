@@ -30,6 +30,7 @@ COMMANDS = {
         "Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.",
     ),
     "reinstate": ("correct:reinstate", "Make a voided GAME count again, as it was last corrected."),
+    "undo": ("undo:undo", "Take back what you recorded last, whatever it was; or what stands at POSITION."),
     "adjust": (
         "adjust:adjust",
         "Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.",

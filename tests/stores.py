@@ -1,5 +1,6 @@
 """Stores for the tests: databases of a PostgreSQL server, and ledgers that are made once and copied for each test."""
 
+import getpass
 import importlib.util
 import os
 import shutil
@@ -20,8 +21,12 @@ import pytest
 from sqlalchemy import Engine, create_engine, event, make_url
 
 from ledger import clock
+from ledger.intake.files import STDIN, Item
+from ledger.intake.importing import Imported, Terms
 from ledger.store import postgres, sqlite
+from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
+from projections.admission.proposals import Proposal
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30
@@ -210,3 +215,9 @@ def without_events(_: Callable[..., Any], url: str) -> None:
 def with_shipped_rulesets(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger as `init` does."""
     assert ratings("init", db=url).exit_code == 0
+
+
+def taken_in(db: str, lines: str, by: str | None = None, **terms: Any) -> Imported:
+    """What became of lines of JSON that are recorded as a program does it, without a batch of their own."""
+    items = [Item(STDIN, number, line.encode(), None) for number, line in enumerate(lines.splitlines(), 1) if line]
+    return Proposal(open_ledger(db), items, Terms(by or getpass.getuser(), **terms)).append()

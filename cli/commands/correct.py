@@ -17,7 +17,7 @@ from ledger.events.fields import composed
 from ledger.events.revisions import RevisedGame, live_game
 from ledger.events.types import Draft
 from ledger.intake.columns import TableOptions
-from ledger.intake.revising import Many, corrections, refuse_same, replaced, under_recorded_ids, voids
+from ledger.intake.revising import Many, batch_voids, corrections, refuse_same, replaced, under_recorded_ids, voids
 from ledger.rejections import Refused, shown
 from ledger.store.log import Log, home_zone
 from ledger.validation.identities import identities
@@ -96,9 +96,11 @@ def _corrections(how: How, file: str, reason: str, zone: str | None, decided_at:
         return corrections(Log(connection), identities(connection), file, reason, decided_at, options)
 
 
-def _voids(how: How, file: str, reason: str, decided_at: int) -> Many:
+def _voids(how: How, file: str | None, batch: str | None, reason: str, decided_at: int) -> Many:
     with how.ledger.reading() as connection:
-        return voids(Log(connection), file, reason, decided_at)
+        if batch is not None:
+            return batch_voids(connection, batch, reason, decided_at)
+        return voids(Log(connection), str(file), reason, decided_at)
 
 
 def _edited(game: RevisedGame) -> dict[str, Any]:
@@ -126,21 +128,27 @@ def _read_game() -> dict[str, Any]:
 @click.option("--event", metavar="ID|POSITION", type=composed, help="Withdraw an event that is not a game's.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="Many games at once: one id per line.")  # fmt: skip
+@click.option("--batch", metavar="NAME|POSITION", type=composed,
+              help="All games that the imports of that name brought, or the one at a position.")  # fmt: skip
 @reason_option
 @expect_option
 @writing
-def void(how: How, game_id: str | None, event: str | None, file: str | None, reason: str, expect: int | None) -> int:
+def void(
+    how: How, game_id: str | None, event: str | None, file: str | None, batch: str | None, reason: str,
+    expect: int | None,
+) -> int:  # fmt: skip
     """Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.
 
     A voided game can be reinstated. A withdrawn event is back in force when the event that withdrew it is voided. From
-    a file, all games are voided or none; those already voided are left alone.
+    a file or a batch, all games are voided or none; those already voided are left alone.
     """
-    if [game_id, event, file].count(None) != 2 or (file is not None and expect is not None):
+    many = file is not None or batch is not None
+    if [game_id, event, file, batch].count(None) != 3 or (many and expect is not None):
         raise click.UsageError(
-            "name a GAME, or another event with --event, or many games with --file, without --expect"
+            "name a GAME, or another event with --event, or many games with --file or --batch, without --expect"
         )
-    if file is not None:
-        return _enter_many(how, "game.voided", "voided", partial(_voids, how, file, reason))
+    if many:
+        return _enter_many(how, "game.voided", "voided", partial(_voids, how, file, batch, reason))
     if event is None:
         return _enter(how, "game.voided", {"game_id": game_id, "reason": reason}, expect)
     with how.ledger.reading() as connection:

@@ -109,7 +109,9 @@ def _proposed(how: How, files: tuple[str, ...], options: TableOptions) -> Propos
             done[far.file] = far.read
             completed(sum(done.values()))
 
-        return how.propose(items, leagueless={}, reject=reject, reading=reading, cores=available_cores())
+        return how.propose(
+            items, leagueless={}, reject=reject, reading=reading, cores=available_cores(), batches=True
+        )  # fmt: skip
 
 
 def _can_ask_about(plan: Proposal, how: How, files: tuple[str, ...]) -> bool:

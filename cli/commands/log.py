@@ -17,17 +17,19 @@ from ledger.store.opening import open_ledger
 @click.option("--by", metavar="NAME", help="Only what NAME recorded.")
 @click.option("--type", "types", metavar="TYPE", multiple=True,
               help="Only events of this type, such as game.voided; repeatable.")  # fmt: skip
+@click.option("--batch", metavar="NAME|POSITION", type=composed,
+              help="Only what the imports of that name brought, or the one at a position.")  # fmt: skip
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @known_at_option
 @format_option
 @click.pass_obj
 def log(
-    db: str, subject: str | None, since: str | None, by: str | None, types: tuple[str, ...], limit: int,
-    known_at: str | None, form: str,
+    db: str, subject: str | None, since: str | None, by: str | None, types: tuple[str, ...], batch: str | None,
+    limit: int, known_at: str | None, form: str,
 ) -> None:  # fmt: skip
     """The raw events, who recorded them, and why. All, or those about one game or player."""
     view = view_of(open_ledger(db), None, known_at, None)
-    emit(view.events(subject, since=since, by=by, types=types, limit=limit), form)
+    emit(view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit), form)
 
 
 @command()

@@ -102,10 +102,7 @@ def print_entered(found: Entered) -> None:
     """What became of events of one type, and what they change."""
     told = found.told
     if found.is_refused:
-        for rejection in told.rejected[:SHOWN_REJECTIONS]:
-            render.note(rejection_line(rejection))
-        _note_untold(told.rejected_count - SHOWN_REJECTIONS)
-        render.echo("Nothing was recorded.")
+        print_refused(told)
         return
     if found.event_id is None:
         render.echo("This is already recorded.")
@@ -118,6 +115,14 @@ def print_entered(found: Entered) -> None:
     else:
         render.echo(f"{found.type} is recorded at position {found.position:,}.")
     print_impact(found.impact)
+
+
+def print_refused(told: Imported) -> None:
+    """Why nothing was recorded."""
+    for rejection in told.rejected[:SHOWN_REJECTIONS]:
+        render.note(rejection_line(rejection))
+    _note_untold(told.rejected_count - SHOWN_REJECTIONS)
+    render.echo("Nothing was recorded.")
 
 
 def print_rulesets_published(found: RulesetsPublished) -> None:

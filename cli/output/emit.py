@@ -27,7 +27,7 @@ PRINTED = {
     "ClockState": ("clock", "clock"), "ClockExplanation": ("clock", "clock_lines"),
     "Recorded": ("appended", "recorded"), "Entered": ("appended", "entered"),
     "RulesetsPublished": ("appended", "rulesets_published"), "PublishedOutcome": ("appended", "list_published"),
-    "DuePublished": ("appended", "due_published"),
+    "DuePublished": ("appended", "due_published"), "Undone": ("undone", "undone"),
     "LedgerStatus": ("status", "status"), "Checks": ("upkeep", "checks"),
     "Verification": ("upkeep", "verification"), "RolledBack": ("upkeep", "rolled_back"), "Night": ("upkeep", "night"),
     "BackupMade": ("upkeep", "backup_made"), "BackupChecked": ("upkeep", "backup_checked"),

@@ -138,6 +138,7 @@ Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), 
 GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]
 LadderText = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
+BatchName = LadderText  # as long as an index of a store takes
 Slug = Annotated[
     str,
     written(

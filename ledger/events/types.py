@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
+from ledger.events.batches import ImportRecorded
 from ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
 from ledger.events.fast_models import normalised
 from ledger.events.fields import (
@@ -271,6 +272,7 @@ TYPES = {
     "league.joined": EventType(LeagueJoined, _league, _its_player, is_silent=True, is_watched=True, is_far=True),
     "league.scheduled": EventType(LeagueScheduled, _league, is_silent=True, is_watched=True),
     "ledger.zone_set": EventType(ZoneSet, lambda data: "ledger:zone", is_silent=True),
+    "import.recorded": EventType(ImportRecorded, lambda data: f"import:{data['name']}", is_silent=True, is_far=True),
     "list.rows": EventType(ListRows, lambda data: f"list:{data['digest']}", is_silent=True, is_watched=True),
     "list.published": EventType(
         ListPublished, lambda data: f"ladder:{data['ladder']}", is_silent=True, is_watched=True
@@ -297,6 +299,7 @@ class Draft(NamedTuple):
     supersedes: str | None = (
         None  # the event that it was checked to replace; nothing has replaced that one in the meantime
     )
+    position: int | None = None  # of a batch: where it stood elsewhere, if the line says
 
 
 # Old forms of events, read as if they had been written today. A record is never rewritten. When a type gets a new
@@ -345,7 +348,10 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     event_id = read_id(event["id"]) if "id" in event else default_id(type_name, occurred_at, data)
     by = read_by(event["by"]) if "by" in event else None
     text = dump_in_order(data) if type_name == "game.recorded" else dump(data)
-    return Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, text, by), data
+    draft = Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, text, by)
+    if type_name == "import.recorded" and isinstance(there := event.get("position"), int):
+        draft = draft._replace(position=there)
+    return draft, data
 
 
 def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ An item is one event as written, or what is wrong with it; memory does not grow 
 """
 
 import gzip
+import hashlib
 import io
 import os
 import sys
@@ -34,6 +35,13 @@ class Far(NamedTuple):
     read: int
 
 
+class Hashed(NamedTuple):
+    """The SHA-256 of a file's bytes, once it has been read."""
+
+    file: str
+    sha256: str
+
+
 class Noted(NamedTuple):
     """A sentence about a file: what it was taken for, what was left out. Or the options to read the next one alike."""
 
@@ -57,17 +65,19 @@ class Item(NamedTuple):
 
 
 # what is read of a file, in its order
-Entry = Item | Rejection | Far | Noted
+Entry = Item | Rejection | Far | Hashed | Noted
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
-    """The events of a file, or a `Rejection` about the file itself; sentences about it; how far it has been read."""
+    """The events of a file, or a `Rejection` about the file itself; sentences about it; how far it has been read; and
+    in the end the hash of what was read.
+    """
     if name != STDIN and Path(name).is_dir():
         yield _is_a_directory(name).rejection(name)
         return
-    count = 0
+    count, digest = 0, hashlib.sha256()
     try:
-        with _opened(name) as (file, told, is_plain):
+        with _opened(name, digest.update) as (file, told, is_plain):
             for item in _items(name, file, is_plain, options):
                 yield Far(name, told()) if item is None else item
                 if isinstance(item, Noted):
@@ -77,12 +87,12 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
                     yield Far(name, told())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
-        return
     except Refused as problem:
         yield problem.rejection(name)
-        return
-    if not count:
-        yield Rejection("empty-file", f"{name} holds no event", name)
+    else:
+        if not count:
+            yield Rejection("empty-file", f"{name} holds no event", name)
+    yield Hashed(name, digest.hexdigest())
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
@@ -112,8 +122,13 @@ def size(name: str) -> int | None:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
-    """A file's content, a function that says how far the file has been read, and whether the content is the file."""
+def _opened(
+    name: str, taken: Callable[[bytes], object] = lambda got: None
+) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
+    """A file's content, a function that says how far the file has been read, and whether the content is the file.
+
+    `taken` gets the bytes of the file, all of them if it is read without a fault.
+    """
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
     read = silent = given = 0
     compressed = False
@@ -121,6 +136,7 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
     def counted(size: int) -> bytes:
         nonlocal read, silent
         got = raw.read(size)
+        taken(got)
         read += len(got)
         silent += len(got)
         if compressed and silent > SILENT_BYTES:
@@ -142,7 +158,11 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
         if compressed:
             zipped = gzip.GzipFile(fileobj=buffered)
             buffered = io.BufferedReader(Pieces(expanded), 1 << 16)
-        yield buffered, lambda: read, not compressed and Path(name).is_file()
+        is_file = Path(name).is_file()
+        yield buffered, lambda: read, not compressed and is_file
+        # what is read by its path, or ends before the file does; a pipe may have no end
+        while is_file and (rest := raw.read(1 << 20)):
+            taken(rest)
     finally:
         if name != STDIN:
             raw.close()

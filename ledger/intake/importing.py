@@ -7,24 +7,25 @@ import again completes the rest, because events already there are recognised.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ledger import clock as system_clock
 from ledger.errors import BadArgument
-from ledger.events.canonical import parse_object
+from ledger.events.batches import batch_events
+from ledger.events.canonical import format_instant, parse_object
 from ledger.events.records import build, surely_fits
-from ledger.events.types import TYPES, Draft
+from ledger.events.types import TYPES, Draft, read_event
 from ledger.intake.columns import TableOptions
-from ledger.intake.files import Entry, Far, Item, Noted
+from ledger.intake.files import Entry, Far, Hashed, Item, Noted
 from ledger.intake.layouts import other_day_told
 from ledger.intake.parsing import Block, ParsedItem, read_blocks
 from ledger.intake.spool import Spool, WaitingDraft
 from ledger.processes.memory import rarely_collecting
-from ledger.rejections import Refused, Rejection, shown
-from ledger.store.appending import Fresh, append, game_exists, lookup, next_recorded_at, same_drafts
+from ledger.rejections import Refused, Rejection, count, shown
+from ledger.store.appending import Appended, Fresh, append, game_exists, lookup, next_recorded_at, same_drafts
 from ledger.store.log import Head, Log, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
@@ -115,8 +116,13 @@ class Intake:
         settled: Settled = lambda line, event_id, appended: None,
         reading: Callable[[Far], None] = lambda far: None,
         cores: int = 1,
+        batches: bool = False,
+        whole: bool = False,
     ) -> None:
         """Check all items. `newcomers` says who is new.
+
+        With `batches` they are whole files, and what each brings is recorded as a batch after the last of it. If it is
+        `whole`, it is appended in one transaction, however many they are.
 
         What somebody decided holds only if nobody decided otherwise meanwhile: `based_on` has by subject the event, its
         id or position, that was the last one about it when they looked; `still` is asked again under the lock. With
@@ -129,8 +135,14 @@ class Intake:
         self._clock = clock = clock or system_clock.now
         self._still, self._reject, self._settled = still, reject, settled
         self._newcomers = newcomers or Newcomers(lambda connection: (), "")
-        self._based_on = based_on or {}
+        self._based_on = {} if based_on is None else based_on
         self._rejected_games: set[tuple[str, str | None]] = set()
+        # with batches: the hashes of the files, where the log has what was taken from each, and the ids of the batches
+        # of other ledgers that are left out, and of what withdraws them
+        self._batches, self._hashes = batches, dict[str, str]()
+        self._whole = whole
+        self._ranges: dict[str, list[list[int]]] = {}
+        self._left_out: set[str] = set()
         self._spool, self._is_closed = Spool(), False
         with rarely_collecting(), ledger.reading() as self._connection:
             self.result.head = head(self._connection)
@@ -142,6 +154,9 @@ class Intake:
                     self._validate(block, reading)
                     if self.result.rejected_count >= REJECTIONS_MAX and not terms.keep_going:
                         break
+            if self._left_out:
+                told = f"{count(len(self._left_out), 'event')} about batches of another ledger, whose positions do not "
+                self.result.notes.append(f"{told}hold here, left out")
             self._introduce(self._newcomers)
             if not self.is_refused:
                 self.result.would_append = self._spool.count
@@ -171,7 +186,7 @@ class Intake:
             raise BadArgument("these events were appended or given back; propose them again")
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
-        """Append what was checked, unless it is refused, in transactions of at most `CHUNK_EVENTS`.
+        """Append what was checked, unless it is refused, in transactions of at most `CHUNK_EVENTS` if it is not whole.
 
         Raises `BadArgument` the second time, `ClockBehind`, `StoreUnavailable`.
         """
@@ -179,21 +194,23 @@ class Intake:
         with rarely_collecting():
             # the head when the drafts were looked up, as long as nobody else appends
             absent_at: int | None = self._validator.seen
-            for chunk in () if self.is_refused else self._spool.chunks(CHUNK_EVENTS):
-                absent_at = self._append_chunk(chunk, absent_at)
+            left = self._spool.count
+            size = left if self._whole else CHUNK_EVENTS
+            for chunk in () if self.is_refused else self._spool.chunks(size):
+                left -= len(chunk)
+                absent_at = self._append_chunk(chunk, absent_at, is_last=not left)
                 if self.is_refused:
                     break
                 progress(self.result.appended)
+            if self._ranges:  # the last chunk is refused, but others were appended
+                self._append([], is_last=True)
         self.close()
         return self.result
 
-    def _append_chunk(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
+    def _append_chunk(self, chunk: Sequence[WaitingDraft], absent_at: int | None, is_last: bool) -> int | None:
         """Append a chunk; returns where the next one is surely absent from the log, if that is known."""
         while True:
-            done = append(
-                self.ledger, [waiting.draft for waiting in chunk], by=self.terms.by, clock=self._clock,
-                ignore_clock=self.terms.ignore_clock, recheck=self._recheck, absent_at=absent_at,
-            )  # fmt: skip
+            done = self._append(chunk, is_last, absent_at)
             if not done.refused:
                 break
             # somebody else recorded something since it was checked
@@ -210,6 +227,42 @@ class Intake:
         self.result.existing += done.existing
         self.result.head = done.head
         return done.head.position if absent_at == done.head.position - done.appended else None
+
+    def _append(self, chunk: Sequence[WaitingDraft], is_last: bool, absent_at: int | None = None) -> Appended:
+        """Append a chunk, unless something of it is refused, and with the last one what tells of the batches."""
+        done = append(
+            self.ledger, [waiting.draft for waiting in chunk], by=self.terms.by, clock=self._clock,
+            ignore_clock=self.terms.ignore_clock, recheck=self._recheck, absent_at=absent_at,
+            closing=partial(self._batch_drafts, chunk) if is_last and self._batches else None,
+        )  # fmt: skip
+        if self._batches and not done.refused:
+            fresh = [index for index in range(len(chunk)) if index not in done.known]
+            first = done.head.position - done.appended + 1
+            self._ranges = {} if is_last else self._brought(chunk, first, fresh)
+        self.result.head = done.head
+        return done
+
+    def _brought(self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int]) -> dict[str, list[list[int]]]:
+        """Where the log has what each file brought, with those of a chunk's drafts that stand from a position on."""
+        found = {file: [*map(list, ranges)] for file, ranges in self._ranges.items()}
+        for position, index in enumerate(fresh, first):
+            ranges = found.setdefault(chunk[index].file, [])
+            if ranges and ranges[-1][1] == position - 1:
+                ranges[-1][1] = position
+            else:
+                ranges.append([position, position])
+        return found
+
+    def _batch_drafts(
+        self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int], recorded_at: int
+    ) -> list[Draft]:
+        """The events that tell what each file brought, once the last chunk is appended."""
+        at = format_instant(recorded_at)
+        return [
+            read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]
+            for file, ranges in self._brought(chunk, first, fresh).items()
+            for data in batch_events(file, self._hashes[file], ranges)
+        ]
 
     def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:
         """Under the lock: which drafts must be refused, since others appended after what was seen."""
@@ -240,6 +293,8 @@ class Intake:
             if not isinstance(entry, ParsedItem):
                 if isinstance(entry, Far):
                     reading(entry)
+                elif isinstance(entry, Hashed):
+                    self._hashes[entry.file] = entry.sha256
                 elif isinstance(entry, Noted):
                     self.result.notes += [f"{entry.file}: {entry.told}"] if entry.told else []
                     self.result.read_as = entry.options or self.result.read_as
@@ -271,6 +326,11 @@ class Intake:
         if (waiting := self._spool.find(draft)) is not None:
             problem = self._against_waiting(item, draft, waiting)
             return _of_one_day(problem, draft) if item.table else problem
+        if self._batches and self._is_left_out(draft, data):
+            self._left_out.add(draft.event_id)
+            return None
+        if draft.type == "import.recorded" and not self._batches:
+            draft = draft._replace(position=None)  # whatever it says: it comes from no file
         try:
             if not surely_fits(draft, self.terms.by):
                 self._build(draft)
@@ -283,6 +343,12 @@ class Intake:
         self._spool.add(draft, item.file, item.line, item.source if item.table else None)
         self._newcomers.meet(draft.type, data, First(item.file, item.line, item.table, item.rows_of is not None))
         return None
+
+    def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
+        """Whether an event is about a batch of another ledger: the log would have it at another position."""
+        if draft.type != "import.recorded":
+            return draft.type == "event.voided" and data["id"] in self._left_out
+        return bool(self._left_out) or draft.position != self._validator.seen + self._spool.count + 1
 
     def _refuse_other(self, draft: Draft, supersedes: str) -> None:
         """Raises `Refused` (changed-meanwhile) if a draft supersedes another event than somebody looked at."""

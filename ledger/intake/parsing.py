@@ -17,7 +17,7 @@ from ledger.events.fast_models import STRICT, schema
 from ledger.events.fields import read_by, read_id
 from ledger.events.game_types import GAME_TYPES
 from ledger.events.types import TYPES, Draft, default_id, read_event
-from ledger.intake.files import Entry, Far, Item, Noted
+from ledger.intake.files import Entry, Far, Hashed, Item, Noted
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
 from ledger.validation.new_names import tied_parts, tied_refusal
@@ -39,7 +39,7 @@ class ParsedItem(NamedTuple):
     outcome: tuple[Draft, dict[str, Any]] | Refused
 
 
-Block = list[ParsedItem | Rejection | Far | Noted]
+Block = list[ParsedItem | Rejection | Far | Hashed | Noted]
 
 
 def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) -> Generator[Block]:

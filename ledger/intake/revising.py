@@ -6,6 +6,8 @@ A game keeps what nobody says anything about, and its players the ids under whic
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from sqlalchemy import Connection
+
 from ledger.errors import BadArgument
 from ledger.events.canonical import format_instant, parse_instant, parse_object
 from ledger.events.fields import composed
@@ -14,9 +16,11 @@ from ledger.events.games import seats_of
 from ledger.events.revisions import Events, RevisedGame, live_game
 from ledger.events.types import Draft, meaning
 from ledger.intake.columns import CsvColumns, TableOptions
-from ledger.intake.files import Far, Item, Noted, read_items, read_lines
+from ledger.intake.files import Far, Hashed, Item, Noted, read_items, read_lines
 from ledger.intake.table_games import TIE
 from ledger.rejections import Refused, Rejection, shown
+from ledger.store.log import Log, changed_games, known_events, read_records
+from ledger.validation.batches import named_batches
 from ledger.validation.identities import Identities
 from ledger.validation.repeated_games import said
 
@@ -43,17 +47,40 @@ def voids(log: Events, file: str, reason: str, decided_at: int) -> Many:
             continue
         if seen.setdefault(name, number) != number:
             continue
-        game = live_game(log.about(f"game:{name}"))
-        if game is not None and game.voided:
-            found.unchanged.append(name)
-            continue
-        if game is not None:
-            found.looked_at[f"game:{name}"] = game.last.event_id
-        event = {"type": "game.voided", "data": {"game_id": name, "reason": reason}}
-        found.items.append(Item(file, number, {**event, "occurred_at": format_instant(decided_at)}, None))
+        _void(found, name, live_game(log.about(f"game:{name}")), reason, decided_at, file, number)
     if not seen and not found.items:
         raise Refused("empty-file", f"{file} names no game; it needs one game_id per line")
     return found
+
+
+def batch_voids(connection: Connection, name: str, reason: str, decided_at: int) -> Many:
+    """The games that the imports under a name recorded, as events that void them; voided ones are left alone.
+
+    A position names a single one of these imports. Raises `Refused` (batch-unknown).
+    """
+    found, log = Many([], [], {}), Log(connection)
+    for first, last in sorted(there for one in named_batches(connection, name) for there in one.ranges):
+        changed = changed_games(connection, first)
+        for page in read_records(connection, first - 1, last):
+            for event in known_events(row for row in page if '"type":"game.recorded"' in row[1]):
+                if event.type == "game.recorded":
+                    subject = f"game:{event.data['game_id']}"
+                    game = live_game(log.about(subject) if subject in changed else [event])
+                    assert game is not None
+                    _void(found, event.data["game_id"], game, reason, decided_at)
+    return found
+
+
+def _void(found: Many, name: str, game: RevisedGame | None, reason: str, decided_at: int, *where: Any) -> None:
+    """Add what voids a game, unless it is voided."""
+    if game is not None and game.voided:
+        found.unchanged.append(name)
+        return
+    if game is not None:
+        found.looked_at[f"game:{name}"] = game.last.event_id
+    event = {"type": "game.voided", "data": {"game_id": name, "reason": reason}}
+    file, line = where or ("", 0)
+    found.items.append(Item(file, line, {**event, "occurred_at": format_instant(decided_at)}, None))
 
 
 def corrections(
@@ -66,7 +93,7 @@ def corrections(
     found = Many([], [], {})
     columns: list[CsvColumns] = []
     for item in read_items(file, options._replace(found=columns.append)):
-        if isinstance(item, Far | Noted):
+        if isinstance(item, Far | Hashed | Noted):
             continue
         if isinstance(item, Rejection):
             found.items.append(item)

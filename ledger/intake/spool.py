@@ -192,7 +192,7 @@ def _names(draft: Draft) -> tuple[str, ...]:
 
 
 def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
-    return WaitingDraft(Draft._make(values[:8]), *values[8:])
+    return WaitingDraft(Draft._make(values[:9]), *values[9:])
 
 
 class Lines(Events):

@@ -33,6 +33,9 @@ LOOKUP_SIZE = 1_000
 # drafts that the log does not have, with their indices among the given ones
 Fresh = Sequence[tuple[int, Draft]]
 
+# what is appended after drafts, given the first position and the indices of those that take positions, and the time
+Closing = Callable[[int, Sequence[int], int], Sequence[Draft]]
+
 # checks drafts again under the lock, given the head before them: (index, refusal) of each refused one
 Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
 
@@ -185,15 +188,16 @@ def append(
     ignore_clock: bool = False,
     recheck: Recheck | None = None,
     absent_at: int | None = None,
+    closing: Closing | None = None,
 ) -> Appended:
     """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
 
     The ids and games of `drafts` are distinct. `recheck` is called under the lock. If the log's head is still at
-    `absent_at`, where `lookup` did not find them, they are not looked up again. Raises `ClockBehind`,
-    `StoreUnavailable`.
+    `absent_at`, where `lookup` did not find them, they are not looked up again. What `closing` gives comes after them
+    in the same transaction, and is not counted. Raises `ClockBehind`, `StoreUnavailable`.
     """
     clock = cache(clock)  # read once
-    if len(drafts) == 1 and (recheck is None or absent_at is not None):
+    if len(drafts) == 1 and closing is None and (recheck is None or absent_at is not None):
         done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
         if done is not None:
             return done
@@ -207,13 +211,17 @@ def append(
         after = before
         if fresh and not refused and recheck is not None:
             refused = recheck(connection, before, fresh)
-        if fresh and not refused:
+        if (fresh or closing is not None) and not refused:
             recorded_at = next_recorded_at(before, clock, ignore_clock)
             supersedes, refused = _superseding(Log(connection), fresh, before.position + 1, recorded_at, by)
         if refused:
             return Appended(0, len(known) - len(refused), refused, before)
-        if fresh:
-            after = insert_event_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)), before)
+        behind: list[tuple[int, Draft]] = []
+        if closing is not None:
+            closed = closing(before.position + 1, [index for index, _ in fresh], recorded_at)
+            behind = list(enumerate(closed, len(drafts)))
+        if rows := [*fresh, *behind]:
+            after = insert_event_rows(connection, _ahead(_rows(rows, before, recorded_at, by, supersedes)), before)
     return Appended(len(fresh), len(known), [], after, frozenset(known))
 
 

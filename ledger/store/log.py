@@ -165,6 +165,19 @@ def games_by_position(connection: Connection, until: int) -> dict[int, str]:
     return {position: subject.removeprefix("game:") for position, subject in connection.execute(query)}
 
 
+def changed_games(connection: Connection, after: int) -> set[str]:
+    """The subjects of the games that were corrected, voided or reinstated after a position."""
+    later = events.c.type.in_(sorted(GAME_EVENTS - {"game.recorded"})) & (events.c.position > after)
+    return set(connection.execute(select(events.c.subject).where(later).distinct()).scalars())
+
+
+def last_recorders(connection: Connection, limit: int) -> list[str]:
+    """The names under which something was recorded last, the last one first."""
+    newest = func.max(events.c.position)
+    query = select(events.c.recorded_by).group_by(events.c.recorded_by).order_by(newest.desc()).limit(limit)
+    return list(connection.execute(query).scalars())
+
+
 def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
     """The positions of the events with these ids, for those in the log."""
     return {row[0]: row[1] for row in _rows_with(connection, events.c.event_id, event_ids, events.c.position)}

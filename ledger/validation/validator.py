@@ -24,6 +24,7 @@ from ledger.store.log import (
     withdrawn_ids,
 )
 from ledger.validation import leagues, published_lists
+from ledger.validation.batches import refuse_batch
 from ledger.validation.identities import finished_games, identities, meeting, players_of
 
 # events appended by others that can change the outcome for one's own
@@ -108,6 +109,8 @@ class Validator:
             self._refuse_game(game.data)
         elif draft.type == "event.voided":
             self._void(data["id"])
+        elif draft.type == "import.recorded":
+            refuse_batch(draft.position, data, self.seen + self._waiting.count + 1)
         elif draft.type != "game.voided":
             if draft.type == "game.recorded":
                 self._refuse_unlikely(draft.occurred_at)
@@ -245,7 +248,9 @@ def misfits(
                 continue
             before.until = position - 1
             try:
-                validator.validate(Draft(event.event_id, event.type, 0, "", event.occurred_at, ""), event.data)
+                validator.validate(
+                    Draft(event.event_id, event.type, 0, "", event.occurred_at, "", position=position), event.data
+                )
             except Refused as problem:
                 wrong = True
                 yield position, problem

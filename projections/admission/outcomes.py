@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from ledger.intake.importing import Imported
@@ -81,6 +82,25 @@ class Entered(Written):
     rejected: tuple[Refusal, ...]
     unchanged: tuple[str, ...] | Absent
     new: Newness = field(metadata=SPREAD)
+    impact: Impact = field(metadata=SPREAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Undone(Written):
+    """What became of taking an act back: where the act stands, who recorded it and when, how many events of which type
+    it is, and what it says; at `position` it is taken back, if it is.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+    by: str
+    recorded_at: datetime
+    types: dict[str, int]
+    what: str
+    position: int | None
+    appended: int
+    existing: int
+    dry_run: bool
+    rejected: tuple[Refusal, ...]
     impact: Impact = field(metadata=SPREAD)
 
 

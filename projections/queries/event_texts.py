@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ledger.events.batches import ranges_told
 from ledger.events.revisions import UNREADABLE
 from ledger.validation.repeated_games import result_of
 from projections.queries.answers_recorded import RecordedEvent
@@ -44,6 +45,8 @@ def words_of(one: RecordedEvent, times: Times) -> str:
         return f"{data['player']} is in {data['league']}"
     if event["type"] == "league.scheduled":
         return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
+    if event["type"] == "import.recorded":
+        return f"{data['name']}: {ranges_told(data['ranges'])}"
     if event["type"] == "list.rows":
         return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
     if event["type"] == "list.published":

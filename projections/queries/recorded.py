@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -23,6 +23,7 @@ from ledger.store.log import (
     read_where,
     withdrawn_ids,
 )
+from ledger.validation.batches import Batch
 from ledger.validation.identities import identities, players_of
 from projections.queries.answers_recorded import RecordedEvent, RecordedGame
 from projections.queries.coordinates import moment
@@ -109,23 +110,22 @@ def _changed_games(connection: Connection, until: int) -> dict[str, RecordedGame
 
 def events_as_written(
     connection: Connection, until: int, subject: str | None, after: int, by: str | None, types: Collection[str],
-    limit: int,
+    limit: int, within: Sequence[Batch] | None = None,
 ) -> tuple[tuple[RecordedEvent, ...], int]:  # fmt: skip
     """The newest `limit` events (0: all) after a position and up to another one, and how many older ones there are.
 
-    Of all, or of those about one game, event or player; of those that somebody recorded, or of some types.
+    Of all, or of those about one game, event or player; of those that somebody recorded, of some types, or within some
+    batches.
     """
-    if subject is None:
+    if subject is None and within is None:
         records, older = read_newest(connection, until, after=after, by=by, types=types, limit=limit)
         events = [_as_written(*row) for row in records]
     else:
-        found = dict([
-            *read_where(connection, until=until, subject=f"game:{subject}"),
-            *read_where(connection, until=until, subject=f"event:{subject}"),
-        ])  # fmt: skip
-        ids = identities(connection, until).ids(subject)
-        found |= read_records_at(connection, list(_about_player(Log(connection, until), ids)))
-        events = [_as_written(*row) for row in sorted(found.items()) if row[0] > after]
+        found = _about(connection, until, subject) if subject is not None else _within(connection, within or ())
+        events = [
+            _as_written(*row) for row in sorted(found.items())
+            if row[0] > after and (within is None or any(one.has(row[0]) for one in within))
+        ]  # fmt: skip
         events = [event for event in events
                   if by in (None, event.get("by")) and (not types or event["type"] in types)]  # fmt: skip
         older = max(0, len(events) - limit) if limit else 0
@@ -137,6 +137,25 @@ def events_as_written(
         target = log.event(event["data"]["id"]) if voids else None
         rows.append(RecordedEvent(event, withdrawn=event["id"] in gone, target=target))
     return tuple(rows), older
+
+
+def _about(connection: Connection, until: int, subject: str) -> dict[int, str]:
+    """The records about a game, an event or a player, by position."""
+    found = dict([
+        *read_where(connection, until=until, subject=f"game:{subject}"),
+        *read_where(connection, until=until, subject=f"event:{subject}"),
+    ])  # fmt: skip
+    ids = identities(connection, until).ids(subject)
+    return found | read_records_at(connection, list(_about_player(Log(connection, until), ids)))
+
+
+def _within(connection: Connection, batches: Iterable[Batch]) -> dict[int, str]:
+    """The records of batches, by position, with those that tell of them."""
+    found = read_records_at(connection, [one.position for one in batches])
+    for first, last in (there for one in batches for there in one.ranges):
+        for page in read_records(connection, first - 1, last):
+            found.update(page)
+    return found
 
 
 def _about_player(log: Log, ids: set[str]) -> Iterator[int]:

@@ -565,13 +565,14 @@ class View(Positions):
 
     def events(
         self, subject: str | None = None, *, since: str | None = None, by: str | None = None,
-        types: Collection[str] = (), limit: int = 0,
+        types: Collection[str] = (), batch: str | None = None, limit: int = 0,
     ) -> RecordedEvents:  # fmt: skip
         """The newest `limit` events (0: all) as they were written, in the order of the log; `as_of` does not matter.
 
-        All, or those about a game, an event's id or a player, recorded from `since` on, by somebody, of some types.
-        Raises `BadArgument`, `StoreUnavailable`.
+        All, or those about a game, an event's id or a player, recorded from `since` on, by somebody, of some types, by
+        the imports of a batch. Raises `BadArgument`, `Refused` for an unknown batch, `StoreUnavailable`.
         """
+        from ledger.validation.batches import named_batches
         from projections.queries.answers_recorded import RecordedEvents
         from projections.queries.recorded import events_as_written
 
@@ -581,8 +582,9 @@ class View(Positions):
         with self._reading() as connection:
             until = position_known(connection, self.known_at, None, self.note)
             after = position_since(connection, since)
-            rows, older = events_as_written(connection, until, subject, after, by, types, limit)
-            narrowed = since is not None or by is not None or bool(types)
+            within = None if batch is None else named_batches(connection, batch, until)
+            rows, older = events_as_written(connection, until, subject, after, by, types, limit, within)
+            narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not narrowed:
                 log = Log(connection, until)

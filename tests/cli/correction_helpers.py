@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from stores import taken_in
 from told import exact
 
 from ledger.store import log
@@ -74,11 +75,10 @@ def position(ratings: Ratings, db: str) -> int:
     return int(head(ratings, db).partition(":")[0])
 
 
-def take_in(ratings: Ratings, db: str, *lines: str, **options: Any) -> None:
-    """Import events that are all new and good."""
-    result = ratings("import", "-", "--format", "json", *options.get("arguments", ()), db=db, input="".join(lines))
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["rejected"], told["existing"]) == (0, [], 0), result.stdout
+def take_in(ratings: Ratings, db: str, *lines: str, allow_uncounted: bool = False) -> None:
+    """Record events that are all new and good, as a program does: without a batch."""
+    told = taken_in(db, "".join(lines), allow_uncounted=allow_uncounted)
+    assert (told.rejected, told.existing) == ([], 0)
 
 
 def points(ratings: Ratings, db: str, ladder: str, *axes: str) -> dict[str, str]:

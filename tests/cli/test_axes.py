@@ -51,7 +51,7 @@ def db(shared_url: str, ratings: Ratings) -> str:
 
 
 def filled(ratings: Ratings, db: str) -> str:
-    """A ledger with shipped rulesets at positions 1 to 16, club-catan-elo@2 at 17 and four games behind it."""
+    """A ledger with shipped rulesets at positions 1 to 16, club-catan-elo@2 at 17, four games and their batch."""
     assert ratings("init", db=db).exit_code == 0
     assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
     lines = "".join(json.dumps(event) + "\n" for event in GAMES)
@@ -79,14 +79,14 @@ def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -
     found = read(ratings, db, *of_command, *axes)
     assert {name: found[name] for name in stated} == stated
     without = read(ratings, db, *of_command)
-    assert {name: without[name] for name in stated} == {"as_of": None, "known_at": 21, "rules": None}
+    assert {name: without[name] for name in stated} == {"as_of": None, "known_at": 22, "rules": None}
     rows = table_of(ratings, db, *of_command, *axes)
     if command != "lists":  # there is none of January by 20
         assert rows
     assert all([*row][-3:] == [*stated] for row in rows)
     assert {tuple(row[name] for name in stated) for row in rows} <= {tuple(map(str, stated.values()))}
     unlimited = table_of(ratings, db, *of_command)
-    assert {tuple(row[name] for name in stated) for row in unlimited} == {("", "21", "")}
+    assert {tuple(row[name] for name in stated) for row in unlimited} == {("", "22", "")}
     table = ratings(*of_command, *axes, db=db)
     assert (table.exit_code, table.stderr) == (0, "")
     heading = table.stdout.split("\n\n")[0]
@@ -159,8 +159,8 @@ def test_version_is_unknown_before_its_position(db: str, ratings: Ratings) -> No
 
 
 WRONG = {
-    "99": "the log ends at position 21",
-    "9" * 5_000: "the log ends at position 21",
+    "99": "the log ends at position 22",
+    "9" * 5_000: "the log ends at position 22",
     "0": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
     "2025-06-14": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
     "-1": "'-1' is not a time like",
@@ -191,7 +191,7 @@ def test_known_at_notes_only_the_future(known_at: str, noted: int, db: str, rati
     """A `--known-at` after the last event reads the whole log; only a future one is noted."""
     result = ratings("standings", ALL, "--known-at", known_at, "--format", "json", db=db)
 
-    assert json.loads(result.stdout)["known_at"] == 21
+    assert json.loads(result.stdout)["known_at"] == 22
     assert result.stderr == noted * (
         "note: the last event was recorded at 2025-06-15 12:00:00 UTC; nothing is known from after it\n"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import with_shipped_rulesets, without_events
+from stores import taken_in, with_shipped_rulesets, without_events
 
 from ledger import clock
 from ledger.backups import backup_folder
@@ -37,7 +37,7 @@ def head(ratings: Ratings, db: str) -> str:
 
 
 def take_in(ratings: Ratings, db: str, *lines: str) -> None:
-    assert ratings("import", "-", "--by", "referee", db=db, input="".join(lines)).exit_code == 0
+    assert taken_in(db, "".join(lines), by="referee").rejected == []
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_contradictory_clock_log_is_refused(db: str, ratings: Ratings) -> None:
 def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
     """Clock events can only be voided last first; an earlier one is refused as `still-needed`."""
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben", "heartbeat 20 ben")).exit_code == 0
-    rows = read(ratings, db, "log", "--limit", "2")["rows"]
+    rows = read(ratings, db, "log", "--type", "clock.heartbeat")["rows"]
     first, last = (("void", "--event", row["id"], "--reason", "wrong") for row in rows)
 
     refused = ratings(*first, db=db)

@@ -26,10 +26,11 @@ def db(copied_file: Callable[..., str]) -> str:
 
 
 def imported(ratings: Callable[..., Any], db: str, content: str | bytes, *arguments: str) -> list[dict[str, Any]]:
-    """The events after an import that must work."""
+    """The games after an import that must work."""
     result = ratings("import", "-", *arguments, db=db, input=content)
     assert (result.exit_code, without_newcomers(result.stderr)) == (0, "")
-    return [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
+    events = map(json.loads, ratings("export", "events", db=db).stdout.splitlines())
+    return [event for event in events if event["type"] == "game.recorded"]
 
 
 def games(events: list[dict[str, Any]]) -> list[tuple[str, str, list[tuple[str, int]]]]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from correction_helpers import WHY, Ratings, position, read
 from publishing_helpers import BASIC, NEW_YEAR, forged, list_ledger, publish, published
+from stores import taken_in
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     heads = []
     for rows, ruleset, members in wrong.values():
         # the same rows are recorded once
-        assert ratings("import", "-", db=db, input="".join(forged(rows, ruleset, **members))).exit_code == 0
+        assert not taken_in(db, "".join(forged(rows, ruleset, **members))).rejected
         heads.append(position(ratings, db))
     result = ratings("verify", "--format", "json", db=db)
     findings = json.loads(result.stdout)["findings"]
@@ -88,7 +89,7 @@ def test_later_rows_do_not_change_list(db: str, ratings: Ratings) -> None:
     stored = json.loads(ratings("export", "events", db=db).stdout.splitlines()[-2])
     stored["data"]["rows"][0]["points"] = "9999"
     line = {"type": "list.rows", "occurred_at": NEW_YEAR, "data": stored["data"]}
-    assert ratings("import", "-", db=db, input=json.dumps(line)).exit_code == 0
+    assert not taken_in(db, json.dumps(line)).rejected
 
     assert published(ratings, db, BASIC) == shown
     (compared,) = read(ratings, db, "diff", "published", "now")["ladders"]

@@ -1,5 +1,6 @@
 """`import`, `record` and `export`: what goes in comes out, on every store; what is refused is told and kept."""
 
+import getpass
 import gzip
 import json
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import without_events
+from stores import taken_in, without_events
 from told import counts
 
 from ledger.store.upgrading import upgrade
@@ -55,7 +56,7 @@ def test_restored_export_is_identical(ledger_url: str, tmp_path: Path, ratings: 
 
     restored = ratings("import", backup, "--restore", "--format", "json", db=copy)
 
-    events = len(SHIPPED) + 3
+    events = len(SHIPPED) + 4  # with the batch of the import
     assert told(restored) == {"appended": events, "existing": 0, "rejected": [], "head": events}
     assert head(ratings, copy) == head(ratings, ledger_url)
     *lines, last = backup.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -78,16 +79,18 @@ def test_restore_between_stores_keeps_hashes(
 
 
 def test_plain_import_records_anew(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """An export imported without `--restore` is recorded anew and keeps who recorded each event."""
+    """An export imported without `--restore` is recorded anew and keeps who recorded each event; it is a batch."""
     ratings("import", "-", "--by", "referee", db=db, input=GOOD)
     other = upgrade(str(tmp_path / "other.db")).location
     exported = ratings("export", "events", db=db).stdout
 
-    assert told(ratings("import", "-", "--format", "json", db=other, input=exported))["appended"] == 2
+    assert told(ratings("import", "-", "--format", "json", db=other, input=exported))["appended"] == 3
     rows = json.loads(ratings("log", "--format", "json", db=other).stdout)["rows"]
-    assert [(row["position"], row["by"], row["id"]) for row in rows] == [
-        (1, "referee", "game:g-1"),
-        (2, "referee", "game:g-2"),
+    assert [(row["position"], row["by"], row["id"].partition(":")[0]) for row in rows] == [
+        (1, "referee", "game"),
+        (2, "referee", "game"),
+        (3, "referee", "import.recorded"),
+        (4, getpass.getuser(), "import.recorded"),
     ]
 
 
@@ -97,8 +100,8 @@ def test_importing_twice_changes_nothing(ledger_url: str, ratings: Callable[...,
     before = head(ratings, ledger_url)
     second = ratings("import", "-", "--format", "json", db=ledger_url, input=GOOD + GOOD)
 
-    assert told(first) == {"appended": 2, "existing": 0, "rejected": [], "head": 2}
-    assert told(second) == {"appended": 0, "existing": 4, "rejected": [], "head": 2}
+    assert told(first) == {"appended": 2, "existing": 0, "rejected": [], "head": 3}
+    assert told(second) == {"appended": 0, "existing": 4, "rejected": [], "head": 3}
     assert head(ratings, ledger_url) == before
 
 
@@ -108,7 +111,7 @@ def test_refused_line_appends_nothing(db: str, ratings: Callable[..., Any]) -> N
     result = ratings("import", "-", "--format", "json", db=db, input=GOOD + game("g-3", "anna", "ben") + BAD)
 
     assert (result.exit_code, told(result)) == (
-        1, {"appended": 0, "existing": 2, "rejected": [("-", 4, "too-few-participants")], "head": 2},
+        1, {"appended": 0, "existing": 2, "rejected": [("-", 4, "too-few-participants")], "head": 3},
     )  # fmt: skip
 
 
@@ -129,8 +132,7 @@ def test_files_are_appended_in_argument_order(db: str, tmp_path: Path, ratings: 
     (tmp_path / "b.csv").write_text("game_id,occurred_at,game,1st,2nd\ng-3,2024-01-01T12:00:00Z,catan,anna,ben\n")
     ratings("import", tmp_path / "b.csv", tmp_path / "a.jsonl", db=db)
 
-    exported = ratings("export", "events", db=db).stdout.splitlines()
-    assert [json.loads(line)["data"]["game_id"] for line in exported] == ["g-3", "g-1", "g-2"]
+    assert recorded(ratings, db) == ["g-3", "g-1", "g-2"]
 
 
 def test_keep_going_writes_rejects(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -140,7 +142,7 @@ def test_keep_going_writes_rejects(ledger_url: str, tmp_path: Path, ratings: Cal
     result = ratings("import", tmp_path / "a.jsonl", "--keep-going", "--format", "json", db=ledger_url)
 
     refused = [("a.jsonl", 2, "bad-json"), ("a.jsonl", 3, "too-few-participants"), ("a.jsonl", 4, "line-too-long")]
-    assert (result.exit_code, told(result)) == (1, {"appended": 2, "existing": 0, "rejected": refused, "head": 2})
+    assert (result.exit_code, told(result)) == (1, {"appended": 2, "existing": 0, "rejected": refused, "head": 3})
     written = [json.loads(line) for line in (tmp_path / "a.jsonl.rejects.jsonl").read_text().splitlines()]
     assert [(r["line"], r["code"], r["input"]) for r in written] == [
         (2, "bad-json", "not json"), (3, "too-few-participants", BAD.rstrip()), (4, "line-too-long", None),
@@ -167,7 +169,8 @@ g-3,2024-01-01T12:00:00Z,catan,ben,2
 
 
 def recorded(ratings: Callable[..., Any], db: str) -> list[str]:
-    return [json.loads(line)["data"]["game_id"] for line in ratings("export", "events", db=db).stdout.splitlines()]
+    events = map(json.loads, ratings("export", "events", db=db).stdout.splitlines())
+    return [event["data"]["game_id"] for event in events if event["type"] == "game.recorded"]
 
 
 @pytest.mark.parametrize("game_id", ["g-2", "zo\u00e9", "zoe\u0301"])
@@ -316,7 +319,7 @@ def test_restore_needs_empty_ledger(db: str, tmp_path: Path, ratings: Callable[.
     ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=db)
     result = ratings("import", tmp_path / "backup.jsonl", "--restore", db=db)
 
-    assert (result.exit_code, head(ratings, db).split(":")[0]) == (1, "2")
+    assert (result.exit_code, head(ratings, db).split(":")[0]) == (1, "3")
     assert "needs an empty ledger" in result.stderr
 
 
@@ -371,7 +374,7 @@ def test_forged_backup_is_refused(
     forge: Callable[[str], list[str]], db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
     """A backup with a forged record is refused with the record's line, and nothing is stored."""
-    ratings("import", "-", db=db, input=game("g-1", "anna", "ben"))
+    taken_in(db, game("g-1", "anna", "ben"))
     lines = forge(ratings("export", "events", db=db).stdout.rstrip("\n"))
     (tmp_path / "forged.jsonl").write_text("\n".join(lines) + "\n")
     other = upgrade(str(tmp_path / "other.db")).location

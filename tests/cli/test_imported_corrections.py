@@ -88,7 +88,7 @@ def test_last_word_counts(ledger_url: str, ratings: Ratings) -> None:
     db = new_ledger(ratings, ledger_url)
     found = import_(ratings, db, *STORY)
 
-    assert found == {"appended": 20, "existing": 0, "rejected": [], "head": 22}
+    assert found == {"appended": 20, "existing": 0, "rejected": [], "head": 23}
     # a draw of anna and ben, then anna against dora at the same time; the void of -5 is itself voided
     assert points(ratings, db, GALACTIC) == {"anna": "1155", "ben": "1007", "dora": "840"}
     # cleo is emil is hugo, who has a free account, so that c-2 has one counted player
@@ -103,7 +103,7 @@ def test_second_import_changes_nothing(ledger_url: str, ratings: Ratings) -> Non
     import_(ratings, db, *STORY)
     before = head(ratings, db)
 
-    assert import_(ratings, db, *STORY) == {"appended": 0, "existing": 20, "rejected": [], "head": 22}
+    assert import_(ratings, db, *STORY) == {"appended": 0, "existing": 20, "rejected": [], "head": 23}
     assert import_(ratings, db, *STORY[5:], *STORY[5:])["existing"] == 30
     assert head(ratings, db) == before
 
@@ -165,7 +165,7 @@ def test_reimported_export_keeps_digests(told_once: str, ledger_url: str, rating
     assert import_(ratings, ledger_url, exported)["existing"] == 22
     # the links name the same events
     links = [[row.get("supersedes") for row in read(ratings, db, "log")["rows"]] for db in (told_once, ledger_url)]
-    assert links[1] == [None, *links[0]]
+    assert links[1] == [None, *links[0], None]
 
 
 def test_restore_keeps_hashes_and_digests(told_once: str, ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, event, game, new_ledger, read
+from stores import taken_in
 
 from ledger import clock
 from ledger.events.canonical import parse_instant
@@ -22,13 +23,13 @@ def a_week(ratings: Ratings, url: str) -> None:
         for number, by in enumerate(["mira", "ben", "mira"], 1):
             now += DAY
             line = game(f"g-{number}", "anna", "dora", at=f"2024-02-0{number}T23:30:00Z")
-            assert ratings("import", "-", "--by", by, db=url, input=line).exit_code == 0
+            assert not taken_in(url, line, by=by).rejected
         now += DAY
         assert ratings("void", "g-1", "--reason", "a friendly", "--by", "ben", db=url).exit_code == 0
         now += DAY
         assert ratings("correct", "g-2", "dora", "anna", "--reason", "swapped", "--by", "mira", db=url).exit_code == 0
         odd = event("player.registered", "2024-03-01T12:00:00Z", player="emil")
-        assert ratings("import", "-", "--by", 'ben "the" judge', db=url, input=odd).exit_code == 0
+        assert not taken_in(url, odd, by='ben "the" judge').rejected
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_log_shows_the_part_asked_for(arguments: list[str], positions: list[int]
 def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only events that match the filter are counted as hidden by the limit."""
     lines = "".join(game(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
-    assert ratings("import", "-", "--by", "site", db=db, input=lines).exit_code == 0
+    assert not taken_in(db, lines, by="site").rejected
     done = ratings("log", "--by", "site", db=db)
     assert (len(done.stdout.splitlines()), done.stderr) == (51, "10 older ones are not shown; all: --limit 0\n")
     assert ratings("log", "--by", "site", "--limit", "0", db=db).stderr == ""

@@ -31,7 +31,7 @@ RESULTS = {
     "nightly": ["Night"], "player account": ["Entered"], "player rename": ["Entered"],
     "publish": ["PublishedOutcome", "DuePublished"], "record": ["Recorded"], "reinstate": ["Entered"],
     "rules list": ["AllRulesets"], "rules publish": ["RulesetsPublished"], "rules show": ["RulesetState"],
-    "standings": ["Standings"], "statistics": ["PlayerStatistics"], "status": ["LedgerStatus"],
+    "standings": ["Standings"], "statistics": ["PlayerStatistics"], "status": ["LedgerStatus"], "undo": ["Undone"],
     "verify": ["Verification"], "void": ["Entered"], "whatif": ["Simulation"],
 }  # fmt: skip
 # printed by themselves, or line by line

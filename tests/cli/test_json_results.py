@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import rfc8785
+from stores import taken_in
 from told import exact
 
 ALL = "club-catan-elo/all"
@@ -35,7 +36,7 @@ def make_ledger(ratings: Callable[..., Any], url: str) -> None:
     """The ruleset at position 1, three games at 2, 3 and 4, and an adjustment at 5."""
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     assert ratings("rules", "publish", SHIPPED_CLUB, db=url).exit_code == 0
-    assert ratings("import", "-", db=url, input=GAMES + ADJUSTED).exit_code == 0
+    assert not taken_in(url, GAMES + ADJUSTED).rejected
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, all_points, difference, game, head, new_ledger, read
+from stores import taken_in
 from told import exact
 
 from cli.arguments.writing import How
@@ -21,7 +22,7 @@ def a_season(ratings: Ratings, url: str) -> None:
     results = ["anna=ben cleo", "ben cleo", "cleo anna dora", "dora anna", "anna dora", "ben anna", "cleo ben"]
     lines = [game(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z") for n, players in enumerate(results, 1)]
     lines.append(game("g-8", "anna", "ben", at="2010-03-08T12:00:00Z", group="club", city="Ulm", extra={"table": "4"}))
-    assert ratings("import", "-", db=url, input="".join(lines)).exit_code == 0
+    assert not taken_in(url, "".join(lines)).rejected
 
 
 @pytest.fixture
@@ -189,7 +190,8 @@ def test_concurrent_change_refuses_the_call(
 
 
 USAGE = [
-    ["void", "g-1", "--file", "-"], ["void", "--file", "-", "--expect", "3"], ["void", "--file", "-", "--event", "1"],
+    ["void", "g-1", "--file", "-"], ["void", "--file", "-", "--batch", "a"], ["void", "--batch", "a", "--expect", "3"],
+    ["void", "--file", "-", "--expect", "3"], ["void", "--file", "-", "--event", "1"],
     ["correct"], ["correct", "g-1", "--file", "-"], ["correct", "--file", "-", "--group", "x"],
     ["correct", "--file", "-", "--edit"], ["correct", "--file", "-", "--at", "2010-03-05T12:00Z"],
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import with_shipped_rulesets
+from stores import taken_in, with_shipped_rulesets
 
 from ledger.store.schema import SCHEMA_REVISION
 from projections.rulesets.versions import read_toml, shipped
@@ -58,7 +58,7 @@ def test_init_without_rules_leaves_empty_log(store: str, ratings: Callable[..., 
 
 def test_status_shows_position_and_chain_hash(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`status` shows the head as position and chain hash, in every output format."""
-    ratings("import", "-", db=ledger_url, input=GAME)
+    taken_in(ledger_url, GAME)
     found = status(ratings, ledger_url)
 
     assert (found["position"], found["events"], found["generation"]) == (1, {"game.recorded": 1}, None)
@@ -71,7 +71,7 @@ def test_status_shows_position_and_chain_hash(ledger_url: str, ratings: Callable
 def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]) -> None:
     """`verify` is silent on a good ledger, both before and after a rebuild."""
     ratings("init", db=store)
-    ratings("import", "-", db=store, input=GAME)
+    taken_in(store, GAME)
 
     assert ratings("verify", db=store) == (0, "", "")
     assert ratings("rebuild", db=store).exit_code == 0
@@ -86,7 +86,7 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
 def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`verify --head` accepts every earlier head of the ledger and no other."""
     empty = status(ratings, ledger_url)["head"]
-    ratings("import", "-", db=ledger_url, input=GAME)
+    taken_in(ledger_url, GAME)
     old = status(ratings, ledger_url)["head"]
     ratings("record", "--game", "catan", "--game-id", "g-2", "anna", "ben", db=ledger_url)
     position, _, chain = old.partition(":")

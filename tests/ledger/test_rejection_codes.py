@@ -304,6 +304,14 @@ CASES = {
     "list-running": Case(None, command=("publish", "catan-monthly/7/basic/9999-01")),
     "list-empty": Case(None, command=("publish", "catan-monthly/7/basic/2001-01")),
     "list-exists": Case(listed("12", "13")),
+    "bad-batch": Case(line(type="import.recorded", position=23, data={
+        "name": "a.csv", "ranges": [[1, 23]], "source": "a.csv", "sha256": "0" * 64,
+    })),
+    "batch-unknown": Case(None, command=("void", "--batch", "a.csv", "--reason", "wrong")),
+    "nothing-to-undo": Case(None, command=("undo", "--by", "nobody", "--yes")),
+    "never-undone": Case(None, command=("undo", "1", "--yes")),
+    "changed-since": Case(None, command=("undo", "19", "--yes")),
+    "undone-already": Case(None, command=("undo", "21", "--yes")),
     "bad-list": Case(listed("12").split(b"\n")[1]),
     "player-unknown": Case(renamed("zoe", "anna")),
     "renamed-already": Case(lines(renamed("anna", "anne"), renamed("anna", "annette"))),
@@ -335,9 +343,15 @@ def test_codes_are_hyphenated_words() -> None:
 
 
 def with_a_game(ratings: Callable[..., Any], url: str) -> None:
-    """Make a ledger with the shipped rulesets and the game that is in it before every case."""
+    """Make a ledger with the shipped rulesets and the games that are in it before every case."""
     with_shipped_rulesets(ratings, url)
     assert ratings("import", "-", db=url, input=RECORDED).exit_code == 0
+    # at 19 and 21 two more, of which one was corrected since, and one is voided
+    for name in ("h-8", "h-9"):
+        recorded = ("record", "--game", "catan", "--game-id", name, "kurt", "lena", "--new-names", "accept")
+        assert ratings(*recorded, db=url).exit_code == 0
+        change = ("correct", name, "lena", "kurt") if name == "h-8" else ("void", name)
+        assert ratings(*change, "--reason", "wrong", db=url).exit_code == 0
 
 
 @pytest.mark.parametrize("code", CASES)

@@ -1,0 +1,53 @@
+"""`undo`: taking back what somebody recorded last, after showing it."""
+
+from dataclasses import replace
+
+import click
+
+from cli.arguments.asking import ask, can_ask
+from cli.arguments.command import command
+from cli.arguments.writing import How, writing
+from cli.output import render
+from cli.output.emit import emit
+from cli.output.undone import print_taken_back
+from ledger import clock
+from ledger.rejections import Refused
+from projections.admission.acts import act_at, last_act
+from projections.admission.undoing import undoing, undone
+from projections.queries.answers_compared import Impact
+
+
+@command()
+@click.argument("position", type=click.IntRange(min=1), required=False)
+@click.option("--reason", metavar="TEXT", help="Why; it is recorded.  [default: what is taken back]")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@writing
+def undo(how: How, position: int | None, reason: str | None, yes: bool) -> int:
+    """Take back what you recorded last, whatever it was; or what stands at POSITION.
+
+    An import, a game, a correction, a void, an adjustment, a rename, a list, a step of a league: it is shown first,
+    with what that changes, and asked about. Nothing is deleted: the opposite is recorded, so undo takes that back as
+    well. What was changed since is taken back first. --by NAME takes back what NAME recorded last.
+    """
+    asking = not yes and not how.dry_run
+    if asking and (how.form != "table" or not can_ask()):
+        raise click.UsageError("nobody can be asked here; --yes takes it back unasked, --dry-run shows it")
+    # what was taken once may count again
+    how = replace(how, terms=how.terms._replace(any_date=True, allow_uncounted=True))
+    try:
+        with how.ledger.reading() as connection:
+            act = last_act(connection, how.terms.by) if position is None else act_at(connection, position)
+            found = undoing(connection, act, reason, clock.now())
+    except Refused as problem:
+        return how.refuse("undo", problem)
+    plan = how.propose(found.items, based_on=found.looked_at, whole=True)
+    impact = Impact() if plan.is_refused else plan.impact()
+    if plan.is_refused or how.dry_run or not asking:
+        return emit(undone(found, how.done(plan), impact, how.dry_run), how.form)
+    emit(undone(found, plan.result, impact, dry_run=True), how.form)
+    if ask("\nTake it back?", ["yes", "no"]) == "no":
+        render.note("nothing was recorded")
+        return 1
+    told = undone(found, plan.append(), impact, dry_run=False)
+    print_taken_back(told)
+    return int(told.is_refused)

@@ -1,0 +1,28 @@
+"""Printing what is taken back, and what that changes."""
+
+from cli.output import render
+from cli.output.appended import print_refused
+from cli.output.impact import print_impact
+from projections.admission.outcomes import Undone
+
+
+def print_undone(found: Undone) -> None:
+    """What is taken back, or why it is not, and what that changes."""
+    events = ", ".join(f"{number:,} {name}" for name, number in found.types.items())
+    render.echo(f"recorded by {render.plain(found.by)}, {found.times.stated(found.recorded_at)}: {events}")
+    render.hanging(f"  {render.plain(found.what)}", 4)
+    if found.is_refused:
+        print_refused(found.told)
+        return
+    print_impact(found.impact)
+    if not found.dry_run:
+        print_taken_back(found)
+
+
+def print_taken_back(found: Undone) -> None:
+    """Where something is taken back, or why it is not after all."""
+    if found.is_refused or found.position is None:
+        print_refused(found.told)
+        return
+    events = render.count(found.appended, "event")
+    render.echo(f"\nTaken back by {events}, the last at position {found.position:,}; ratings undo takes that back.")

@@ -1,0 +1,61 @@
+"""The event of a batch: what an import took from one file, and where that stands in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from ledger.events.fields import BatchName, Members, Text, composed, refuse, written
+from ledger.rejections import escaped
+
+NAME_MAX, SOURCE_MAX = 256, 2_000
+# a record holds at least so many; only somebody who appends between every two chunks of an import makes more than one
+RANGES_MAX = 1_000
+NAMELESS = "-"
+
+Position = Annotated[int, Field(ge=1)]
+
+
+class ImportRecorded(Members):
+    """What an import took from one file: its name, the first and last position of each range, and the bytes' hash.
+
+    `name` is without the folder, `source` as it was given; both are - for standard input.
+    """
+
+    name: BatchName
+    ranges: Annotated[
+        list[Annotated[list[Position], Field(min_length=2, max_length=2)]], Field(min_length=1, max_length=RANGES_MAX)
+    ]
+    source: Text
+    sha256: Annotated[str, written(r"[0-9a-f]{64}", "{} is not a SHA-256: 64 digits, a to f in lower case")]
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> ImportRecorded:
+        overlap = any(last >= first for (_, last), (first, _) in pairwise(self.ranges))
+        if overlap or any(first > last for first, last in self.ranges):
+            raise refuse("out-of-range", "ranges are pairs of a first and a last position, in order")
+        return self
+
+
+def batch_name(file: str) -> str:
+    """What a batch from a file is called: the file's name without its folder."""
+    return composed(escaped(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
+
+
+def batch_events(file: str, sha256: str, ranges: list[list[int]]) -> Iterable[dict[str, Any]]:
+    """The data of the events that tell what was taken from a file: one, unless there are very many ranges."""
+    for start in range(0, len(ranges), RANGES_MAX):
+        yield {
+            "name": batch_name(file), "ranges": ranges[start : start + RANGES_MAX],
+            "source": escaped(file)[-SOURCE_MAX:], "sha256": sha256,
+        }  # fmt: skip
+
+
+def ranges_told(ranges: Iterable[Iterable[int]]) -> str:
+    """Ranges in words: positions 3 to 92, 95."""
+    told = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in ranges]
+    return f"position{'' if told[0].isdigit() and len(told) == 1 else 's'} {', '.join(told)}"

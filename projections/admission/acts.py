@@ -1,0 +1,140 @@
+"""Acts: what one command recorded, as far as the log tells, and which one somebody did last.
+
+An act is an import, that is what its files brought with the events that say so, or the events of one transaction: those
+that follow one another, recorded by the same at the same time. Two transactions have the same time only while a clock
+runs behind the log; then they are one act.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.events.canonical import parse_instant
+from ledger.events.revisions import KnownEvent
+from ledger.events.types import TYPES
+from ledger.rejections import Refused, shown
+from ledger.store.log import (
+    head,
+    known_events,
+    last_recorders,
+    read_newest,
+    read_records,
+    read_records_at,
+)
+from ledger.validation.batches import Batch, recorded_batches
+from projections.rulesets.versions import SHIPPED_AT
+
+# what is set anew is not taken back; nor is what `init` and `upgrade` publish
+NEVER = frozenset({"ledger.zone_set"})
+OF_ACTS = tuple(name for name in TYPES if name not in NEVER)
+NAMES_TOLD = 3
+NEWEST = 50
+PAGE_EVENTS = 1_000
+
+
+class Act(NamedTuple):
+    """What one command recorded: ranges of positions with their ends, by whom and when, and how many of which type."""
+
+    ranges: list[list[int]]
+    by: str
+    recorded_at: str
+    types: dict[str, int]
+
+    @property
+    def position(self) -> int:
+        """Where it ends."""
+        return self.ranges[-1][1]
+
+    @property
+    def events(self) -> int:
+        """How many events it is."""
+        return sum(self.types.values())
+
+    def has(self, position: int | None) -> bool:
+        """Whether the event at a position is part of it."""
+        return any(first <= (position or 0) <= last for first, last in self.ranges)
+
+
+def last_act(connection: Connection, by: str) -> Act:
+    """What somebody did last that can be taken back. Raises `Refused` (nothing-to-undo), with who did something."""
+    until = head(connection).position
+    while until:
+        rows, older = read_newest(connection, until, by=by, types=OF_ACTS, limit=NEWEST)
+        for event in reversed(list(known_events(rows))):
+            if not _is_shipped(event):
+                return _act_of(connection, event.position or 0, by)
+        until = rows[0][0] - 1 if older else 0
+    names = ", ".join(map(shown, last_recorders(connection, NAMES_TOLD)))
+    there = f"; the last to record something: {names}" if names else ""
+    raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{there}")
+
+
+def act_at(connection: Connection, position: int) -> Act:
+    """The act that the event at a position is part of. Raises `Refused` (event-unknown, never-undone)."""
+    event = next(known_events(read_records_at(connection, [position]).items()), None)
+    if event is None:
+        raise Refused("event-unknown", f"no event has the position {position}; see: ratings log")
+    if event.type in NEVER:
+        raise Refused("never-undone", "a home zone is not taken back; set it anew: ratings zone NAME")
+    if _is_shipped(event):
+        told = f"what init publishes is not taken back; ratings void --event {position} withdraws it"
+        raise Refused("never-undone", told)
+    return _act_of(connection, position, None)
+
+
+def _is_shipped(event: KnownEvent) -> bool:
+    """Whether an event publishes a ruleset as `init` does."""
+    return event.type == "ruleset.published" and event.occurred_at == parse_instant(SHIPPED_AT)
+
+
+def _act_of(connection: Connection, position: int, by: str | None) -> Act:
+    """The act that an event is part of; of imports the last one, if it was recorded by the same."""
+    every = recorded_batches(connection, withdrawn=True)
+    of_event = [one for one in every if one.has(position) and by in (None, one.by)]
+    ranges = [[*_transaction(connection, position)]] if not of_event else _import(connection, every, of_event[-1])
+    types: Counter[str] = Counter()
+    for first, last in ranges:
+        for page in read_records(connection, first - 1, last):
+            types.update(json.loads(record)["type"] for _, record in page)
+    told = json.loads(read_records_at(connection, [ranges[-1][1]])[ranges[-1][1]])
+    return Act(ranges, told["by"], told["recorded_at"], dict(sorted(types.items())))
+
+
+def _import(connection: Connection, every: Iterable[Batch], batch: Batch) -> list[list[int]]:
+    """The ranges of an import: what its files brought, and the events that say so, which stand together."""
+    first, last = _transaction(connection, batch.position, "import.recorded")
+    brought = [one for one in every if first <= one.position <= last]
+    ranges = sorted([[first, last], *(there for one in brought for there in one.ranges)])
+    found = [ranges[0]]
+    for start, end in ranges[1:]:
+        if start > found[-1][1] + 1:
+            found.append([start, end])
+        found[-1] = [found[-1][0], max(found[-1][1], end)]
+    return found
+
+
+def _transaction(connection: Connection, position: int, type_name: str | None = None) -> tuple[int, int]:
+    """The first and the last of the events around a position that were recorded by the same at the same time."""
+
+    def mark(record: str) -> tuple[Any, ...]:
+        told = json.loads(record)
+        return told["recorded_at"], told["by"], type_name in (None, told["type"])
+
+    wanted = mark(read_records_at(connection, [position])[position])
+    first = last = position
+    is_whole = False
+    while first > 1 and not is_whole:
+        page = next(read_records(connection, max(0, first - 1 - PAGE_EVENTS), first - 1))
+        for at, record in reversed(page):
+            if is_whole := mark(record) != wanted:
+                break
+            first = at
+    for page in read_records(connection, position):
+        for at, record in page:
+            if mark(record) != wanted:
+                return first, last
+            last = at
+    return first, last

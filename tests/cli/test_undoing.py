@@ -1,0 +1,239 @@
+"""`undo`, `log --batch` and `void --batch`: what is one act, who may take it back, and what is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import BASIC, Ratings, catan, new_ledger, points, position, read, refusal, take_in
+from terminals import CTRL_C, typed
+
+from ledger.intake import importing
+from projections.admission.proposals import Proposal
+
+HEADER = "game_id,occurred_at,game,group,1st,2nd,3rd\n"
+LEAGUE = """
+id = "go-league"
+version = "1"
+rule = "pairwise-elo/1"
+effective_from = 1900-01-01
+[scope]
+game = ["go"]
+[partition]
+by = ["league"]
+[params]
+start = 1000
+k_total = 32
+scale = 400
+"""
+
+
+def table(*games: str) -> str:
+    """A table with games of anna, ben and cleo."""
+    return HEADER + "".join(f"{name},2010-03-0{n}T12:00:00Z,catan,basic,anna,ben,cleo\n" for n, name in
+                            enumerate(games, 1))  # fmt: skip
+
+
+def make_ledger(ratings: Ratings, url: str) -> None:
+    """Two rulesets, and a game that mira recorded at position 3."""
+    new_ledger(ratings, url)
+    take_in(ratings, url, catan("c-1", "anna", "ben", "cleo"))
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`, in each kind of store."""
+    return copied(make_ledger)
+
+
+def undone(ratings: Ratings, db: str, *arguments: object, by: str = "mira") -> dict[str, Any]:
+    """What `undo` says, which must succeed."""
+    found = ratings("undo", *arguments, "--yes", "--by", by, "--format", "json", db=db)
+    assert found.exit_code == 0, found
+    return dict(json.loads(found.stdout))
+
+
+def codes(ratings: Ratings, db: str, *arguments: object, by: str = "mira") -> list[tuple[str, str]]:
+    """Code and message of each refusal of `undo`, which records nothing."""
+    before = position(ratings, db)
+    found = ratings("undo", *arguments, "--yes", "--by", by, "--format", "json", db=db)
+    assert (found.exit_code, position(ratings, db)) == (1, before)
+    return [(one["code"], one["message"]) for one in json.loads(found.stdout)["rejected"]]
+
+
+def test_an_import_of_several_files_is_one_act(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """What all files of an import brought is taken back at once, with the batches; undone, everything is back."""
+    (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
+    (tmp_path / "b.csv").write_text(table("b-1"))
+    before = points(ratings, db, BASIC)
+    assert ratings("import", tmp_path / "a.csv", tmp_path / "b.csv", "--by", "mira", db=db).exit_code == 0
+    after, told = points(ratings, db, BASIC), undone(ratings, db)
+    assert (told["ranges"], told["appended"]) == ([[4, 8]], 5)
+    assert told["types"] == {"game.recorded": 3, "import.recorded": 2}
+    assert points(ratings, db, BASIC) == before
+    assert "(withdrawn)" in ratings("log", "--type", "import.recorded", db=db).stdout
+    told = undone(ratings, db)
+    assert (told["types"], told["appended"]) == ({"event.voided": 2, "game.voided": 3}, 5)
+    assert points(ratings, db, BASIC) == after
+    assert ratings("verify", db=db).exit_code == 0
+
+
+def test_an_import_in_chunks_is_one_act(
+    db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import of several transactions is taken back in one, and that again."""
+    monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
+    (tmp_path / "a.csv").write_text(table("a-1", "a-2", "a-3", "a-4", "a-5"))
+    before = points(ratings, db, BASIC)
+    assert ratings("import", tmp_path / "a.csv", "--by", "mira", db=db).exit_code == 0
+    after = points(ratings, db, BASIC)
+    assert undone(ratings, db)["appended"] == 6
+    assert points(ratings, db, BASIC) == before
+    assert undone(ratings, db)["appended"] == 6
+    assert points(ratings, db, BASIC) == after
+
+
+def test_undo_asks_at_a_terminal(tmp_path: Path, ratings: Ratings) -> None:
+    """It shows what it takes back and asks; no, Ctrl-C and nobody to ask record nothing."""
+    db = str(tmp_path / "ratings.db")
+    make_ledger(ratings, db)
+    question = "Take it back? [yes, no] "
+    ratings("correct", "c-1", "ben", "anna", "cleo", "--reason", "swapped", "--by", "mira", db=db)
+    for answer in ("n\n", CTRL_C):
+        code, stdout, shown = typed(["--db", db, "undo", "--by", "mira"], [(question, answer)])
+        assert (code != 0, position(ratings, db)) == (True, 4)
+        assert "nothing was recorded" in shown
+        assert "c-1: 1 ben, 2 anna, 3 cleo: swapped" in stdout
+        assert BASIC in stdout
+    refused = ratings("undo", "--by", "mira", db=db)
+    assert (refused.exit_code, "--yes" in refused.stderr) == (2, True)
+    assert ratings("undo", "--by", "mira", "--dry-run", db=db).exit_code == 0
+    assert position(ratings, db) == 4
+    code, stdout, _ = typed(["--db", db, "undo", "--by", "mira"], [(question, "y\n")])
+    assert (code, "Taken back by 1 event, the last at position 5" in stdout) == (0, True)
+    assert points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}
+
+
+def test_nobody_of_that_name_is_told_who_there_is(db: str, ratings: Ratings) -> None:
+    """Without anything under a name, the last three that recorded something are named, the last one first."""
+    for name in ("ada", "bo", "cy", "di"):
+        ratings("record", "--game", "catan", "--game-id", name, "anna", "ben", "--by", name, db=db)
+    ((code, told),) = codes(ratings, db, by="eve")
+    assert (code, told.endswith(": 'di', 'cy', 'bo'")) == ("nothing-to-undo", True)
+
+
+def test_what_init_did_is_never_taken_back(ledger_url: str, ratings: Ratings) -> None:
+    """The rulesets and the zone of `init` are no act, and neither is a later zone; what came before is taken back."""
+    assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", "--by", "mira", db=ledger_url).exit_code == 0
+    assert [code for code, _ in codes(ratings, ledger_url)] == ["nothing-to-undo"]
+    for place in (1, 2):
+        assert [code for code, _ in codes(ratings, ledger_url, place)] == ["never-undone"]
+    assert [code for code, _ in codes(ratings, ledger_url, 3)] == ["event-unknown"]
+    ratings("record", "--game", "chess", "--game-id", "g", "anna", "ben", "--by", "mira", db=ledger_url)
+    ratings("zone", "Europe/Paris", "--by", "mira", db=ledger_url)
+    assert undone(ratings, ledger_url)["types"] == {"game.recorded": 1}
+
+
+def test_what_was_changed_since_is_refused(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An import of which somebody corrected one game is refused whole; once that is taken back, it can be."""
+    (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
+    ratings("import", tmp_path / "a.csv", "--by", "mira", db=db)
+    before = points(ratings, db, BASIC)
+    ratings("correct", "a-2", "cleo", "ben", "anna", "--reason", "r", "--by", "ben", db=db)
+    ((code, told),) = codes(ratings, db)
+    assert code == "changed-since"
+    assert told.startswith("'a-2' was changed since, by 'ben' at position 7 (game.corrected)")
+    assert undone(ratings, db, 7)["by"] == "ben"
+    assert points(ratings, db, BASIC) == before
+    assert undone(ratings, db, 6)["types"]["game.recorded"] == 2
+    assert [code for code, _ in codes(ratings, db, 4)] == ["undone-already"]
+
+
+def test_games_voided_since_are_left_alone(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A game of an import that is voided already stays so; the others are taken back."""
+    (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
+    ratings("import", tmp_path / "a.csv", "--by", "mira", db=db)
+    ratings("void", "a-1", "--reason", "r", "--by", "ben", db=db)
+    assert undone(ratings, db)["appended"] == 2
+    undone(ratings, db)
+    assert [row["game_id"] for row in read(ratings, db, "games")["rows"] if "voided" in row] == ["a-1"]
+
+
+def test_file_of_corrections_is_one_act(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """All games that a table corrected are as they were, their dates, too."""
+    (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
+    ratings("import", tmp_path / "a.csv", db=db)
+    before = read(ratings, db, "games")["rows"]
+    (tmp_path / "b.csv").write_text(table("a-2", "a-1").replace("anna,ben", "ben,anna"))
+    done = ratings("correct", "--file", tmp_path / "b.csv", "--reason", "r", "--by", "mira", db=db)
+    assert done.exit_code == 0
+    assert undone(ratings, db)["types"] == {"game.corrected": 2}
+    assert read(ratings, db, "games")["rows"] == before
+
+
+def test_published_list_is_taken_back(db: str, ratings: Ratings) -> None:
+    """A list is no longer published, and is again once that is undone."""
+    ratings("publish", BASIC, "--by", "mira", db=db)
+    assert undone(ratings, db)["appended"] == 1
+    assert ratings("standings", BASIC, "--as-published", db=db).exit_code == 1
+    undone(ratings, db)
+    assert ratings("standings", BASIC, "--as-published", db=db).exit_code == 0
+    assert ratings("verify", db=db).exit_code == 0
+
+
+def test_league_step_goes_unless_it_is_needed(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """The last who joined goes with the schedule that they drew, unless one of its games is played."""
+    (tmp_path / "league.toml").write_text(LEAGUE)
+    ratings("rules", "publish", tmp_path / "league.toml", db=db)
+    create = ("league", "create", "spring", "--game", "go", "--players-per-game", "2", "--by", "mira")
+    assert ratings(*create, db=db).exit_code == 0
+    for number in range(8):
+        assert ratings("league", "join", "spring", f"p{number}", "--by", "mira", db=db).exit_code == 0
+    assert undone(ratings, db)["types"] == {"league.joined": 1, "league.scheduled": 1}
+    assert len(read(ratings, db, "league", "show", "spring")["players"]) == 7
+    undone(ratings, db)
+    first = read(ratings, db, "league", "show", "spring")["games"][0]
+    ratings("record", "--game", "go", "--game-id", first["game_id"], "--league", "spring", *first["seats"], db=db)
+    joined = read(ratings, db, "log", "--type", "league.scheduled")["rows"][0]["position"]
+    assert {code for code, _ in codes(ratings, db, joined)} == {"still-needed"}
+
+
+def test_of_two_at_once_one_wins(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If somebody takes an act back while somebody else looks at it, the second is told that it was changed."""
+    ratings("correct", "c-1", "ben", "anna", "cleo", "--reason", "r", "--by", "mira", db=db)
+    done = Proposal.append
+
+    def late(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        undone(ratings, db)
+        return done(*arguments)
+
+    monkeypatch.setattr(Proposal, "append", late)
+    refused = ratings("undo", "--yes", "--by", "mira", "--format", "json", db=db)
+    assert [one["code"] for one in json.loads(refused.stdout)["rejected"]] == ["changed-meanwhile"]
+    assert (refused.exit_code, position(ratings, db)) == (1, 5)
+
+
+def test_batch_is_shown_and_voided_by_its_name(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A file's name means all its imports, a position one of them; games that are voided are left alone."""
+    for games in (("a-1", "a-2"), ("a-1", "a-2", "a-3")):
+        (tmp_path / "a.csv").write_text(table(*games))
+        ratings("import", tmp_path / "a.csv", db=db)
+    ratings("correct", "a-1", "ben", "anna", "cleo", "--reason", "r", db=db)
+    shown = read(ratings, db, "log", "--batch", "a.csv")["rows"]
+    assert [row["position"] for row in shown] == [4, 5, 6, 7, 8]
+    assert [row["position"] for row in read(ratings, db, "log", "--batch", 8)["rows"]] == [7, 8]
+    assert [row["position"] for row in read(ratings, db, "log", "a-1", "--batch", "a.csv")["rows"]] == [4]
+    assert ratings("log", "--batch", "nothing", db=db).exit_code == 2
+    assert "did you mean a.csv" in ratings("log", "--batch", "A.csv", db=db).stderr
+
+    ratings("void", "a-2", "--reason", "r", db=db)
+    void = ("void", "--batch", "a.csv", "--reason", "another club", "--format", "json")
+    tried = json.loads(ratings(*void, "--dry-run", db=db).stdout)
+    assert (tried["appended"], position(ratings, db)) == (0, 10)
+    done = json.loads(ratings(*void, db=db).stdout)
+    assert (done["appended"], done["unchanged"]) == (2, ["a-2"])
+    assert points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}
+    assert refusal(ratings, db, "void", "--batch", "b.csv", "--reason", "r") == "batch-unknown"
+    assert undone(ratings, db, position(ratings, db))["types"] == {"game.voided": 2}
