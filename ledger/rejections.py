@@ -39,6 +39,8 @@ CODES = {
     "missing-column": "the CSV file lacks a column that every game needs",
     "rows-apart": "the rows of one game must stand together",
     "row-length": "a row has more cells than the header has columns",
+    "not-a-table": "only tables are compared with what they gave before",
+    "another-sheet": "most of what a sheet gave before is not in it; a person has to look before that is voided",
     "rows-disagree": "the rows of one game must agree in everything that belongs to the whole game",
     # members and their values
     "unknown-type": "no event type has this name",
@@ -141,6 +143,8 @@ CODES = {
     "changed-since": "what is to be taken back was changed since; that is taken back first",
     "batch-unknown": "no import of this name is recorded",
     "still-needed": "something recorded depends on this event",
+    "changed-in-both": "a game was changed both in a sheet and in the ledger since the sheet was imported",
+    "not-confirmed": "decisions about recorded games wait for somebody's yes",
     "changed-meanwhile": "somebody else changed the same thing since it was looked at",
     "player-unknown": "nothing is recorded about this player",
     "renamed-already": "the player already has a new id; one id leads to one person",

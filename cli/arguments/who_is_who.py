@@ -1,12 +1,18 @@
 """Who is meant by new names that are close to others: asked at a terminal, name by name."""
 
 from collections import ChainMap
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
-from cli.arguments.asking import ask
+from cli.arguments.asking import ask, can_ask
+from cli.arguments.writing import How
 from cli.output import render
+from ledger.intake.aliases import with_answers
+from ledger.intake.columns import TableOptions
 from ledger.validation.new_names import CloseName
+from projections.admission.proposals import Proposal
 
 YES, NEW, STOP = "yes", "new", "stop"
 
@@ -44,3 +50,31 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
         else:
             answers[one.name] = words[chosen]
     return Answers(answers, frozenset(accepted))
+
+
+def agreed_names(
+    how: How, options: TableOptions, files: Collection[str], propose: Callable[[How, TableOptions], Proposal]
+) -> tuple[Proposal, TableOptions]:  # fmt: skip
+    """What files hold, proposed again with what somebody answers, as long as nothing but close names is wrong with it;
+    and how they were read then, with the answers.
+
+    Nobody is asked about files that cannot be read again. Raises `click.Abort`.
+    """
+    plan, can_read_again = propose(how, options), all(Path(name).is_file() for name in files)
+    while can_read_again and _waits_for_names(plan, how):
+        answers = ask_who(plan.result.close.values(), options.aliases)
+        if answers is None:
+            break
+        plan.close()
+        options = options._replace(aliases=with_answers(options.aliases, answers.aliases))
+        how = replace(how, terms=how.terms._replace(accepted=how.terms.accepted | answers.accepted))
+        plan = propose(how, options)
+    return plan, options
+
+
+def _waits_for_names(plan: Proposal, how: How) -> bool:
+    """Whether nothing but close names is wrong, and somebody can be asked about them."""
+    told = plan.result
+    is_wanted = plan.is_refused and not (how.dry_run or how.terms.strict)
+    only_close = len(told.rejected) == told.rejected_count and {one.code for one in told.rejected} == {"close-name"}
+    return is_wanted and only_close and can_ask()

@@ -84,9 +84,9 @@ class How:
         """Report that an event was refused before it was made; returns the exit code."""
         return emit(entered(Imported.refused(problem), type_name, None, self.dry_run, Impact()), self.form)
 
-    def report(self, result: Imported, impact: Impact | None = None, *, only_lists: bool = False) -> int:
+    def report(self, result: Imported, impact: Impact | None = None, **more: Any) -> int:
         """Report what became of any events; returns the exit code."""
-        return emit(recorded(result, self.dry_run, impact, only_lists=only_lists), self.form)
+        return emit(recorded(result, self.dry_run, impact, **more), self.form)
 
 
 def writing(command: Writing) -> Writing:

@@ -4,24 +4,22 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import click
 
-from cli.arguments.asking import can_ask
 from cli.arguments.command import command
 from cli.arguments.options import head_value, refuse_unreadable_twice
 from cli.arguments.tables import Kept, reading_tables
 from cli.arguments.views import decoded
-from cli.arguments.who_is_who import ask_who
+from cli.arguments.who_is_who import agreed_names
 from cli.arguments.writing import How, taking_games
 from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
-from ledger.intake.aliases import with_answers
 from ledger.intake.columns import TableOptions
 from ledger.intake.files import STDIN, Far, read_items, size
 from ledger.intake.importing import Imported
@@ -40,6 +38,10 @@ from projections.facts.players import known_players
 @command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @reading_tables
+@click.option("--sync", "syncing", is_flag=True,
+              help="Compare an edited table with what it gave before: correct and void games, too.")  # fmt: skip
+@click.option("--reason", metavar="TEXT", help="With --sync: why; it is recorded.  [default: edited in FILE]")
+@click.option("--yes", is_flag=True, help="With --sync: change recorded games without being asked.")
 @click.option("--keep-going", is_flag=True, help="Append what is valid, write the rest to FILE.rejects.jsonl.")
 @click.option("--follow", "following", is_flag=True,
               help="Take lines of JSON from standard input as they arrive; answer each.")  # fmt: skip
@@ -50,15 +52,20 @@ from projections.facts.players import known_players
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @taking_games("tables")
 def import_(
-    how: How, files: tuple[str, ...], tables: TableOptions, kept: Kept, keep_going: bool, following: bool,
-    restoring: bool, expected: Place | None, incomplete: bool,
+    how: How, files: tuple[str, ...], tables: TableOptions, kept: Kept, syncing: bool, reason: str | None, yes: bool,
+    keep_going: bool, following: bool, restoring: bool, expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
     """Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines.
 
     FILES may be compressed with gzip; - is standard input. What is recognised in a table is told. Everything is checked
     before anything is appended; if one line is refused, nothing at all is appended. With --follow each line is taken or
-    refused by itself.
+    refused by itself. With --sync the games that differ from what a table of this name gave before are shown, and are
+    corrected, voided and reinstated once you agree.
     """
+    if syncing and (following or restoring or keep_going or len(files) > 1 or STDIN in files):
+        raise click.UsageError("--sync compares one whole file with what was imported under its name before")
+    if (reason is not None or yes) and not syncing:
+        raise click.UsageError("--reason and --yes go with --sync")
     if following:
         for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.terms.strict, restoring)
         if files != (STDIN,) or any(for_files):
@@ -81,15 +88,18 @@ def import_(
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
         options = said._replace(zone=said.zone or home_zone(connection))
+
+    def save(plan: Proposal, used: TableOptions) -> None:
+        if not plan.is_refused:
+            kept.save((plan.result.read_as or used)._replace(aliases=used.aliases, zone=said.zone))
+
+    if syncing:
+        from cli.commands.sync import sync  # which needs more than others do
+
+        return sync(how, files[0], options, save, reason, yes)
     how = replace(how, terms=how.terms._replace(keep_going=keep_going))
-    plan = _proposed(how, files, options)
-    while _can_ask_about(plan, how, files) and (answers := ask_who(plan.result.close.values(), options.aliases)):
-        plan.close()
-        options = options._replace(aliases=with_answers(options.aliases, answers.aliases))
-        how = replace(how, terms=how.terms._replace(accepted=how.terms.accepted | answers.accepted))
-        plan = _proposed(how, files, options)
-    if not plan.is_refused:
-        kept.save((plan.result.read_as or options)._replace(aliases=options.aliases, zone=said.zone))
+    plan, options = agreed_names(how, options, files, partial(_proposed, files))
+    save(plan, options)
     found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
     with _bar("appending", plan.result.would_append) as appended:
         result = how.done(plan, appended)
@@ -98,7 +108,7 @@ def import_(
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
 
 
-def _proposed(how: How, files: tuple[str, ...], options: TableOptions) -> Proposal:
+def _proposed(files: tuple[str, ...], how: How, options: TableOptions) -> Proposal:
     """What the files hold, checked; with --keep-going refused lines are written beside them."""
     items = (item for name in files for item in read_items(name, options))
     done = dict.fromkeys(files, 0)
@@ -112,14 +122,6 @@ def _proposed(how: How, files: tuple[str, ...], options: TableOptions) -> Propos
         return how.propose(
             items, leagueless={}, reject=reject, reading=reading, cores=available_cores(), batches=True
         )  # fmt: skip
-
-
-def _can_ask_about(plan: Proposal, how: How, files: tuple[str, ...]) -> bool:
-    """Whether nothing but close names is wrong, somebody can be asked about them, and the files be read again."""
-    told, terms = plan.result, how.terms
-    is_wanted = plan.is_refused and not (how.dry_run or terms.strict)
-    only_close = len(told.rejected) == told.rejected_count and {one.code for one in told.rejected} == {"close-name"}
-    return is_wanted and only_close and can_ask() and all(Path(name).is_file() for name in files)
 
 
 def _touches_lists(plan: Proposal) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from cli.output import render
 from cli.output.impact import print_differing, print_impact
+from cli.output.sheet_differences import print_sheet_differences
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection
 from ledger.validation.new_names import TOLD_MAX
@@ -39,6 +40,8 @@ def print_recorded(found: Recorded) -> None:
     told, dry_run = found.told, found.dry_run is True
     for passed in (*told.notes, *told.passed):
         render.note(f"note: {render.plain(passed)}")
+    if found.sync is not ABSENT and not (told.rejected and not found.sync.games):
+        print_sheet_differences(found.sync)
     causes = _causes(told.rejected)
     for rejections in causes[:SHOWN_REJECTIONS]:
         render.note(rejection_line(rejections[0]) + _more(rejections))

@@ -23,7 +23,8 @@ Position = Annotated[int, Field(ge=1)]
 class ImportRecorded(Members):
     """What an import took from one file: its name, the first and last position of each range, and the bytes' hash.
 
-    `name` is without the folder, `source` as it was given; both are - for standard input.
+    `name` is without the folder, `source` as it was given; both are - for standard input. Of a
+    spreadsheet, `sheet` is the one that was read.
     """
 
     name: BatchName
@@ -32,6 +33,7 @@ class ImportRecorded(Members):
     ]
     source: Text
     sha256: Annotated[str, written(r"[0-9a-f]{64}", "{} is not a SHA-256: 64 digits, a to f in lower case")]
+    sheet: Text | None = None
 
     @model_validator(mode="after")
     def _is_in_order(self) -> ImportRecorded:
@@ -46,12 +48,12 @@ def batch_name(file: str) -> str:
     return composed(escaped(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
 
 
-def batch_events(file: str, sha256: str, ranges: list[list[int]]) -> Iterable[dict[str, Any]]:
+def batch_events(file: str, sha256: str, sheet: str | None, ranges: list[list[int]]) -> Iterable[dict[str, Any]]:
     """The data of the events that tell what was taken from a file: one, unless there are very many ranges."""
     for start in range(0, len(ranges), RANGES_MAX):
         yield {
             "name": batch_name(file), "ranges": ranges[start : start + RANGES_MAX],
-            "source": escaped(file)[-SOURCE_MAX:], "sha256": sha256,
+            "source": escaped(file)[-SOURCE_MAX:], "sha256": sha256, "sheet": sheet,
         }  # fmt: skip
 
 

@@ -42,11 +42,15 @@ Cells = dict[str, str]
 
 
 class CsvColumns(NamedTuple):
-    """The columns of a table: those of the whole game, of a player, and those that hold the players of a place."""
+    """The columns of a table: those of the whole game, of a player, and those that hold the players of a place; whether
+    its games have no numbers but those of the day; and of a spreadsheet, the name of the sheet.
+    """
 
     game: tuple[str, ...]
     player: tuple[str, ...]
     places: dict[str, int]
+    is_numbered: bool = False
+    sheet: str | None = None
 
 
 class TableOptions(NamedTuple):

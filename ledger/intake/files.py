@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ledger.intake.aliases import under_aliases
-from ledger.intake.columns import TableOptions
+from ledger.intake.columns import CsvColumns, TableOptions
 from ledger.intake.encodings import Pieces
 from ledger.intake.json_lines import numbered_lines
 from ledger.intake.readers import Opened, reader_of
@@ -36,10 +36,11 @@ class Far(NamedTuple):
 
 
 class Hashed(NamedTuple):
-    """The SHA-256 of a file's bytes, once it has been read."""
+    """The SHA-256 of a file's bytes, once it has been read, and of a spreadsheet the sheet that was read."""
 
     file: str
     sha256: str
+    sheet: str | None = None
 
 
 class Noted(NamedTuple):
@@ -75,10 +76,16 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     if name != STDIN and Path(name).is_dir():
         yield _is_a_directory(name).rejection(name)
         return
-    count, digest = 0, hashlib.sha256()
+    count, digest, found = 0, hashlib.sha256(), list[CsvColumns]()
+
+    def note(columns: CsvColumns) -> None:
+        found.append(columns)
+        if options.found is not None:
+            options.found(columns)
+
     try:
         with _opened(name, digest.update) as (file, told, is_plain):
-            for item in _items(name, file, is_plain, options):
+            for item in _items(name, file, is_plain, options._replace(found=note)):
                 yield Far(name, told()) if item is None else item
                 if isinstance(item, Noted):
                     continue
@@ -92,7 +99,7 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     else:
         if not count:
             yield Rejection("empty-file", f"{name} holds no event", name)
-    yield Hashed(name, digest.hexdigest())
+    yield Hashed(name, digest.hexdigest(), found[-1].sheet if found else None)
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:

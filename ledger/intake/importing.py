@@ -139,7 +139,7 @@ class Intake:
         self._rejected_games: set[tuple[str, str | None]] = set()
         # with batches: the hashes of the files, where the log has what was taken from each, and the ids of the batches
         # of other ledgers that are left out, and of what withdraws them
-        self._batches, self._hashes = batches, dict[str, str]()
+        self._batches, self._hashes = batches, dict[str, tuple[str, str | None]]()
         self._whole = whole
         self._ranges: dict[str, list[list[int]]] = {}
         self._left_out: set[str] = set()
@@ -261,7 +261,7 @@ class Intake:
         return [
             read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]
             for file, ranges in self._brought(chunk, first, fresh).items()
-            for data in batch_events(file, self._hashes[file], ranges)
+            for data in batch_events(file, *self._hashes[file], ranges)
         ]
 
     def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:
@@ -273,9 +273,9 @@ class Intake:
                 return [(fresh[0][0], problem.rejection())]
         return self._validator.recheck(connection, before, fresh)
 
-    def refuse(self, problem: Refused) -> None:
+    def refuse(self, problem: Refused, file: str = "") -> None:
         """Refuse what was checked, for a reason that whoever proposes it knows."""
-        self._note(problem.rejection(), "", 0, None)
+        self._note(problem.rejection(), file, 0, None)
         self.result.would_append = 0
 
     @cached_property
@@ -294,7 +294,7 @@ class Intake:
                 if isinstance(entry, Far):
                     reading(entry)
                 elif isinstance(entry, Hashed):
-                    self._hashes[entry.file] = entry.sha256
+                    self._hashes[entry.file] = entry.sha256, entry.sheet
                 elif isinstance(entry, Noted):
                     self.result.notes += [f"{entry.file}: {entry.told}"] if entry.told else []
                     self.result.read_as = entry.options or self.result.read_as
@@ -315,7 +315,7 @@ class Intake:
     ) -> Rejection | None:
         """Add a draft to the spool, count it as existing, or say why it is refused."""
         if (item.file, item.rows_of) in self._rejected_games:
-            return _rows_apart(draft.subject)
+            return rows_apart(draft.subject)
         if known[0]:
             problem = known[1]
             if problem is not None and item.table:
@@ -393,7 +393,7 @@ class Intake:
         if waiting.draft.event_id != draft.event_id:
             return game_exists(draft, waiting.draft.event_id)
         if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
-            return _rows_apart(draft.subject)
+            return rows_apart(draft.subject)
         if same_drafts(waiting.draft, draft):
             self._settle_existing(item, draft)
             return None
@@ -418,12 +418,12 @@ class Intake:
             told = f"the row at line {item.line}, which was refused, may belong to this game"
             if self.terms.keep_going:
                 # otherwise nothing is appended anyway, and one refusal is enough
-                found = _rows_apart(waiting.draft.subject) if apart else Rejection("bad-csv", told)
+                found = rows_apart(waiting.draft.subject) if apart else Rejection("bad-csv", told)
                 self._note(found, waiting.file, waiting.line, waiting.rows)
-        return _rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem
+        return rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem
 
     def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
-        placed = rejection._replace(file=file or None, line=line if file else None)
+        placed = rejection._replace(file=file or None, line=(line or None) if file else None)
         self.result.rejected_count += 1
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)
@@ -437,6 +437,7 @@ def _of_one_day(problem: Rejection | None, draft: Draft) -> Rejection | None:
     return problem._replace(message=problem.message + other_day_told(draft.subject.partition(":")[2]))
 
 
-def _rows_apart(subject: str) -> Rejection:
+def rows_apart(subject: str) -> Rejection:
+    """The refusal of a game whose rows are not together."""
     game_id = subject.removeprefix("game:")
     return Rejection("rows-apart", f"the rows of {shown(game_id)} are not together; sort the file by game_id")

@@ -105,7 +105,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | st
         found=None, sheet=options.sheet or table.sheet or None, layout=layout, columns={**options.columns, **renamed},
         dates=order if told else options.dates,
     )  # fmt: skip
-    columns = _columns(header, layout)
+    columns = _columns(header, layout)._replace(is_numbered=not has_ids, sheet=table.sheet or None)
     if options.found is not None:
         options.found(columns)
     rows: Iterator[tuple[int, Cells | Refused]] = (

@@ -20,6 +20,7 @@ class Batch(NamedTuple):
     source: str
     sha256: str
     ranges: list[list[int]]
+    sheet: str | None = None
 
     @property
     def positions(self) -> list[int]:

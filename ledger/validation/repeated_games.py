@@ -32,7 +32,7 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
     return conflict._replace(
         message=f"the game {shown(here['game_id'])} is recorded already with another content: {told}; "
-        f"ratings correct puts it right; {_ANOTHER}"
+        f"ratings correct puts it right, or --sync if an edited file of the same name brought it; {_ANOTHER}"
     )
 
 

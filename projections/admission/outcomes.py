@@ -35,6 +35,38 @@ class Newness(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class DifferingGame(Result):
+    """A game that differs: what became of it in the sheet, where it stands there, and when it was played; how the
+    ledger has it, and how the sheet does. Of a changed game only that is told, such as `city Ulm`.
+    """
+
+    what: str
+    game_id: str
+    line: int | None
+    occurred_at: datetime
+    was: str | None
+    now: str | None = field(metadata={"name": "is"})
+
+
+@dataclass(frozen=True, slots=True)
+class SheetDifferences(Result):
+    """What differs between a sheet and what it gave before: how many games of each kind, and the first of them.
+
+    `otherwise` are games that somebody decided otherwise in the ledger, and of which the sheet says nothing new.
+    """
+
+    name: str
+    is_first: bool
+    new: int
+    changed: int
+    vanished: int
+    returned: int
+    reordered: int
+    otherwise: tuple[str, ...]
+    games: tuple[DifferingGame, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Written(Answer):
     """What every outcome tells besides; `told` is what the intake counted."""
 
@@ -67,6 +99,7 @@ class Recorded(Written):
     impact: Impact | Absent = field(metadata=SPREAD)
     incomplete: tuple[str, ...] | Absent
     published: tuple[DifferingList, ...] | Absent
+    sync: SheetDifferences | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +208,14 @@ def _close_name(close: CloseName) -> dict[str, Any]:
     return {"player": close.name, **placed, "close_to": [*close.others], "games": games}
 
 
-def recorded(told: Imported, dry_run: bool, impact: Impact | None = None, *, only_lists: bool = False) -> Recorded:
+def recorded(
+    told: Imported, dry_run: bool, impact: Impact | None = None, *, only_lists: bool = False,
+    sync: SheetDifferences | Absent = ABSENT,
+) -> Recorded:  # fmt: skip
     """What became of some events; a preview always has an impact, if only an empty one.
 
-    With `only_lists` no more is told of it than which published lists would come out differently.
+    With `only_lists` no more is told of it than which published lists would come out differently; `sync` is what
+    differs in a sheet.
     """
     found = impact or Impact()
     return Recorded(
@@ -186,7 +223,7 @@ def recorded(told: Imported, dry_run: bool, impact: Impact | None = None, *, onl
         told.rejected_count if told.rejected_count > len(told.rejected) else ABSENT, newness(told),
         dry_run or ABSENT, told.would_append if dry_run else ABSENT,
         found if dry_run or (impact is not None and not only_lists) else ABSENT,
-        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, told=told, times=found.times,
+        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, sync, told=told, times=found.times,
     )  # fmt: skip
 
 

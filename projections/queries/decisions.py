@@ -119,17 +119,40 @@ def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Ident
 
 def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
     """How a game was, and how it is after a correction."""
+    changes = what_differs(game, new, times, people)
+    told = ", ".join(f"{about} {now} instead of {was}".lstrip() for about, was, now in changes)
+    moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
+    other = "at another moment of its minute" if moved else "with other details changed"
+    return told or f"{result_of(people.present(_undated(new)))}, {other}"
+
+
+def what_differs(
+    game: RevisedGame, new: dict[str, Any], times: Times, people: Identities
+) -> list[tuple[str, str, str]]:  # fmt: skip
+    """What a correction changes: what it is about, nothing for the result, how that was and how it is then."""
     moved = new.get("occurred_at", format_instant(game.occurred_at))
-    there, here = people.present(game.data), people.present({n: v for n, v in new.items() if n != "occurred_at"})
-    told = []
+    there, here = people.present(game.data), people.present(_undated(new))
+    found = []
     if result_of(there) != result_of(here):
-        told.append(f"{result_of(here)} instead of {result_of(there)}")
+        found.append(("", result_of(there), result_of(here)))
+    elif (was := _scores(there)) != (now := _scores(here)):
+        found.append(("scores", was or "-", now or "-"))
     if times.minute(moved) != times.minute(game.occurred_at):
-        told.append(f"played {times.stated(moved)} instead of {times.stated(game.occurred_at)}")
+        found.append(("played", times.stated(game.occurred_at), times.stated(moved)))
     for name in sorted({*there, *here} - {"participants", "centres", "extra"}):
         if there.get(name) != here.get(name):
-            told.append(f"{name} {here.get(name, '-')} instead of {there.get(name, '-')}")
-    return ", ".join(told) or f"{result_of(here)}, with other details changed"
+            found.append((name, str(there.get(name, "-")), str(here.get(name, "-"))))
+    return found
+
+
+def _undated(new: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in new.items() if name != "occurred_at"}
+
+
+def _scores(game: dict[str, Any]) -> str:
+    """The scores of a game's participants, as far as they have any."""
+    scored = [(one["player"], one["score"]) for one in game["participants"] if "score" in one]
+    return ", ".join(f"{player} {score}" for player, score in sorted(scored))
 
 
 def _matters(facts: Facts, event: KnownEvent | None) -> set[str]:

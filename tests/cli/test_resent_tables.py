@@ -50,7 +50,8 @@ def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None
 
     assert conflicts == [
         "the game 'g-1' is recorded already with another content: there 1 anna, 2 ben, 3 calra; here 1 anna, 2 ben, "
-        "3 clara; ratings correct puts it right; another game needs another game_id"
+        "3 clara; ratings correct puts it right, or --sync if an edited file of the same name brought it; another game "
+        "needs another game_id"
     ]
     told = imported(ratings, db, late)
     assert (told["existing"], told["appended"], told["rejected"], told["head"]) == (2, 1, [], before + 2)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
@@ -170,6 +171,13 @@ def table(*rows: str, header: str = "game_id,occurred_at,game,player,place") -> 
     return "\n".join((header, *rows, "")).encode()
 
 
+def sheet(*games: str, players: str = "ben,anna") -> bytes:
+    """A table of games that all ended alike."""
+    return table(*(f"{name},2024-01-01T12:00:00Z,catan,{players}" for name in games), header=f"{NAMES},1st,2nd")
+
+
+NAMES = "game_id,occurred_at,game"
+SHEET = [f"g-{number}" for number in range(1, 13)]
 RECORDED = game(game_id="g-1") + b"\n"
 ANNA, BEN = "g-2,2024-01-01T12:00:00Z,catan,anna,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2"
 BERLIN = ("--zone", "Europe/Berlin")
@@ -197,6 +205,8 @@ CASES = {
     "integer-too-large": Case(game(seat("anna", score=12345678901234567890), seat("ben", score=1))),
     "unknown-column": Case(table(ANNA + ",x", BEN + ",x", header="game_id,occurred_at,game,player,place,note")),
     "missing-column": Case(table("g-2,catan,anna,1", header="game_id,game,player,place")),
+    "not-a-table": Case(RECORDED, ("--sync",)),
+    "another-sheet": Case(sheet("g-99"), ("--sync", "--yes")),
     "rows-apart": Case(table(ANNA, BEN, ANNA.replace("g-2", "g-3"), BEN.replace("g-2", "g-3"), ANNA, BEN)),
     "row-length": Case(table(ANNA, BEN, BEN.replace("ben", "cleo") + ",x")),
     "rows-disagree": Case(table(ANNA, BEN.replace("catan", "chess"))),
@@ -300,6 +310,8 @@ CASES = {
     "still-needed": Case(lines(ruleset(), adjusted("chess", "5"), withdrawn("chess-1")).replace(
         b'{"type": "ruleset.published"', b'{"id": "chess-1", "type": "ruleset.published"'
     )),
+    "changed-in-both": Case(sheet("g-0"), ("--sync", "--yes")),
+    "not-confirmed": Case(sheet(*SHEET), ("--sync",)),
     "changed-meanwhile": Case(None, command=("void", "g-1", "--expect", "1", "--reason", "never played")),
     "list-running": Case(None, command=("publish", "catan-monthly/7/basic/9999-01")),
     "list-empty": Case(None, command=("publish", "catan-monthly/7/basic/2001-01")),
@@ -354,6 +366,16 @@ def with_a_game(ratings: Callable[..., Any], url: str) -> None:
         assert ratings(*change, "--reason", "wrong", db=url).exit_code == 0
 
 
+def with_a_sheet(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger with the games of a sheet, of which somebody has voided one."""
+    with_shipped_rulesets(ratings, url)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "input"
+        file.write_bytes(sheet("g-0", *SHEET, players="anna,ben"))
+        assert ratings("import", file, db=url).exit_code == 0
+    assert ratings("void", "g-0", "--reason", "a friendly", db=url).exit_code == 0
+
+
 @pytest.mark.parametrize("code", CASES)
 def test_rejection_names_code_file_and_line(
     code: str,
@@ -373,7 +395,8 @@ def test_rejection_names_code_file_and_line(
         path.mkdir()
     else:
         path.write_bytes(case.content)
-    db = copied_file(without_events if "--restore" in case.arguments else with_a_game)
+    make = without_events if "--restore" in case.arguments else with_a_game
+    db = copied_file(with_a_sheet if "--sync" in case.arguments else make)
     before = json.loads(ratings("status", "--format", "json", db=db).stdout)
 
     result = ratings(*(case.command or ("import", path, *case.arguments)), "--format", "json", db=db)
@@ -392,6 +415,7 @@ def test_rejection_names_code_file_and_line(
 # the line that is named where it is not the first; None: the file as a whole
 LINES = {
     **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip", "end-missing")),
+    **dict.fromkeys(("another-sheet", "not-confirmed")), "changed-in-both": 2,
     **dict.fromkeys(("is-a-spreadsheet", "bad-spreadsheet", "which-sheet", "bad-reader")),
     "bad-cell": 2, "close-name": 2, "tied-players": 2,
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,

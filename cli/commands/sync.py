@@ -1,0 +1,56 @@
+"""`import --sync`: an edited sheet is compared with what it gave before, and what differs is recorded."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cli.arguments.asking import ask, can_ask
+from cli.arguments.who_is_who import agreed_names
+from cli.arguments.writing import How
+from cli.output import render
+from cli.output.appended import note_homeless, note_leagueless
+from ledger import clock
+from ledger.intake.columns import TableOptions
+from ledger.intake.syncing import Sync, synced, unconfirmed
+from projections.admission.proposals import Proposal
+from projections.admission.sheet_differences import sheet_differences
+
+
+def sync(
+    how: How, file: str, options: TableOptions, save: Callable[[Proposal, TableOptions], None], reason: str | None,
+    yes: bool,
+) -> int:  # fmt: skip
+    """Bring the ledger to what a sheet says now, once somebody agrees; `save` keeps how it is read."""
+    compared: list[Sync] = []
+
+    def propose(how: How, options: TableOptions) -> Proposal:
+        with how.ledger.reading() as connection:
+            compared.append(synced(connection, file, options, reason, clock.now()))
+        found = compared[-1]
+        return how.propose(
+            found.entries, leagueless={}, based_on=found.looked_at, still=found.still, batches=True, whole=True
+        )
+
+    plan, options = agreed_names(how, options, [file], propose)
+    found = compared[-1]
+    with how.ledger.reading() as connection:
+        differences = sheet_differences(connection, found)
+    save(plan, options)
+    result = plan.result
+    result.existing += found.same
+    is_shown = how.dry_run or (result.would_append > 0 and plan.is_small())
+    impact = plan.impact() if is_shown and not plan.is_refused else None
+    note_homeless(result)
+    note_leagueless(result)
+    waits = found.is_decision and not (how.dry_run or plan.is_refused)
+    if waits and not yes and how.form == "table" and can_ask():
+        replace(how, dry_run=True).report(result, impact, sync=differences)
+        if found.doubt is not None:
+            render.hanging(f"\n{found.doubt.message}", 0)
+        if ask("\nRecord this?", ("yes", "no")) == "no":
+            render.note("nothing was recorded")
+            return 1
+        # who is new, and what was recognised, has been told
+        return how.report(replace(how.done(plan), notes=[], new_players=[], new_ladders=[], close={}))
+    if waits and (found.doubt is not None or not yes):
+        plan.refuse(found.doubt or unconfirmed(found), file)
+    return how.report(how.done(plan), None if plan.is_refused else impact, sync=differences)

@@ -1,0 +1,41 @@
+"""What a sheet says otherwise than the ledger, game by game, as a result."""
+
+from collections import Counter
+
+from sqlalchemy import Connection
+
+from ledger.events.canonical import format_instant
+from ledger.intake.syncing import SheetDifference, Sync
+from ledger.validation.identities import Identities, identities
+from ledger.validation.repeated_games import result_of
+from projections.admission.outcomes import DifferingGame, SheetDifferences
+from projections.queries.coordinates import Times, moment, times_of
+from projections.queries.decisions import what_differs
+
+TOLD_GAMES = 10_000
+
+
+def sheet_differences(connection: Connection, found: Sync) -> SheetDifferences:
+    """What was found in a sheet."""
+    times, people = times_of(connection), identities(connection)
+    counts = Counter(one.what for one in found.differences)
+    games = tuple(_told(one, times, people) for one in found.differences[:TOLD_GAMES])
+    return SheetDifferences(
+        found.name, found.is_first, counts["new"], counts["changed"], counts["vanished"], counts["returned"],
+        counts["reordered"], tuple(found.otherwise), games,
+    )  # fmt: skip
+
+
+def _told(one: SheetDifference, times: Times, people: Identities) -> DifferingGame:
+    """One game."""
+    there = None if one.there is None or one.there.voided else result_of(people.present(one.there.data))
+    here = None if one.here is None else result_of(people.present(one.here.data))
+    played_at = one.here.likeness.occurred_at if one.here is not None else one.there.occurred_at if one.there else 0
+    if one.what == "changed" and one.there is not None and one.here is not None:
+        new = {**one.here.data, "game_id": one.game_id, "occurred_at": format_instant(played_at)}
+        changes = what_differs(one.there, new, times, people)
+        if changes:
+            there, here = ("; ".join(f"{about} {text}".lstrip() for about, text in texts) for texts in (
+                [(about, was) for about, was, _ in changes], [(about, now) for about, _, now in changes]
+            ))  # fmt: skip
+    return DifferingGame(one.what, one.game_id, one.line, moment(played_at), there, here)
