@@ -39,7 +39,7 @@ def test_killed_cache_writes_leave_right_facts(
     upgrade(url)
     append_games(url, [game(number) for number in range(GAMES)])
     chance, killed, positions = random.Random(7), 0, set()
-    kills = 2_000 if at_length else 80
+    kills = 2_000 if at_length else 40
     started = time.monotonic()
     os.waitpid(fork(lambda: grow(url)), 0)
     whole_s = time.monotonic() - started
@@ -97,7 +97,7 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
         started = time.monotonic()
         os.waitpid(fork(lambda: Ladders(facts).trace(LADDER) and None), 0)
         whole_s = time.monotonic() - started
-        while killed < (2_000 if at_length else 80):
+        while killed < (2_000 if at_length else 40):
             shutil.rmtree(facts.cache / TRACES, ignore_errors=True)
             facts.segments.clear()
             child = fork(lambda: Ladders(facts).trace(LADDER) and None)

@@ -293,7 +293,7 @@ def test_announced_effects_match_the_oracle(
     """The effects announced before each step are the difference between the oracle's ladders."""
     published = [json.loads(record) for record in records(open_ledger(str(template)))]
 
-    @settings(SETTINGS, max_examples=300 if at_length else 10, phases=PHASES[at_length], derandomize=not at_length)
+    @settings(SETTINGS, max_examples=300 if at_length else 6, phases=PHASES[at_length], derandomize=not at_length)
     @given(histories(published, 36))
     def go(steps: list[Step]) -> None:
         ledger, log = copied(template, tmp_path_factory), published

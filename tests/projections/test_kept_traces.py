@@ -125,7 +125,7 @@ def harm(place: Path, chance: Random) -> str:
 
 @pytest.mark.slow
 def test_kept_traces_answer_as_replays_do(
-    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str
+    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str
 ) -> None:
     """As a random history grows, what is read from a trace, or continues one, is what a replay from the start says.
 
@@ -133,7 +133,9 @@ def test_kept_traces_answer_as_replays_do(
     between, also of what was known earlier and of what is only proposed; files are damaged now and then.
     """
     met: Counter[str] = Counter()
-    for seed in range(60 if at_length else 4):
+    # the first is in each kind of store, and the others are in files
+    seeds = 60 if at_length else 4 if store_kind == "sqlite" else 1
+    for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
         ledger, rest, length = open_ledger(url), history(seed, 90), 0
@@ -150,7 +152,8 @@ def test_kept_traces_answer_as_replays_do(
                 look(ledger, monkeypatch, chance, asked, chance.randint(1, length), compiled, met)
             met[harm(traces, chance)] += 1
     assert not [*traces.rglob(f"{UNFINISHED}*")]
-    assert met.keys() >= {"continued", "as it was", "replayed", "proposed", "flip", "cut", "lose", "link"}
+    wanted = {"continued", "as it was", "replayed", "proposed", "flip", "cut", "lose", "link"}
+    assert met.keys() >= wanted or (seeds == 1 and met["continued"]), met
 
 
 def look(

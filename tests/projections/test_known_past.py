@@ -62,7 +62,7 @@ def test_known_at_repeats_every_answer(tmp_path: Path, ratings: Callable[..., An
     chance, path = Random(1), str(tmp_path / "ratings.db")
     printed: dict[tuple[tuple[str, ...], int], Any] = {}
     upgrade(path)
-    events = EVENTS if at_length else EVENTS // 3
+    events = EVENTS if at_length else EVENTS // 5
     ledger, log = open_ledger(path), history(1, events)
     position = 0
     for number, event in enumerate(log, 1):
