@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from lengths import at_length_but
 from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
+from stores import postgres_database
 
 from ledger.errors import StoreUnavailable
 from ledger.store.locations import hidden
@@ -31,9 +32,14 @@ SETTINGS = [
 
 
 @pytest.fixture
-def db(postgres_url: str, ratings: Ratings) -> str:
-    assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
-    return postgres_url
+def db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
+    """A ledger without games in PostgreSQL."""
+    with postgres_database(server, original_databases(with_elo_for_chess)) as url:
+        yield url
+
+
+def with_elo_for_chess(ratings: Ratings, url: str) -> None:
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
 
 
 def play(ratings: Ratings, db: str, number: int, name: str = "Zoë \\ ' 陳美") -> Any:
