@@ -11,7 +11,7 @@ import logging
 import re
 import sys
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -29,6 +29,8 @@ from projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours
 # a shorter history is finished before numba has loaded; once it is, this part of it is enough
 COMPILED_GAMES = 12_000
 LOADED_PART = 12
+# once numpy is there, it looks up so many numbers sooner
+LOOKED_UP = 100
 
 logger = logging.getLogger(__name__)
 Options = dict[str, Any]  # of numba's
@@ -282,12 +284,33 @@ def shifted(column: Any, by: int) -> Any:
     return array("q", [number + by for number in column])
 
 
+def looks_up(count: int) -> bool:
+    """Whether so many numbers are looked up sooner all at once."""
+    return pays(count) or (count >= LOOKED_UP and "numpy" in sys.modules and allowed())
+
+
 def taken(numbers: Any, column: Any) -> Any:
     """The numbers at the indices in a column."""
-    if pays(len(column)):
+    if looks_up(len(column)):
         indices = as_numpy(column)
         return as_column(numbers.taken(indices) if hasattr(numbers, "taken") else as_numpy(numbers)[indices])
     return array(getattr(numbers, "typecode", None) or numbers.format, [numbers[index] for index in column])
+
+
+def spans_of(starts: Any, numbers: Any) -> Any:
+    """For each of some numbers, the index of the last of the ascending `starts` that is not above it."""
+    if not looks_up(len(numbers)):
+        return array("q", [bisect_right(starts, number) - 1 for number in numbers])
+    import numpy as np
+
+    # all of them by bisection at once: of a column in a file no more is read than that looks at
+    wanted, low = as_numpy(numbers), np.zeros(len(numbers), dtype=np.int64)
+    high = np.full(len(numbers), len(starts), dtype=np.int64)
+    while (high - low).max() > 1:
+        middle = (low + high) // 2
+        above = as_numpy(taken(starts, as_column(middle))) > wanted
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return as_column(low)
 
 
 def change_indices(column: Any) -> list[int]:

@@ -65,13 +65,13 @@ def _points(view: View, ladder: str, players: Sequence[str], by: By) -> str:
     found = {one.player: one for one in (view.history(ladder, player) for player in players)}
     lines, marks = list[Series](), list[Mark]()
     for player, one in found.items():
-        if not one.rows:
+        if not one.steps:
             raise Unknown(None, f"{shown(player)} has no game or adjustment on {ladder}")
         published = list[Point]()
         if len(found) == 1:
-            published = shown_otherwise(one.rows, lambda value: f"published: {render.human(value)}")
-            marks = revisions(one.rows, by, lambda row: f"{row.game_id} was corrected later")
-        lines.append(points_line(player, one.rows, by, partial(_step_told, one.times), published=published))
+            published = shown_otherwise(one.steps, lambda value: f"published: {render.human(value)}")
+            marks = revisions(one.steps, by, lambda row: f"{row.game_id} was corrected later")
+        lines.append(points_line(player, one.steps, by, partial(_step_told, one.times), published=published))
     return steps(
         lines, title=_title("Points", found, ladder), description=_ends(found, lines), prefix="points", marks=marks,
         standalone=True,
@@ -89,7 +89,7 @@ def _ranks(view: View, ladder: str, players: Sequence[str], by: By) -> str:
         if not lines[-1].points:
             raise Unknown(None, f"{shown(player)} never had a rank on {ladder}")
     # ranks are drawn as far as the points are, also where they changed last before that
-    spans = [span for player in found if (span := span_of(view.history(ladder, player).rows, by)) is not None]
+    spans = [span for player in found if (span := span_of(view.history(ladder, player).steps, by)) is not None]
     return steps(
         lines, title=_title("Ranks", found, ladder), description=_ends(found, lines), prefix="ranks", ranks=True,
         span=max(spans, key=lambda span: number_of(span[1]), default=None), standalone=True,

@@ -106,4 +106,5 @@ def report_player(
     note_left_out(page.answer.left_out)
     with output_file(str(output)) as file:
         file.write(content)
-    render.note(f"{render.count(len(page.lines_of_games), 'game')} in {output}, SHA-256 {sha256(content).hexdigest()}")
+    games = render.count(len(page.shown["games"]), "game")
+    render.note(f"{games} in {output}, SHA-256 {sha256(content).hexdigest()}")

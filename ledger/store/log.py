@@ -347,8 +347,8 @@ def _at(connection: Connection, column: str, positions: Sequence[int]) -> Iterat
     for start in range(0, len(positions), LOOKUP_SIZE):
         # written out, since a parameter for each takes longer than the database
         some = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
-        for row in connection.exec_driver_sql(f"SELECT position, {column} FROM events WHERE position IN ({some})"):
-            yield row[0], row[1]
+        asked = f"SELECT position, {column} FROM events WHERE position IN ({some})"
+        yield from (tuple(row) for row in connection.exec_driver_sql(asked).all())
 
 
 def types_after(connection: Connection, position: int) -> set[str]:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from typing import Any
 
 from projections.queries.answers import Account, Answer
 from projections.queries.coordinates import Coordinates
-from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+from projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,15 @@ class History(Answer):
     player: str
     ladder: str
     at: Coordinates
-    rows: tuple[Change, ...]
+    steps: Any = field(metadata=ROWS, repr=False, hash=False)
     sums_lists: bool = field(default=False, metadata=HIDDEN, kw_only=True)
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+
+    @property
+    def rows(self) -> tuple[Change, ...]:
+        """Every change, made of the `steps` of the course."""
+        found: tuple[Change, ...] = self.steps.rows
+        return found
 
 
 @dataclass(frozen=True, slots=True)

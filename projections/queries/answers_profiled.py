@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from projections.queries.answers import Answer, Standing, Standings
 from projections.queries.answers_explained import Change
 from projections.queries.coordinates import Coordinates
-from projections.queries.results import HIDDEN, Result
+from projections.queries.results import COURSE, HIDDEN, LAST_POINTS, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Profile(Answer):
     standing: Standing | None
     ranked: int
     players: int
-    course: tuple[Change, ...]
+    steps: Any = field(metadata=COURSE, repr=False, hash=False)
     highest: Change | None
     lowest: Change | None
     first_game: Change | None
@@ -77,6 +77,12 @@ class Profile(Answer):
     places: tuple[PlaceCount, ...]
     opponents: tuple[Opponent, ...]
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+
+    @property
+    def course(self) -> tuple[Change, ...]:
+        """Every change, made of the `steps` of the course."""
+        found: tuple[Change, ...] = self.steps.rows
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,13 @@ class Ranks(Answer):
     rows: tuple[RankChange, ...] | None
 
 
+class LastUnits(NamedTuple):
+    """Somebody's last points, in units of 1/`scale`, of which fractions are made only when somebody reads them."""
+
+    units: tuple[int, ...]
+    scale: int
+
+
 @dataclass(frozen=True, slots=True)
 class OverviewRow(Standing):
     """A row of the standings with what has moved: by how much the points and the rank changed since `Overview.since`
@@ -117,7 +130,12 @@ class OverviewRow(Standing):
     change: Fraction | None = field(kw_only=True)
     rank_change: int | None = field(kw_only=True)
     last_played: datetime | None = field(kw_only=True)
-    last_points: tuple[Fraction, ...] = field(kw_only=True)
+    last_units: LastUnits = field(metadata=LAST_POINTS, kw_only=True)
+
+    @property
+    def last_points(self) -> tuple[Fraction, ...]:
+        """The points, exactly."""
+        return tuple(Fraction(units, self.last_units.scale) for units in self.last_units.units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class LadderRow(Result):
     last_game: datetime | None
     as_of: datetime | None
     months: tuple[int, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ def asked_again(question: Callable[P, T]) -> Callable[P, T]:
         except (Damaged, Unreadable) as problem:
             view: Any = arguments[0]
             view._kept.forget(problem)
+            view._questions.clear()
             return question(*arguments, **options)
 
     return ask
@@ -96,6 +97,7 @@ class Asking:
         self._told: set[str] = set()
         self._kept = kept or KeptLadders()
         self._held: Connection | None = None
+        self._questions: dict[str, Question] = {}
 
     @contextmanager
     def staying(self) -> Iterator[None]:
@@ -105,6 +107,7 @@ class Asking:
                 yield
             finally:
                 self._held = None
+                self._questions.clear()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -123,6 +126,11 @@ class Asking:
         """
         with self._reading() as connection:
             try:
+                if lazily and ladder in self._questions:
+                    found = self._questions[ladder]
+                    facts = found.ladders.facts
+                    yield found
+                    return
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
                 zone = date_zone(connection, ladder) if is_dated else "UTC"
@@ -138,7 +146,10 @@ class Asking:
                 note_ahead(self.as_of, zone, self.note)
                 times = times_of(connection)
                 self._note_idle(ladders, ladder, times)
-                yield Question(connection, ladders, times)
+                found = Question(connection, ladders, times)
+                if lazily and self._held is not None:
+                    self._questions[ladder] = found  # the log is the same on this connection
+                yield found
             except RuleFailure as problem:
                 raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
 

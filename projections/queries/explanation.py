@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ledger.errors import Unknown
-from ledger.events.canonical import record_instant
 from ledger.events.zones import local_time
 from ledger.rejections import shown
 from ledger.store.log import read_records_at, read_where
@@ -19,7 +17,6 @@ from projections.facts.columns import LABELS, NONE, Facts
 from projections.facts.players import rows_with
 from projections.queries.answers import Account
 from projections.queries.answers_explained import (
-    Change,
     Explained,
     ExplainedTerm,
     GameExplanation,
@@ -28,7 +25,7 @@ from projections.queries.answers_explained import (
     PlayerExplanation,
 )
 from projections.queries.coordinates import UTC_TIMES, Times, moment
-from projections.queries.publication import Point, contradicted
+from projections.queries.course import change_of, played, records_of
 from projections.queries.results import ABSENT
 from projections.queries.standings import Ladders, date_zone, rows_of
 from projections.replay import containment
@@ -45,44 +42,6 @@ from projections.rulesets.versions import Version, newest, refuse_months
 
 # the number of changes whose events are read at once
 CHUNK_STEPS = 10_000
-# the events after which a game no longer stands as it was recorded
-REVISIONS = ("game.corrected", "game.reinstated")
-
-
-def history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> tuple[Change, ...]:
-    """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder.
-
-    A change whose points a published list showed differently has `published`. An annual list has no games of its own.
-    `player` is a current id. The last one is kept, since who asks for it asks for more of the same player. Raises
-    `UnknownLadder`, `RuleFailure`.
-    """
-    asked, found = ladders.worked_out.get(("history",), (None, ()))
-    if asked != (ladder, player):
-        found = _history(connection, ladders, ladder, player)
-        ladders.worked_out["history",] = (ladder, player), found
-    rows: tuple[Change, ...] = found
-    return rows
-
-
-def _history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> tuple[Change, ...]:
-    facts, trace = ladders.facts, ladders.trace(ladder)
-    stream = trace.stream
-    if player not in stream.names or stream.ranking.sums_lists:
-        return ()
-    watched = stream.names.index(player)
-    steps = trace.steps(watched)
-    positions = [_position(facts, step) for step in steps]
-    events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
-    rows = [
-        _change(facts, stream, watched, step, events[position]) for step, position in zip(steps, positions, strict=True)
-    ]
-    course = [
-        Point(_occurred_at(facts, step), _first_position(facts, step), row.after)
-        for step, position, row in zip(steps, positions, rows, strict=True)
-    ]
-    for index, lists in contradicted(connection, ladders, ladder, player, course).items():
-        rows[index] = replace(rows[index], published=tuple(lists))
-    return tuple(rows)
 
 
 def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
@@ -95,44 +54,11 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[P
     if stream.ranking.sums_lists:
         return
     while chunk := list(islice(steps, CHUNK_STEPS)):
-        positions = {_position(facts, step) for _, step in chunk}
-        events = {at: json.loads(text) for at, text in read_records_at(connection, sorted(positions)).items()}
-        for player, step in chunk:
-            event = events[_position(facts, step)]
-            yield PlayerChange(stream.names[player], _change(facts, stream, player, step, event))
-
-
-def _position(facts: Facts, step: Step) -> int:
-    """The position of the event that made a step."""
-    return step.position if step.row is None else facts.live_position[step.row]
-
-
-def _first_position(facts: Facts, step: Step) -> int:
-    """The position at which the game of a step was first recorded, or its adjustment was."""
-    return step.position if step.row is None else facts.first_position[step.row]
-
-
-def _occurred_at(facts: Facts, step: Step) -> int:
-    """The instant of a step."""
-    return step.occurred_at if step.row is None else facts.occurred_at[step.row]
-
-
-def _change(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> Change:
-    scale, data = stream.rule.scale, event["data"]
-    place = version = None
-    if (row := step.row) is not None and step.version is not None:
-        number = facts.player_numbers[stream.names[watched]]
-        first = facts.start[row]
-        place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.person_of(p) == number)
-        version = step.version.ruleset.name
-    return Change(
-        event["position"], event["id"], None if step.game is None else data["game_id"],
-        moment(_occurred_at(facts, step)),
-        place or None,  # some game types have none
-        Fraction(step.before, scale), Fraction(step.change, scale), Fraction(step.before + step.change, scale), version,
-        ABSENT if step.game is not None else data["reason"],
-        revised_at=None if event["type"] not in REVISIONS else moment(record_instant(event["recorded_at"])),
-    )  # fmt: skip
+        games = played(facts, [step for _, step in chunk])
+        records = records_of(connection, games)
+        for (player, step), game in zip(chunk, games, strict=True):
+            name, record = stream.names[player], records[game.live_position]
+            yield PlayerChange(name, change_of(facts.player_numbers[name], step, game, stream.rule.scale, record))
 
 
 def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
@@ -144,27 +70,29 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     return row
 
 
-def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES) -> GameExplanation:
+def explain_game(
+    ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES, before: Before | None = None
+) -> GameExplanation:  # fmt: skip
     """Why a game changed the points of a ladder as it did, or why it did not.
 
-    Raises `UnknownLadder`, `RuleFailure`.
+    What everybody had `before` it is looked up unless it is given. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts = ladders.facts
     versions = ladders.versions(ladder)
     version, participants, reason = why_not_counted(facts, row, versions)
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     # what comes after the game is not part of the points before it, even if the game itself does not count
-    before_it = ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
+    before_it = before or ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
     counted: dict[int, tuple[int, list[Term]]] = {}
     minted, burned, scale = 0, 0, before_it.trace.stream.rule.scale
     remark = None
     if reason is None and version is not None:
-        before = [_points(facts, before_it, p, version) for p in participants]
+        had = [_points(facts, before_it, p, version) for p in participants]
         columns = [facts.column(name, row, participants) for name in version.rule.columns]
-        minted, change = containment.score(version, ladder, row, before, columns)
+        minted, change = containment.score(version, ladder, row, had, columns)
         burned = minted - sum(change)
         names = [facts.name_of(p) for p in participants]
-        terms = containment.explain(version, ladder, row, names, before, columns, change)
+        terms = containment.explain(version, ladder, row, names, had, columns, change)
         remark = containment.remark(version, ladder, row, names, columns)
         counted = dict(zip(participants, zip(change, terms, strict=True), strict=True))
     accounts = (
@@ -293,11 +221,10 @@ def explain_player(
 
 def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayedThere]:
     """A player's counted games and adjustments."""
-    for step in steps:
-        position = _position(facts, step)
-        occurred_at = _occurred_at(facts, step)
+    for step, game in zip(steps, played(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
-        yield PlayedThere(occurred_at, position, Fraction(step.change, trace.stream.rule.scale), why_not)
+        change = Fraction(step.change, trace.stream.rule.scale)
+        yield PlayedThere(game.occurred_at, game.live_position, change, why_not)
 
 
 def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayedThere]:

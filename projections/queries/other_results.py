@@ -71,7 +71,11 @@ def _on_ladder(seen: Survey, after: Ladders, ladder: str, game_id: str, row: int
     if ruleset_id not in seen.usable:
         return
     there = seen.ladders(ruleset_id)
-    was, would_be = (explain_game(ladders, ladder, game_id, row) for ladders in (there, after.at(there.as_of)))
+    # what everybody came with is the same, whatever its result
+    had = there.just_before(ladder, (seen.facts.occurred_at[row], seen.facts.first_position[row]))
+    was, would_be = (
+        explain_game(ladders, ladder, game_id, row, before=had) for ladders in (there, after.at(there.as_of))
+    )
     if not would_be.counted:
         return
     gave = _changes(was)

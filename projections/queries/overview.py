@@ -1,14 +1,13 @@
 """The overview of a ladder: its standings, and beside each row what has moved; for no more rows than are asked for."""
 
 from collections.abc import Collection, Iterator, Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 from ledger.events.canonical import INSTANT_MIN
 from ledger.events.zones import local_time
 from projections.facts.columns import Facts
 from projections.lists.contract import RankedRow
-from projections.queries.answers_profiled import Overview, OverviewRow
+from projections.queries.answers_profiled import LastUnits, Overview, OverviewRow
 from projections.queries.coordinates import Times, moment
 from projections.queries.standings import Ladders, rows_of, rows_shown, standing_row, standings_answer
 from projections.replay.trace import Trace
@@ -94,5 +93,5 @@ def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, sca
         change=None if then is None else one.points - then.value(scale),
         rank_change=None if then is None or then.rank is None or row.rank is None else then.rank - row.rank,
         last_played=None if last is None else moment(facts.occurred_at[last]),
-        last_points=tuple(Fraction(points, scale) for points in last_points),
+        last_units=LastUnits(tuple(last_points), scale),
     )  # fmt: skip

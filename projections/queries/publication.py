@@ -1,8 +1,7 @@
-"""Publishing standings: the events that hold them, and where they show somebody differently from a replay."""
+"""Publishing standings: the events that hold them, and what they show."""
 
-from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -12,11 +11,8 @@ from ledger.events.published_lists import parts_of_rows
 from ledger.events.types import Ruleset
 from ledger.rejections import Refused
 from ledger.store.log import Log
-from ledger.validation.published_lists import PublishedList, published_lists, published_rows
-from projections.facts.columns import Facts
+from ledger.validation.published_lists import PublishedList, published_rows
 from projections.lists.contract import RankedRow
-from projections.queries.answers_explained import Shown
-from projections.queries.coordinates import moment
 from projections.queries.standings import Ladders, Ranking
 from projections.replay.ladders import parse_name
 from projections.rulesets.periods import is_running, period_of
@@ -82,50 +78,3 @@ def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
     if one.as_of is not None or period_of(ruleset, parse_name(one.ladder).values) is not None:
         return one.as_of
     return record_instant(one.recorded_at)
-
-
-class Point(NamedTuple):
-    """Where somebody stood after a game or adjustment: when it was, the position of its first record, their points."""
-
-    instant: int
-    position: int
-    points: Fraction
-
-
-def contradicted(
-    connection: Connection, ladders: Ladders, ladder: str, player: str, course: Sequence[Point]
-) -> dict[int, list[Shown]]:
-    """The published lists that showed a player differently from today, by the index in the player's course.
-
-    A list belongs to the last point it covers: what was played up to the time at which it is compared, or for a whole
-    period what was recorded when it was computed. A list that showed the player before the first point of today belongs
-    to that one.
-    """
-    found: dict[int, list[Shown]] = {}
-    facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
-    for one in published_lists(connection, facts.position, ladder):
-        until = compared_at(one, ruleset)
-        if ladders.as_of is not None and (until is None or until > ladders.as_of):
-            continue
-        covered = [
-            index for index, point in enumerate(course)
-            if (point.position <= one.known_at if until is None else point.instant <= until)
-        ]  # fmt: skip
-        shown = _shown(as_published(connection, one), facts, player)
-        today = _today(ladders, ladder, player, until, course[covered[-1]]) if covered else None
-        if shown != today:
-            as_of = None if one.as_of is None else moment(one.as_of)
-            found.setdefault(covered[-1] if covered else 0, []).append(Shown(one.position, as_of, shown))
-    return found
-
-
-def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: Point) -> Fraction | None:
-    """What a list up to then would show for a player today, given the last game of theirs that it covers."""
-    if ladders.versions(ladder)[0].ranking.running:
-        return last.points
-    return _shown(ladders.at(until).standings(ladder), ladders.facts, player)
-
-
-def _shown(found: Ranking, facts: Facts, player: str) -> Fraction | None:
-    """The points of a player, by current id, in standings that may know them by an earlier one."""
-    return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)

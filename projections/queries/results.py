@@ -42,6 +42,8 @@ AS_IS = {"as_is": True}
 FROM, SET = {"name": "from"}, {"name": "set"}
 # of a member from which a property is worked out only when somebody reads it: that is what the plain data have
 DIGEST = {"read": "digest"}
+# of a course, from which its changes are made only when somebody reads them
+COURSE, ROWS, LAST_POINTS = {"read": "course"}, {"read": "rows"}, {"read": "last_points"}
 # the value of a member that does not apply: it is left out of the plain data
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 

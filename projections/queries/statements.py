@@ -1,21 +1,25 @@
 """A player's statement: every change since the list that was published last, or since the start, with its cause.
 
 What was learned since about games that the list covers is told by its causes (`attribution`); then come the games and
-adjustments since, in the order of replay. The lines sum exactly, as both parts do.
+adjustments since, in the order of replay, of which one line may sum the earlier ones. The lines sum exactly, as both
+parts do.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from sqlalchemy import Connection
 
+from ledger.rejections import count
 from ledger.validation.published_lists import PublishedList, published_lists
 from projections.queries.answers_compared import AttributedCause
 from projections.queries.answers_explained import Change
 from projections.queries.answers_told import Statement, StatementLine
 from projections.queries.attributed import causes_between
 from projections.queries.coordinates import Coordinates, Times, moment
-from projections.queries.explanation import history
+from projections.queries.course import Course, course_of
 from projections.queries.publication import as_published, compared_at
 from projections.queries.results import ABSENT
 from projections.queries.standings import Ladders
@@ -23,18 +27,21 @@ from projections.replay.replay import starting_points
 from projections.rulesets.versions import newest
 
 
-def statement_of(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Statement:
+def statement_of(
+    connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times, last: int | None = None
+) -> Statement:  # fmt: skip
     """A player's statement on a ladder whose points run on; somebody who is not on it has their start, and no lines.
 
-    `player` is a current id. Causes that cancel each other are not looked for. Raises `UnknownLadder`, `RuleFailure`.
+    `player` is a current id. Of more than `last` games and adjustments, one line sums those before the last ones.
+    Causes that cancel each other are not looked for. Raises `UnknownLadder`, `RuleFailure`.
     """
-    rows = history(connection, ladders, ladder, player)
+    course = course_of(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
     units = starting_points(player, newest(trace.stream.versions), trace.carried)
-    start = rows[0].before if rows else Fraction(units, trace.stream.rule.scale)
+    start = course.start if course else Fraction(units, trace.stream.rule.scale)
     one, then = _last_list(connection, ladders, ladder)
-    covered = [row for row in rows if one is not None and row.occurred_at <= moment(then)]
-    known = covered[-1].after if covered else start
+    covered = 0 if one is None else bisect_right(course.instants, then)
+    known = course.values[covered - 1] if covered else start
     opening, lines = known, list[StatementLine]()
     shown = None if one is None else _shown(connection, one, ladders, player)
     if one is not None and shown != known and (shown is not None or covered):
@@ -42,9 +49,11 @@ def statement_of(connection: Connection, ladders: Ladders, ladder: str, player: 
     if rest := known - (lines[-1].after if lines else opening):
         # who was on the list and is not now joins again later, with what another version begins with
         lines.append(_line("start", rest, known))
-    since = rows[len(covered) :]
-    lines += lines_of_changes(since)
-    closing = rows[-1].after if rows else start
+    first = covered if last is None else max(covered, len(course) - last)
+    if covered < first:
+        lines.append(_summed(course, covered, first, known))
+    lines += lines_of_changes(course[first:])
+    closing = course.values[-1] if course else start
     return Statement(
         player, ladder, ladders.coordinates, None if one is None else one.position,
         None if one is None else moment(then), opening, tuple(lines), closing, times=times,
@@ -118,3 +127,12 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
         )
         for row in rows
     ]  # fmt: skip
+
+
+def _summed(course: Course, first: int, end: int, known: Fraction) -> StatementLine:
+    """What games and adjustments did together, from one up to another, to somebody who had so much before."""
+    games, after = sum(course.is_game[first:end]), course.values[end - 1]
+    told = [count(games, "game")] if games else []
+    told += [count(end - first - games, "adjustment")] if games < end - first else []
+    line, played = _line("earlier", after - known, after), moment(course.instants[end - 1])
+    return replace(line, occurred_at=played, what=" and ".join(told))

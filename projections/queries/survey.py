@@ -127,7 +127,10 @@ def all_ladders(seen: Survey) -> AllLadders:
             last_game = moment(facts.occurred_at[stream.row[games - 1]]) if games else None
             months = () if not games or by_time(stream.versions[0].ruleset) else _by_month(seen, stream, months_shown)
             until = ladders.coordinates.until
-            rows.append(LadderRow(stream.ladder, ruleset, players, games, last_game, until, months=months))
+            running = stream.ranking.running
+            rows.append(
+                LadderRow(stream.ladder, ruleset, players, games, last_game, until, months=months, running=running)
+            )
     return AllLadders(seen.coordinates, tuple(rows), has_games=bool(facts.start), **seen.told())
 
 

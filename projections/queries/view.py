@@ -257,18 +257,18 @@ class View(Positions):
     def history(self, ladder: str, player: str) -> History:
         """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
         from projections.queries.answers_explained import History
-        from projections.queries.explanation import history
+        from projections.queries.course import course_of
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
             player = asked.ladders.facts.current(player)
-            rows = history(asked.connection, asked.ladders, ladder, player)
+            steps = course_of(asked.connection, asked.ladders, ladder, player)
             kind = asked.ladders.versions(ladder)[0].ranking
             return History(
                 player,
                 ladder,
                 asked.ladders.coordinates,
-                rows,
+                steps,
                 running=kind.running,
                 sums_lists=kind.sums_lists,
                 times=asked.times,
@@ -338,10 +338,11 @@ class View(Positions):
             return explain_player(asked.connection, asked.ladders, ladder, player, asked.times)
 
     @asked_again
-    def statement(self, ladder: str, player: str) -> Statement | None:
+    def statement(self, ladder: str, player: str, last: int | None = None) -> Statement | None:
         """What changed a player's points since the list that was published last, or since their start, line by line.
 
-        None on lists, whose points are no sum of changes. Raises as `history` does.
+        Of more than `last` games and adjustments, one line sums those before the last ones. None on lists, whose points
+        are no sum of changes. Raises as `history` does.
         """
         from projections.queries.statements import statement_of
 
@@ -350,7 +351,7 @@ class View(Positions):
             refuse_unknown(facts, player)
             if not versions[0].ranking.running:
                 return None
-            return statement_of(asked.connection, asked.ladders, ladder, facts.current(player), asked.times)
+            return statement_of(asked.connection, asked.ladders, ladder, facts.current(player), asked.times, last)
 
     def story(self, game_id: str) -> GameStory:
         """What became of a game, and what it did on each of its ladders.

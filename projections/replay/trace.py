@@ -172,7 +172,10 @@ class Trace:
             return found
         own = self._steps(player, last)
         after = [*(step.before for step in own[1:]), self.points[player]]
-        found = [step._replace(change=then - step.before) for step, then in zip(own, after, strict=True)]
+        found = [
+            Step(one.game, one.before, then - one.before, one.row, one.version, one.position, one.occurred_at)
+            for one, then in zip(own, after, strict=True)
+        ]
         if last is None:
             self._asked = player, found
         return found
@@ -188,17 +191,18 @@ class Trace:
     def _steps(self, player: int, last: int | None) -> list[Step]:
         """The same without the changes."""
         stream, slots, earlier = self.stream, self.slots, self.earlier
-        begin, own = earlier.count if earlier else 0, []
-        start, end = slots.start[player], slots.end[player]
-        for slot in slots.order[start if last is None else max(start, end - last) : end]:
-            game = bisect_right(stream.offsets, slot) - 1
-            own.append((game, 1, self._step(begin, game, self.before[slot], 0)))
-        own += [
-            (one.game, 0, _adjusted(one, self.adjusted_before[at]))
-            for at, one in enumerate(stream.adjustments) if one.player == player
-        ]  # fmt: skip
-        own.sort(key=lambda step: step[:2])
-        found = [step for _, _, step in own]
+        begin, start, end = earlier.count if earlier else 0, slots.start[player], slots.end[player]
+        some = array("q", slots.order[start if last is None else max(start, end - last) : end])
+        games = compiling.spans_of(stream.offsets, some)
+        taken = compiling.taken
+        befores, rows, versions = taken(self.before, some), taken(stream.row, games), taken(stream.version, games)
+        found = [
+            Step(begin + game, before, 0, row, stream.versions[version])
+            for game, before, row, version in zip(games, befores, rows, versions, strict=True)
+        ]
+        for at in reversed([at for at, one in enumerate(stream.adjustments) if one.player == player]):
+            one = stream.adjustments[at]
+            found.insert(bisect_left(games, one.game), _adjusted(one, self.adjusted_before[at]))
         left = None if last is None else last - len(found)
         if earlier and player < len(earlier.points) and (left is None or left > 0):
             found = earlier._steps(player, left) + found
@@ -211,6 +215,21 @@ class Trace:
             return self.earlier.players_of(game)
         offsets = self.stream.offsets
         return self.stream.players[offsets[game - begin] : offsets[game - begin + 1]]
+
+    def players_of_all(self, games: Sequence[int]) -> list[Sequence[int]]:
+        """The same for many games, which ascend, at once."""
+        begin = self.earlier.count if self.earlier else 0
+        before = bisect_left(games, begin)
+        found = self.earlier.players_of_all(games[:before]) if self.earlier and before else []
+        own, taken = array("q", [game - begin for game in games[before:]]), compiling.taken
+        starts, ends = taken(self.stream.offsets, own), taken(self.stream.offsets, compiling.shifted(own, 1))
+        sizes = array("q", [end - start for start, end in zip(starts, ends, strict=True)])
+        players = taken(self.stream.players, compiling.span_indices(starts, sizes)).tolist()
+        last = 0
+        for size in sizes:
+            found.append(players[last : last + size])
+            last += size
+        return found
 
     def last_row_of(self, player: int) -> int | None:
         """The row in the facts of a player's last game; None for somebody without games."""

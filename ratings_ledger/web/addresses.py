@@ -98,6 +98,11 @@ def ranks(name: str, on: str) -> Path:
     return (*player_on(name, on), "_ranks")
 
 
+def games_of(name: str, on: str) -> Path:
+    """Of all games of a person on a ladder."""
+    return (*player_on(name, on), "_games")
+
+
 def game(game_id: str) -> Path:
     """Of a game."""
     return ("games", segment(game_id))

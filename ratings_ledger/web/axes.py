@@ -7,7 +7,7 @@ numbers, too: microseconds since 1970.
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, lcm
 
 from ledger.rejections import count
 
@@ -22,6 +22,16 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def number_of(x: datetime | Number) -> Number:
     """A time as microseconds since 1970; other numbers as they are."""
     return (x - _EPOCH) // _MICROSECOND if isinstance(x, datetime) else x
+
+
+def whole_numbers(numbers: Sequence[Number]) -> tuple[int, list[int]]:
+    """Numbers in whole parts of one number, and of what: drawing with these is many times as fast.
+
+    >>> whole_numbers([Fraction(1, 2), Fraction(1, 3), 2])
+    (6, [3, 2, 12])
+    """
+    shared = lcm(*{number.denominator for number in numbers})
+    return shared, [number.numerator * (shared // number.denominator) for number in numbers]
 
 
 def reach_of(numbers: Sequence[Number], more: int = 0) -> tuple[Number, Number]:

@@ -11,7 +11,7 @@ right on a desk is five pixels high on a phone, and which labels have room depen
 its own size of text and its own labels, without a script; `standalone` has the wide one alone.
 
 **A picture and its dots are apart.** Screen readers do not enter what has `role="img"`, so it must not hold links. The
-dots lie over the picture, for pointers alone: up to 160 stops of the keyboard would bar the way to the table beside the
+dots lie over the picture, for pointers alone: up to 100 stops of the keyboard would bar the way to the table beside the
 chart, which has the same links.
 
 Colours come by classes from `STYLE`, which a page embeds once. Text is escaped, and cut where it has no room.
@@ -19,12 +19,12 @@ Colours come by classes from `STYLE`, which a page embeds once. Text is escaped,
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from itertools import pairwise
-from math import ceil, floor, isqrt, lcm
-from typing import Literal
+from itertools import islice, pairwise
+from math import ceil, floor, isqrt
+from typing import Literal, NamedTuple
 
 from ledger.rejections import count
 from ratings_ledger.web.axes import (
@@ -38,6 +38,7 @@ from ratings_ledger.web.axes import (
     round_step,
     value_labels,
     value_ticks,
+    whole_numbers,
 )
 from ratings_ledger.web.svg import cut, safe, step_path, tenths, text_width
 
@@ -77,8 +78,7 @@ svg.chart{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """What a series has from `x` on: a time in UTC or the number of a game, and a value.
 
     A `game` is a dot with its title and link; a `change` without a game a tick; a `start` is not marked. What was
@@ -129,10 +129,15 @@ def steps(
     ValueError: more than `SERIES_MAX` series, times mixed with numbers of games, points out of order, a rank that is
     not whole, a prefix that is no id. TypeError: a time without a zone.
     """
-    _check(series, marks, span, ranks)
-    lines = [[(number_of(point.x), point) for point in one.points] for one in series]
-    across = [x for line in lines for x, _ in line]
-    is_dated = any(isinstance(point.x, datetime) for line in lines for _, point in line)
+    shared, heights = whole_numbers([point.value for one in series for point in one.points])
+    rest = iter(heights)
+    lines = [
+        _Line([number_of(point.x) for point in one.points], [*islice(rest, len(one.points))], one.points)
+        for one in series
+    ]
+    _check(lines, marks, span, ranks)
+    across = [x for line in lines for x in line.across]
+    is_dated = any(isinstance(point.x, datetime) for line in lines for point in line.points[:1])
     uprights = [(number_of(mark.x), mark) for mark in marks]
     if across:
         across += [*(x for x, _ in uprights), *(number_of(x) for x in span or ())]
@@ -140,20 +145,18 @@ def steps(
     labels = [one.label for one in series]
 
     def draw(paper: _Paper) -> _Drawing:
-        return _draw_steps(paper, labels, lines, uprights, reach, is_dated, ranks)
+        return _draw_steps(paper, labels, lines, shared, uprights, reach, is_dated, ranks)
 
     return _figure(draw, bool(across), title, description, prefix, standalone)
 
 
-def spark(values: Sequence[Fraction]) -> str:
+def spark(values: Sequence[Number]) -> str:
     """Values as a small step line without axes, for the row of a table that has the numbers: not read aloud."""
-    # whole numbers in the same proportions, since a page has a hundred of these
-    shared = lcm(*(value.denominator for value in values))
-    heights = [value.numerator * (shared // value.denominator) for value in values]
-    frame = _Frame(20, 1080, 30, 190, *reach_of([0, len(values) - 1]), *reach_of(heights, shared)) if values else None
     drawn = ""
-    if frame is not None:
-        places = [(frame.across(index), frame.down(height)) for index, height in enumerate(heights)]
+    if values:
+        shared, heights = whole_numbers(values)
+        frame = _Frame(20, 1080, 30, 190, *reach_of([0, len(values) - 1]), *reach_of(heights, shared))
+        places = [*zip(frame.across(range(len(values))), frame.down(heights), strict=True)]
         x, y = places[-1]
         drawn = f'<path d="{step_path(places, x)}"/><circle cx="{tenths(x)}" cy="{tenths(y)}" r="2"/>'
     return f'<svg class="spark" viewBox="0 0 112 22" aria-hidden="true" focusable="false">{drawn}</svg>'
@@ -207,6 +210,24 @@ class _Drawing:
 
 
 @dataclass(frozen=True, slots=True)
+class _Line:
+    """A series as it is drawn: its points as numbers, and what the marks of some of them say and lead to, escaped."""
+
+    across: Sequence[Number]
+    heights: Sequence[int]
+    points: Sequence[Point]
+    _told: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def told(self, index: int) -> tuple[str, str]:
+        """The title and the link of a point; all drawings have the same."""
+        if index not in self._told:
+            _, _, _, title, link = self.points[index]
+            title, link = (one() if callable(one) else one for one in (title, link))
+            self._told[index] = safe(cut(title, 20_000, 10)), safe(link)
+        return self._told[index]
+
+
+@dataclass(frozen=True, slots=True)
 class _Frame:
     """Where the axes lie, in tenths of a unit, and from which to which number each reaches."""
 
@@ -219,48 +240,39 @@ class _Frame:
     low: Number
     high: Number
 
-    def across(self, x: Number) -> int:
-        """The place of a number on the axis across."""
-        return _place(x, self.first, self.last, self.left, self.right)
+    def across(self, numbers: Sequence[Number]) -> list[int]:
+        """The places of numbers on the axis across."""
+        return _places(numbers, self.first, self.last, self.left, self.right)
 
-    def down(self, value: Number) -> int:
-        """The place of a value on the upright axis."""
-        return _place(value, self.low, self.high, self.bottom, self.top)
+    def down(self, values: Sequence[Number]) -> list[int]:
+        """The places of values on the upright axis."""
+        return _places(values, self.low, self.high, self.bottom, self.top)
 
 
-_WIDE = _Paper("wide", 720, 190, 11, 160)
+_WIDE = _Paper("wide", 720, 190, 11, 100)
 _NARROW = _Paper("narrow", 360, 200, 13, 60)
 # between the ends of the axis across and the first and last place on it, so that no dot is cut, in tenths
 _INSET = 120
 
 
-def _place(number: Number, first: Number, last: Number, start: int, end: int) -> int:
-    """Where a number between first and last lies between two places, to the nearest tenth, halves up."""
-    # (2 (number - first) (end - start) + span) // (2 span), in whole numbers, which is many times as fast
-    ahead, shared = _difference(number, first)
-    span, divisor = _difference(last, first)
-    return start + (2 * ahead * (end - start) * divisor + span * shared) // (2 * span * shared)
-
-
-def _difference(number: Number, other: Number) -> tuple[int, int]:
-    """A difference as numerator and denominator."""
-    shared, divisor = other.denominator, number.denominator
-    return number.numerator * shared - other.numerator * divisor, divisor * shared
+def _places(numbers: Sequence[Number], first: Number, last: Number, start: int, end: int) -> list[int]:
+    """Where numbers between first and last lie between two places, to the nearest tenth, halves up."""
+    _, (low, high, *whole) = whole_numbers([first, last, *numbers])
+    span, reach = high - low, 2 * (end - start)
+    return [start + ((number - low) * reach + span) // (2 * span) for number in whole]
 
 
 def _check(
-    series: Sequence[Series], marks: Sequence[Mark], span: Sequence[datetime | int] | None, is_ranks: bool
+    lines: Sequence[_Line], marks: Sequence[Mark], span: Sequence[datetime | int] | None, is_ranks: bool
 ) -> None:
-    if len(series) > SERIES_MAX:
-        raise ValueError(f"a chart has at most {SERIES_MAX} series, not {len(series)}")
-    points = [point for one in series for point in one.points]
+    if len(lines) > SERIES_MAX:
+        raise ValueError(f"a chart has at most {SERIES_MAX} series, not {len(lines)}")
+    points = [point for line in lines for point in line.points]
     xs = [*(point.x for point in points), *(mark.x for mark in marks), *(span or ())]
     if len({isinstance(x, datetime) for x in xs}) > 1:
         raise ValueError("times and numbers of games do not mix")
-    for one in series:
-        numbers = [number_of(point.x) for point in one.points]
-        if numbers != sorted(numbers):
-            raise ValueError("the points of a series must be in order")
+    if any(line.across != sorted(line.across) for line in lines):
+        raise ValueError("the points of a series must be in order")
     if is_ranks and any(point.value.denominator != 1 or point.value < 1 for point in points):
         raise ValueError("ranks are whole numbers from 1")
 
@@ -268,45 +280,45 @@ def _check(
 def _draw_steps(
     paper: _Paper,
     labels: Sequence[str],
-    lines: Sequence[Sequence[tuple[Number, Point]]],
+    lines: Sequence[_Line],
+    shared: int,
     marks: Sequence[tuple[Number, Mark]],
     reach: tuple[Number, Number],
     is_dated: bool,
     is_ranks: bool,
 ) -> _Drawing:
-    values = [point.value for line in lines for _, point in line]
-    # whole numbers in the same proportions, which are many times as fast
-    shared = lcm(*{value.denominator for value in values})
-    heights = [value.numerator * (shared // value.denominator) for value in values]
+    heights = [height for line in lines for height in line.heights]
     lowest, highest = Fraction(min(heights), shared), Fraction(max(heights), shared)
     ticks, step = rank_ticks(highest) if is_ranks else value_ticks(*reach_of([lowest, highest]), 5)
-    low, high = (max(*ticks, highest), 1) if is_ranks else (ticks[0], ticks[-1])
+    low, high = (max(*ticks, highest), Fraction(1)) if is_ranks else (ticks[0], ticks[-1])
     names = value_labels(ticks, step)
-    kinds = {point.kind for line in lines for _, point in line}
+    kinds = {point.kind for line in lines for point in line.points}
     legend, height = _legend(paper, labels, kinds)
     top = 10 * (height + (2 * paper.text if marks else paper.text))
     left = _left(paper, names) + _INSET
-    frame = _Frame(left, 10 * paper.width - _INSET, top, top + 10 * paper.height, *reach, low, high)
+    frame = _Frame(left, 10 * paper.width - _INSET, top, top + 10 * paper.height, *reach, low * shared, high * shared)
     rows = date_rows(*reach, paper.width // paper.text) if is_dated else game_rows(*reach)
     picture = [
         legend,
-        _grid(paper, frame, list(zip(ticks, names, strict=True))),
+        _grid(paper, frame, [tick * shared for tick in ticks], names),
         _feet(paper, frame, _fitting(paper, frame, rows)),
     ]
     picture.append(_uprights(paper, frame, marks))
     dots, is_thinned = [], False
     for index, line in enumerate(lines):
-        places = [(frame.across(x), frame.down(point.value), point) for x, point in line]
-        drawn = [(x, y) for x, y, point in places if point.kind != "published"]
-        if len(drawn) > 1 and line[0][1].kind == "start" and drawn[0][0] == drawn[1][0]:
+        places = [*zip(frame.across(line.across), frame.down(line.heights), strict=True)]
+        kinds_of = [point.kind for point in line.points]
+        drawn = [place for place, kind in zip(places, kinds_of, strict=True) if kind != "published"]
+        if len(drawn) > 1 and kinds_of[0] == "start" and drawn[0][0] == drawn[1][0]:
             drawn[0] = (drawn[0][0] - 100, drawn[0][1])
         if drawn:
             path = step_path(drawn, frame.right)
             picture.append(f'<g class="s{index + 1}"><path class="step" d="{path}"/></g>')
-        kept = _thinned(places, paper.dots // len(lines))
-        is_thinned |= len(kept) < sum(point.kind != "start" for _, point in line)
+        kept = _thinned(kinds_of, line.heights, paper.dots // len(lines))
+        is_thinned |= len(kept) < len(kinds_of) - kinds_of.count("start")
         size = 30 if len(kept) * 80 < frame.right - frame.left else 20
-        dots.append(f'<g class="s{index + 1}">{"".join(_dot(index, *one, size) for one in kept)}</g>')
+        marked = (_dot(index, *places[one], kinds_of[one], size, *line.told(one)) for one in kept)
+        dots.append(f'<g class="s{index + 1}">{"".join(marked)}</g>')
     return _Drawing("".join(picture), "".join(dots), frame.bottom // 10 + 2 * paper.text, is_thinned)
 
 
@@ -319,11 +331,11 @@ def _draw_bars(paper: _Paper, bins: Sequence[int], first: int, width: Fraction, 
         _left(paper, names) + _INSET, 10 * paper.width - _INSET, top, top + 10 * paper.height, *ends, 0, ticks[-1]
     )
     bounds = value_labels([(first + index) * width for index in range(len(bins) + 1)], width)
-    drawn = [_grid(paper, frame, list(zip(ticks, names, strict=True)))]
+    drawn = [_grid(paper, frame, ticks, names)]
     drawn.append(_feet(paper, frame, _fitting(paper, frame, _edges(first, width, bounds))))
     for index, number in enumerate(bins):
         edge = (first + index) * width
-        start, end, y = frame.across(edge), frame.across(edge + width), frame.down(number)
+        (start, end), (y,) = frame.across([edge, edge + width]), frame.down([number])
         is_here = here is not None and edge <= number_of(here.x) < edge + width
         drawn.append(
             f'<rect class="bar{" here" if is_here else ""}" x="{tenths(start + 5)}" y="{tenths(y)}" '
@@ -384,14 +396,10 @@ def _legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind]) -> tupl
     line = f'<path class="step" d="M0 0h{2 * paper.text}"/>'
     named = labels if len(labels) > 1 else []
     items = [
-        (f'<g class="s{index + 1}">{line}{_dot(index, 10 * paper.text, 0, Point(0, Fraction(0)), 30)}</g>', label)
+        (f'<g class="s{index + 1}">{line}{_dot(index, 10 * paper.text, 0, "game", 30)}</g>', label)
         for index, label in enumerate(named)
     ]
-    items += [
-        (_dot(0, 10 * paper.text, 0, Point(0, Fraction(0), kind), 30), told)
-        for kind, told in _KINDS_TOLD.items()
-        if kind in kinds
-    ]
+    items += [(_dot(0, 10 * paper.text, 0, kind, 30), told) for kind, told in _KINDS_TOLD.items() if kind in kinds]
     drawn, x, row = [], 0, 0
     for sample, label in items:
         text = cut(label, 10 * (paper.width - 3 * paper.text), paper.text)
@@ -408,10 +416,10 @@ def _legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind]) -> tupl
     return "".join(drawn), (row + 1) * 17 * paper.text // 10 if items else 0
 
 
-def _grid(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> str:
+def _grid(paper: _Paper, frame: _Frame, values: Sequence[Number], names: Sequence[str]) -> str:
     """A line across for each value, with its label on the left."""
     end, left = tenths(frame.left - _INSET - 80), tenths(frame.left - _INSET)
-    places = [(frame.down(value), name) for value, name in ticks]
+    places = [*zip(frame.down(values), names, strict=True)]
     lines = "".join(f"M{left} {tenths(y)}H{paper.width}" for y, _ in places)
     names = "".join(f'<text x="{end}" y="{tenths(y + 4 * paper.text)}">{safe(name)}</text>' for y, name in places)
     return f'<path class="grid" d="{lines}"/><g text-anchor="end">{names}</g>'
@@ -419,7 +427,8 @@ def _grid(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> 
 
 def _feet(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> str:
     """A short line below the axis for each number across, with its label."""
-    lines = "".join(f"M{tenths(frame.across(x))} {tenths(frame.bottom)}v5" for x, _ in ticks)
+    places = frame.across([x for x, _ in ticks])
+    lines = "".join(f"M{tenths(place)} {tenths(frame.bottom)}v5" for place in places)
     y = tenths(frame.bottom + 16 * paper.text)
     names = "".join(
         f'<text x="{tenths((start + end) // 2)}" y="{y}">{safe(name)}</text>'
@@ -431,8 +440,8 @@ def _feet(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> 
 def _uprights(paper: _Paper, frame: _Frame, marks: Sequence[tuple[Number, Mark]]) -> str:
     """Upright lines; each has its label beside its top where that has room, and else its title alone."""
     drawn, taken = [], -1
-    for x, mark in sorted(marks, key=lambda one: one[0])[:: ceil(len(marks) / _MARKS_MAX) or 1]:
-        place = frame.across(x)
+    some = sorted(marks, key=lambda one: one[0])[:: ceil(len(marks) / _MARKS_MAX) or 1]
+    for place, (_, mark) in zip(frame.across([x for x, _ in some]), some, strict=True):
         text = cut(mark.label, 4 * paper.width, paper.text)
         width, label, top = text_width(text, paper.text), "", frame.top
         start = place + 50 if place + 50 + width <= 10 * paper.width else place - 50 - width
@@ -445,19 +454,17 @@ def _uprights(paper: _Paper, frame: _Frame, marks: Sequence[tuple[Number, Mark]]
     return "".join(drawn)
 
 
-def _dot(series: int, x: int, y: int, point: Point, size: int) -> str:
+def _dot(series: int, x: int, y: int, kind: Kind, size: int, title: str = "", link: str = "") -> str:
     """The mark of a point, `size` tenths in each direction, by its kind and for a game by its series."""
-    if point.kind == "start":
+    if kind == "start":
         return ""
-    told = point.title() if callable(point.title) else point.title
-    title = f"<title>{safe(cut(told, 20_000, 10))}</title>" if told else ""
-    if point.kind == "game" and series == 0:
-        shape = f'<circle class="dot" cx="{tenths(x)}" cy="{tenths(y)}" r="{tenths(size)}">{title}</circle>'
+    told = f"<title>{title}</title>" if title else ""
+    if kind == "game" and series == 0:
+        shape = f'<circle class="dot" cx="{tenths(x)}" cy="{tenths(y)}" r="{tenths(size)}">{told}</circle>'
     else:
-        name = {"game": "dot", "change": "tick", "published": "published"}[point.kind]
-        shape = f'<path class="{name}" d="M{tenths(x)} {tenths(y)}{_outline(point.kind, series, size)}">{title}</path>'
-    link = point.link() if callable(point.link) else point.link
-    return f'<a href="{safe(link)}" tabindex="-1">{shape}</a>' if link else shape
+        name = {"game": "dot", "change": "tick", "published": "published"}[kind]
+        shape = f'<path class="{name}" d="M{tenths(x)} {tenths(y)}{_outline(kind, series, size)}">{told}</path>'
+    return f'<a href="{link}" tabindex="-1">{shape}</a>' if link else shape
 
 
 def _outline(kind: Kind, series: int, size: int) -> str:
@@ -478,16 +485,16 @@ def _outline(kind: Kind, series: int, size: int) -> str:
     )[series]
 
 
-def _thinned(places: Sequence[tuple[int, int, Point]], most: int) -> list[tuple[int, int, Point]]:
-    """Of each kind of point at most so many, at equal distances, and the highest, the lowest and the last."""
+def _thinned(kinds: Sequence[Kind], heights: Sequence[int], most: int) -> list[int]:
+    """The points that get a mark: of each kind at most so many, at equal distances, which are powers of 2, so that the
+    smaller drawing has some of those of the larger one; and the highest, the lowest and the last.
+    """
     kept: set[int] = set()
     for kind, share in (("game", most), ("change", most // 2), ("published", most // 2)):
-        found = [index for index, (_, _, point) in enumerate(places) if point.kind == kind]
-        kept.update(found if len(found) <= share else found[:: ceil(len(found) / share)])
-        if found:
-            heights = [(places[index][1], index) for index in found]
-            kept.update((min(heights)[1], max(heights)[1], found[-1]))
-    return [places[index] for index in sorted(kept)]
+        if found := [index for index, one in enumerate(kinds) if one == kind]:
+            kept.update(found[:: 1 << (ceil(len(found) / share) - 1).bit_length()])
+            kept.update((min(found, key=heights.__getitem__), max(found, key=heights.__getitem__), found[-1]))
+    return sorted(kept)
 
 
 def _fitting(
@@ -505,9 +512,9 @@ def _fitting(
 def _boxes(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> list[tuple[int, int]]:
     """From where to where the labels below an axis reach, in tenths: around their places, but on the paper."""
     found = []
-    for x, name in ticks:
+    for place, (_, name) in zip(frame.across([x for x, _ in ticks]), ticks, strict=True):
         width = text_width(name, paper.text)
-        start = max(0, min(10 * paper.width - width, frame.across(x) - width // 2))
+        start = max(0, min(10 * paper.width - width, place - width // 2))
         found.append((start, start + width))
     return found
 

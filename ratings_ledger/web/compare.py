@@ -126,7 +126,7 @@ def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Pro
     seen = set[str]()
     for player in players:
         found = visit.view.profile(ladder, player)
-        if not found.course:
+        if not found.steps:
             raise Unknown("player-unknown", f"{shown(player)} has no game on {ladder}")
         if found.player not in seen:
             seen.add(found.player)
@@ -140,8 +140,8 @@ def _chart(found: Sequence[Profile], game_link: Callable[[str], str], name: Call
         what = row.reason if row.game_id is None else row.game_id
         return f"{what}: {signed(row.change)}, {points(row.after)}"
 
-    lines = [points_line(name(one.player), one.course, by, told, game_link) for one in found]
-    ends = "; ".join(f"{name(one.player)} has {points(one.course[-1].after)}" for one in found)
+    lines = [points_line(name(one.player), one.steps, by, told, game_link) for one in found]
+    ends = "; ".join(f"{name(one.player)} has {points(one.steps.values[-1])}" for one in found)
     return steps(
         lines, title=f"Points of {many(len(found), 'player')} on {found[0].ladder}", description=f"{ends}.",
         prefix=f"points-{by}",

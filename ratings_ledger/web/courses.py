@@ -1,7 +1,7 @@
 """Courses as lines of charts: somebody's points, or ranks, by date or by number of games."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
@@ -10,7 +10,7 @@ from typing import Literal
 
 from projections.queries.answers_explained import Change
 from projections.queries.answers_profiled import RankChange
-from projections.queries.results import ABSENT
+from projections.queries.course import Course
 from ratings_ledger.web.axes import number_of
 from ratings_ledger.web.charts import Mark, Point, Series
 
@@ -19,7 +19,7 @@ By = Literal["date", "games"]
 
 def points_line(
     label: str,
-    course: Sequence[Change],
+    course: Course,
     by: By,
     told: Callable[[Change], str],
     link: Callable[[str], str] = lambda _: "",
@@ -33,31 +33,41 @@ def points_line(
     if not course:
         return Series(label, ())
     places = _places(course, by)
-    drawn = [Point(course[0].occurred_at if by == "date" else 0, course[0].before, "start")]
-    for x, row in zip(places, course, strict=True):
-        if row.game_id is None:
-            drawn.append(Point(x, row.after, "change", partial(told, row)))
+    drawn = [Point(course.moments[0] if by == "date" else 0, course.start, "start")]
+    for index, (x, value, is_game) in enumerate(zip(places, course.values, course.is_game, strict=True)):
+        title = partial(_title, told, course, index)
+        if is_game:
+            drawn.append(Point(x, value, "game", title, partial(_link, link, course, index)))
         else:
-            drawn.append(Point(x, row.after, "game", partial(told, row), partial(link, row.game_id)))
-    for one in published:
-        drawn.append(one if by == "date" else replace(one, x=_games_by(course, one.x)))
-    return Series(label, sorted(drawn, key=lambda point: number_of(point.x)))
+            drawn.append(Point(x, value, "change", title))
+    if published:
+        drawn += [one if by == "date" else one._replace(x=_games_by(course, one.x)) for one in published]
+        drawn.sort(key=lambda point: number_of(point.x))
+    return Series(label, drawn)
 
 
-def shown_otherwise(course: Sequence[Change], told: Callable[[Fraction], str]) -> list[Point]:
+def _title(told: Callable[[Change], str], course: Course, index: int) -> str:
+    return told(course[index])
+
+
+def _link(link: Callable[[str], str], course: Course, index: int) -> str:
+    return link(course[index].game_id or "")
+
+
+def shown_otherwise(course: Course, told: Callable[[Fraction], str]) -> list[Point]:
     """What published lists showed where the points are others now, at the times of the lists, each once."""
-    shown = [(one, row) for row in course for one in (() if row.published is ABSENT else row.published)]
+    shown = [(one, index) for index, lists in course.published.items() for one in lists]
     found = [
-        Point(one.as_of or row.occurred_at, one.points, "published", told(one.points))
-        for one, row in shown if one.points is not None
+        Point(one.as_of or course.moments[index], one.points, "published", told(one.points))
+        for one, index in sorted(shown, key=lambda one: one[1]) if one.points is not None
     ]  # fmt: skip
     return [*dict.fromkeys(found)]
 
 
-def revisions(course: Sequence[Change], by: By, told: Callable[[Change], str]) -> list[Mark]:
+def revisions(course: Course, by: By, told: Callable[[Change], str]) -> list[Mark]:
     """A mark where a game was played that was corrected later, or voided and counted again."""
-    rows = zip(_places(course, by), course, strict=True)
-    return [Mark(x, "corrected later", told(row)) for x, row in rows if row.revised_at is not None]
+    places = _places(course, by)
+    return [Mark(places[index], "corrected later", told(row)) for index, row in course.revised()]
 
 
 def rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
@@ -71,24 +81,22 @@ def rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
     return Series(label, [Point(x, Fraction(rank), "start") for x, rank in ranked])
 
 
-def span_of(course: Sequence[Change], by: By) -> tuple[datetime, datetime] | tuple[int, int] | None:
+def span_of(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, int] | None:
     """From where to where a course reaches; None for one without steps."""
     if not course:
         return None
     if by == "date":
-        return course[0].occurred_at, course[-1].occurred_at
-    games = sum(row.game_id is not None for row in course)
+        return course.moments[0], course.moments[-1]
+    games = sum(course.is_game)
     return min(1, games), games
 
 
-def _places(course: Sequence[Change], by: By) -> Sequence[datetime | int]:
+def _places(course: Course, by: By) -> Sequence[datetime | int]:
     """Where each step is on the axis across."""
-    if by == "date":
-        return [row.occurred_at for row in course]
-    return [*accumulate(int(row.game_id is not None) for row in course)]
+    return course.moments if by == "date" else [*accumulate(map(int, course.is_game))]
 
 
-def _games_by(course: Sequence[Change], instant: object) -> int:
+def _games_by(course: Course, instant: object) -> int:
     """How many games had been played by an instant."""
     assert isinstance(instant, datetime)
-    return sum(row.game_id is not None and row.occurred_at <= instant for row in course)
+    return sum(course.is_game[: bisect_right(course.moments, instant)])

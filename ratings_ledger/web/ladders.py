@@ -39,7 +39,7 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     shown = {
         "published": ladder in visit.published,
         "found": found, "last": last, "moments": _moments(found, found.times, visit), "number": page,
-        "sparks": [Markup(spark(row.last_points)) for row in found.rows], "active_since": active_since,
+        "sparks": [Markup(spark(row.last_units.units)) for row in found.rows], "active_since": active_since,
         "pages": _pages(ladder, page, found.players), "shown": f"{first + 1:,}–{first + len(found.rows):,}",
         "distribution": Markup(_distribution(found) if page == 1 else ""),
     }  # fmt: skip

@@ -1,6 +1,5 @@
 """The first page: all ladders, the leagues, the lists that were published last, and the last corrections."""
 
-from fractions import Fraction
 from itertools import groupby
 
 from markupsafe import Markup
@@ -25,7 +24,7 @@ def index_page(visit: Visit) -> Page:
         "groups": groups, "published": [row.event for row in reversed(published.rows)],
         "corrected": [row.event for row in reversed(corrected.rows)], "failed": (*found.unusable, *found.failed),
         "leagues": visit.view.leagues().rows, "lists": visit.published,
-        "sparks": {row.ladder: Markup(spark([Fraction(games) for games in (0, *row.months)])) for row in found.rows
+        "sparks": {row.ladder: Markup(spark([0, *row.months])) for row in found.rows
                    if len(row.months) > 1},
     }  # fmt: skip
     return Page(INDEX, "index", "Ladders", found, found.times, shown, "rows", visit.query)

@@ -7,7 +7,7 @@ of the answer's rows, with their members as columns.
 import csv
 import io
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -25,7 +25,7 @@ from ledger.events.zones import local_time
 from ledger.rejections import harmless
 from projections.queries.answers import LastEvent
 from projections.queries.answers_beside import ListBeside
-from projections.queries.answers_explained import GameExplanation
+from projections.queries.answers_explained import GameExplanation, History
 from projections.queries.answers_profiled import Overview, Profile, Ranks
 from projections.queries.answers_surveyed import Person
 from projections.queries.answers_told import GameStory, OtherResult
@@ -35,7 +35,9 @@ from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import STYLE as CHARTS
 
-A = TypeVar("A", Overview, Profile, Ranks, Person, GameStory, OtherResult, GameExplanation, ListBeside)
+A = TypeVar(
+    "A", History, Overview, Profile, Ranks, Person, GameStory, OtherResult, GameExplanation, ListBeside
+)  # fmt: skip
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip
 MINUS = "−"
@@ -66,7 +68,7 @@ class Page:
     """What is at a path: the template with what it shows, and the answer behind it, whose member `table` has the rows.
 
     `query` are the coordinates that were asked for, by name, and `asked` what else was asked of this page alone;
-    `lines_of_games` are the games that have a line on it.
+    `line_of` tells of a game which page of this subject has its line, this one perhaps.
     """
 
     path: Path
@@ -78,7 +80,7 @@ class Page:
     table: str | None = None
     query: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    lines_of_games: Collection[str] = ()
+    line_of: Callable[[str], Path | None] = lambda _: None
 
     @cached_property
     def plain(self) -> Any:
@@ -175,6 +177,7 @@ def _templates(written: Written | None = None) -> Environment:
     found.globals["safe"] = Markup
     found.globals["gain_or_loss"] = partial(gain_or_loss, written=written)
     found.globals["line_id"] = line_id
+    found.globals["month_of"] = month_of
     return found
 
 
@@ -185,10 +188,13 @@ def _link(page: Page, site: Site, target: Path, ending: str | None = None, **que
 
 
 def _game_link(page: Page, site: Site, game_id: str) -> str:
-    """A link to a game's page; without such pages to its line on this page, or nothing."""
+    """A link to a game's page; without such pages to its line, on this page or another, or nothing."""
     if site.game_pages:
         return _link(page, site, addresses.game(game_id))
-    return f"#{line_id(game_id)}" if game_id in page.lines_of_games else ""
+    there = page.line_of(game_id)
+    if there is None:
+        return ""
+    return f"{'' if there == page.path else _link(page, site, there)}#{line_id(game_id)}"
 
 
 def line_id(game_id: str) -> str:
@@ -323,6 +329,15 @@ def minute(times: Times, instant: datetime | str | int) -> str:
     """The day and the minute of an instant, such as 25 Apr 2025, 20:05."""
     there = local(times, instant)
     return f"{written(there)}, {there:%H:%M}"
+
+
+def month_of(there: date) -> str:
+    """A month, such as April 2025.
+
+    >>> month_of(date(2025, 4, 5))
+    'April 2025'
+    """
+    return f"{MONTHS[there.month - 1]} {there.year}"
 
 
 def written(there: date) -> str:

@@ -1,20 +1,29 @@
 """The pages of people: where they stand on all ladders, and on one of them how that came about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from fractions import Fraction
+from itertools import groupby
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from ledger.errors import Unknown
 from ledger.rejections import shown
-from projections.queries.answers_explained import Change
+from projections.queries.answers_explained import Change, History
 from projections.queries.answers_profiled import Profile, Ranks
 from projections.queries.answers_told import Statement
+from projections.queries.coordinates import Times
+from projections.queries.course import Course
 from ratings_ledger.web import addresses
+from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import Point, steps
 from ratings_ledger.web.courses import By, points_line, rank_line, revisions, shown_otherwise, span_of
-from ratings_ledger.web.page import Page, known_at_last, many, minute, ordinal, points, signed
+from ratings_ledger.web.page import Page, known_at_last, local, many, minute, ordinal, points, signed
 from ratings_ledger.web.visits import Visit
 
+# so many of the last games and adjustments are lines of the account; the page of all games has every one
+LINES = 100
 # a folder has ranks over time of ladders with so many players: a game may change those of all of them
 RANKED_MAX = 100
 # so many of the last changes of a rank are in the table
@@ -40,21 +49,69 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
     found = visit.view.profile(ladder, player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
-    if found.standing is None and not found.course:
+    if found.standing is None and not found.steps:
         raise Unknown("player-unknown", f"{shown(player)} is not on {ladder}")
-    statement = visit.view.statement(ladder, player)
+    is_long = found.standing is not None and found.standing.games > LINES
+    statement = visit.view.statement(ladder, player, LINES if is_long else None)
+    has_more = statement is not None and (is_long or statement.published is not None)
     last = visit.view.last_event(ladder, player)
     found = known_at_last(found, last)
-    path = addresses.player_on(player, ladder)
+    path, all_games = addresses.player_on(player, ladder), addresses.games_of(player, ladder)
     told = {
         "found": found, "last": last, "statement": statement, "telling": visit.telling,
         "terms": () if found.running else visit.view.account(ladder, player).terms,
         "chart": lambda game_link, by: Markup(_chart(found, statement, game_link, by)),
-        "has_ranks": found.players <= RANKED_MAX,
+        "has_ranks": found.players <= RANKED_MAX, "has_more": has_more,
+        "all_games": all_games,
     }  # fmt: skip
     title, lines = f"{player} on {ladder}", statement.lines if statement else ()
     games = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
-    return Page(path, "player", title, found, found.times, told, "course", visit.query, lines_of_games=games)
+
+    def line_of(game_id: str) -> Path | None:
+        if game_id in games:
+            return path
+        return all_games if has_more and any(row.game_id == game_id for row in found.course) else None
+
+    return Page(path, "player", title, found, found.times, told, "course", visit.query, line_of=line_of)
+
+
+class Month(NamedTuple):
+    """What somebody played in a month: its first day, the games and adjustments, and what they changed together."""
+
+    first: date
+    rows: Sequence[Change]
+    games: int
+    change: Fraction
+    after: Fraction
+
+
+def games_page(visit: Visit, player: str, ladder: str) -> Page:
+    """Every game and adjustment of somebody on a ladder, by month. Raises as `player_page` does."""
+    found = visit.view.history(ladder, player)
+    if found.player != player:
+        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+    if not found.steps:
+        raise Unknown("player-unknown", f"{shown(player)} has no games of their own on {ladder}")
+    last = visit.view.last_event(ladder, player)
+    found, months = known_at_last(found, last), [*_months(found.steps, found.times)]
+    told = {
+        "found": found, "last": last, "months": months,
+        "chart": lambda game_link: Markup(_chart(found, None, game_link, "games")),
+        "years": [year for year, _ in groupby(months, lambda month: month.first.year)],
+    }  # fmt: skip
+    path, title = addresses.games_of(player, ladder), f"Games of {player} on {ladder}"
+    return Page(path, "games", title, found, found.times, told, "rows", visit.query, line_of=lambda _: path)
+
+
+def _months(course: Course, times: Times) -> Iterator[Month]:
+    """The months of a course in which there was something."""
+    had, end = course.start, 0
+    for first, group in groupby(course, lambda row: local(times, row.occurred_at).date().replace(day=1)):
+        rows = [*group]
+        end += len(rows)
+        games = sum(row.game_id is not None for row in rows)
+        yield Month(first, rows, games, course.values[end - 1] - had, course.values[end - 1])
+        had = course.values[end - 1]
 
 
 def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
@@ -65,7 +122,7 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
     if not found.rows and not visit.view.standings(ladder, [player]).rows:
         raise Unknown("player-unknown", f"{shown(player)} is not on {ladder}")
     last = visit.view.last_event_of_ranks(found)
-    found, course = known_at_last(found, last), visit.view.history(ladder, player).rows
+    found, course = known_at_last(found, last), visit.view.history(ladder, player).steps
     rows = found.rows or ()
     told = {
         "found": found, "last": last, "rows": rows[::-1][:RANKS_SHOWN], "changes": len(rows),
@@ -77,9 +134,12 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
     return Page(path, "ranks", title, found, found.times, told, table, visit.query)
 
 
-def _chart(found: Profile, statement: Statement | None, game_link: Callable[[str], str], by: By) -> str:
+def _chart(
+    found: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: By
+) -> str:  # fmt: skip
     """The points, and what was published."""
-    if not found.course:
+    course = found.steps
+    if not course:
         return ""
 
     def told(row: Change) -> str:
@@ -90,23 +150,22 @@ def _chart(found: Profile, statement: Statement | None, game_link: Callable[[str
         assert row.revised_at is not None
         return f"{row.game_id} was corrected later, on {minute(found.times, row.revised_at)}"
 
-    published = shown_otherwise(found.course, lambda value: f"published: {points(value)}")
+    published = shown_otherwise(course, lambda value: f"published: {points(value)}")
     if statement is not None and statement.since is not None:
         opening = statement.opening
         published.append(Point(statement.since, opening, "published", f"published: {points(opening)}"))
-    line = points_line(found.player, found.course, by, told, game_link, [*dict.fromkeys(published)])
-    first, last = found.course[0], found.course[-1]
+    line = points_line(found.player, course, by, told, game_link, [*dict.fromkeys(published)])
     return steps(
         [line],
         title=f"Points of {found.player} on {found.ladder} by {BY_TOLD[by]}",
-        description=f"From {points(first.before)} to {points(last.after)} in {many(len(found.course), 'step')}; "
+        description=f"From {points(course.start)} to {points(course.values[-1])} in {many(len(course), 'step')}; "
         "the CSV has every one.",
         prefix=f"points-{by}",
-        marks=revisions(found.course, by, corrected),
+        marks=revisions(course, by, corrected),
     )
 
 
-def _rank_chart(found: Ranks, course: Sequence[Change], by: By) -> str:
+def _rank_chart(found: Ranks, course: Course, by: By) -> str:
     """The ranks, 1 on top, as far as the player's own course goes."""
     line = rank_line(found.player, found.rows or (), by)
     if not line.points:

@@ -28,10 +28,12 @@ from projections.queries.answers_profiled import Profile
 from projections.queries.answers_recorded import RulesetState
 from projections.queries.answers_told import GameStory, Statement
 from projections.queries.coordinates import Coordinates, moment
+from projections.queries.course import Course
 from projections.queries.event_texts import words_of
 from projections.queries.statements import lines_of_causes, lines_of_changes
 from projections.queries.view import View
 from ratings_ledger import Ledger
+from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import steps
 from ratings_ledger.web.courses import points_line, revisions
 from ratings_ledger.web.page import Page, became, minute, points, signed
@@ -68,9 +70,15 @@ class Side:
         return None if self.profile is None else self.profile.standing
 
     @property
+    def steps(self) -> Course:
+        """Every game and adjustment that counts, as numbers."""
+        found: Course = Course() if self.profile is None else self.profile.steps
+        return found
+
+    @property
     def course(self) -> Sequence[Change]:
-        """Every game and adjustment that counts."""
-        return () if self.profile is None else self.profile.course
+        """The same as changes."""
+        return self.steps.rows
 
     @cached_property
     def played(self) -> dict[str, PlayedGame]:
@@ -142,7 +150,10 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
     }  # fmt: skip
     lines = frozenset(game.story.game_id for game in games)
     title = f"{named} on {ladder}, {sides[-1].name}"
-    return Page((), "report", title, difference, last.times, asked, lines_of_games=lines)
+    here: Path = ()
+    return Page(
+        here, "report", title, difference, last.times, asked, line_of=lambda game: here if game in lines else None
+    )
 
 
 def _pinned(visit: Visit, ladder: str, known_at: str) -> Standings:
@@ -291,11 +302,11 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
 
     last = sides[-1]
     lines = [
-        points_line(named if len(courses) == 1 else side.name, course, "date", told, game_link)
-        for course, side in courses.items()
+        points_line(named if len(courses) == 1 else side.name, side.steps, "date", told, game_link)
+        for side in courses.values()
     ]  # fmt: skip
     ends = "; ".join(f"{side.name}: {points(course[-1].after)}" for course, side in courses.items())
-    marks = revisions(last.course, "date", lambda row: f"{row.game_id} was corrected later")
+    marks = revisions(last.steps, "date", lambda row: f"{row.game_id} was corrected later")
     title = f"Points of {named} on {last.ladder.ladder}"
     return steps(lines, title=title, description=f"{ends}.", prefix="points", marks=marks)
 

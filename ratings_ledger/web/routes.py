@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ledger.errors import Unknown
 from projections.queries.answers_beside import EventImpact, ListBeside
 from projections.queries.answers_compared import Differences
+from projections.queries.answers_explained import History
 from projections.queries.answers_profiled import Overview, Profile, Ranks
 from projections.queries.answers_recorded import AllRulesets, ClockState, LeagueState, RecordedEvents, RulesetState
 from projections.queries.answers_surveyed import AllLadders, AllLists, Person
@@ -25,7 +26,7 @@ from ratings_ledger.web.lists import list_page, lists_page
 from ratings_ledger.web.log import FILTERS, PAGE_EVENTS, complete_pages, log_page, part_page
 from ratings_ledger.web.overview import index_page
 from ratings_ledger.web.page import Page
-from ratings_ledger.web.players import RANKED_MAX, person_page, player_page, ranks_page
+from ratings_ledger.web.players import LINES, RANKED_MAX, games_page, person_page, player_page, ranks_page
 from ratings_ledger.web.rules import RULES, rules_page, ruleset_page
 from ratings_ledger.web.status import LogState, status_page
 from ratings_ledger.web.visits import AXES, Visit
@@ -68,6 +69,7 @@ ROUTES = (
     Route("/ladders/{ladder}/_{page}", ladder_page, Overview, members=(*AXES, "active_since")),
     Route("/players/{player}", person_page, Person),
     Route("/players/{player}/{ladder}", player_page, Profile),
+    Route("/players/{player}/{ladder}/_games", games_page, History),
     Route("/players/{player}/{ladder}/_ranks", ranks_page, Ranks),
     Route("/games/{game_id}", game_page, GameStory, is_table=False),
     Route("/games/{game_id}/_otherwise", otherwise_page, OtherResult, members=(*AXES, "place")),
@@ -168,12 +170,16 @@ def every_page(visit: Visit) -> Iterator[Due]:
         stands = [(row.ladder, lasts[row.ladder][player], row.rank) for row in rows]
         basis = None if visit.everybody.failed else (stands, own.get(player), over)
         yield Due(addresses.player(player), basis, partial(person_page, visit, player))
+    running = {row.ladder for row in visit.ladders.rows if row.running}
     for ladder, rows in visit.by_ladder.items():
         among = sum(row.rank is not None for row in rows), len(rows)
         for row in rows:
             path = addresses.player_on(row.player, ladder)
             on_it = lasts[ladder][row.player], row.rank, among
             yield Due(path, on_it, partial(player_page, visit, row.player, ladder))
+            if ladder in running and (row.games > LINES or ladder in visit.published):
+                games = partial(games_page, visit, row.player, ladder)
+                yield Due(addresses.games_of(row.player, ladder), lasts[ladder][row.player], games)
             if len(rows) <= RANKED_MAX:
                 ranks = partial(ranks_page, visit, row.player, ladder)
                 yield Due(addresses.ranks(row.player, ladder), visit.last_event(ladder).position, ranks)

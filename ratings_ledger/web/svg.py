@@ -1,8 +1,8 @@
 """The smallest parts of a drawing in SVG: lengths, step lines, and text that is safe and has room."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from html import escape
-from itertools import groupby
 from unicodedata import category, east_asian_width
 
 from ledger.rejections import escaped
@@ -21,10 +21,12 @@ def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
     """
     grain = 1 if len(places) <= _FINE_MAX else 5
     x, y = places[0]
-    drawn = [f"M{tenths(x - x % grain)} {tenths(y)}"]
     x -= x % grain
-    for column, group in groupby(places, key=lambda place: place[0] - place[0] % grain):
-        heights = [height for _, height in group]
+    drawn = [f"M{tenths(x)} {tenths(y)}"]
+    columns: dict[int, list[int]] = {}
+    for place, height in places:
+        columns.setdefault(place - place % grain, []).append(height)
+    for column, heights in columns.items():
         if len(heights) > 3:
             heights = [min(heights), max(heights), heights[-1]]
         if column > x:
@@ -69,6 +71,7 @@ def safe(text: str) -> str:
     return escape(escaped(text))
 
 
+@lru_cache(20_000)  # a page has thousands, of which most are the same
 def tenths(number: int) -> str:
     """Tenths of a unit as a number with at most one decimal.
 

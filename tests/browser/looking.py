@@ -49,7 +49,7 @@ def kind(path: str) -> tuple[str, ...]:
     """What is alike of the paths of pages that one template makes of one ruleset."""
     first, *ids = path.split("/")
     if first == "players" and len(ids) > 1:
-        return first, ids[1]
+        return first, ids[1], ids[-1] if ids[-1].startswith("_") else ""
     return (first, ids[0]) if first == "ladders" else (first, str(len(ids)))
 
 

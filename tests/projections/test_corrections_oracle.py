@@ -36,7 +36,8 @@ from projections.admission.publishing import publish_missing
 from projections.facts.decoding import decode
 from projections.queries.answers_explained import GameExplanation
 from projections.queries.coordinates import Times
-from projections.queries.explanation import explain_game, history, row_of_game
+from projections.queries.course import course_of
+from projections.queries.explanation import explain_game, row_of_game
 from projections.queries.standings import Ladders, balance_answer
 from projections.replay.ladders import streams
 from projections.rulesets.versions import shipped
@@ -147,7 +148,7 @@ def agree_in_detail(ledger: Ledger, name: str, wanted: Ladder, as_of: str | None
             row = row_of_game(connection, facts, game_id)
             agree_on_game(explain_game(Ladders(facts, since), name, game_id, row), played)
         for player, steps in wanted.history.items():
-            rows = history(connection, Ladders(facts, since), name, player)
+            rows = course_of(connection, Ladders(facts, since), name, player).rows
             told = [(r.game_id, r.place, r.before, r.change) for r in rows]
             assert told == steps, (name, player)
     note({"games explained": len(wanted.played), "histories compared": len(wanted.history)})

@@ -29,8 +29,8 @@ from ledger.validation.published_lists import published_lists
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.queries import last_events
+from projections.queries.course import course_of
 from projections.queries.explanation import explain_game, explain_player, row_of_game
-from projections.queries.explanation import history as course_of
 from projections.queries.last_events import last_event, last_event_of_game, last_events_of_games
 from projections.queries.standings import Ladders, UnknownLadder
 from projections.replay.containment import RuleFailure
@@ -92,7 +92,7 @@ def course(past: Past, ladders: Ladders, ladder: str, player: str) -> Any:
     why = explain_player(past.connection, ladders, ladder, player)
     told = why.ruleset, why.points, why.start, why.games
     shown = published_lists(past.connection, ladders.facts.position, ladder)
-    return now, row, course_of(past.connection, ladders, ladder, now), told, shown
+    return now, row, course_of(past.connection, ladders, ladder, now).rows, told, shown
 
 
 def explained(past: Past, ladders: Ladders, ladder: str, game_id: str) -> Any:

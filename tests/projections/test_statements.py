@@ -1,5 +1,6 @@
 """A player's statement: its lines sum exactly, from what a list showed, or from the start, to what the player has."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -43,6 +44,7 @@ def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> Non
                 found = View(ledger).statement(ladder, player)
                 assert found is not None
                 check(found, points)
+                met["summed"] += check_shorter(View(ledger), found, chance.randrange(4))
                 if found.published is not None:
                     was = {name: then for name, then in shown[ladder].items()
                            if View(ledger).history(ladder, name).player == player}  # fmt: skip
@@ -62,7 +64,7 @@ def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> Non
             break
     assert min(met["published"], met["game"], met["list"]) > 0
     if store.startswith("sqlite"):
-        assert min(met["published"], met["game"], met["list"]) > 20
+        assert min(met["published"], met["game"], met["list"], met["summed"]) > 20
         assert met.keys() >= {"adjustment", "late game", "corrected", "voided", "rule change", "ripple"}, met
 
 
@@ -82,6 +84,28 @@ def check(found: Statement, points: Fraction) -> None:
         running += line.change
         assert line.after == running
     assert running == found.closing == points
+
+
+def check_shorter(view: View, whole: Statement, last: int) -> bool:
+    """With so many of the last games and adjustments, one line sums those before them; the others are as they were."""
+    found = view.statement(whole.ladder, whole.player, last)
+    assert found is not None
+    check(found, whole.closing)
+    assert (found.opening, found.closing) == (whole.opening, whole.closing)
+    told = [line for line in whole.lines if line.cause in ("game", "adjustment") and line.recorded_at is None]
+    if len(told) <= last:
+        assert found == whole
+        return False
+    causes, summed = whole.lines[: len(whole.lines) - len(told)], told[: len(told) - last]
+    (line,) = found.lines[len(causes) : len(found.lines) - last]
+    assert found.lines == (*causes, line, *told[len(summed) :])
+    assert (line.cause, line.change, line.after) == ("earlier", sum(one.change for one in summed), summed[-1].after)
+    assert line.occurred_at == summed[-1].occurred_at
+    games = sum(one.cause == "game" for one in summed)
+    assert [int(number) for number in re.findall(r"\d+", line.what)] == [
+        number for number in (games, len(summed) - games) if number
+    ]
+    return True
 
 
 def published(ratings: Ratings, url: str, chance: Random) -> dict[str, dict[str, Fraction]]:

@@ -11,6 +11,7 @@ from asking import get
 from club import LADDER, ok
 
 import ratings_ledger
+from projections.queries.course import Course
 from ratings_ledger.web import server
 from ratings_ledger.web.charts import Point
 from ratings_ledger.web.courses import points_line, rank_line, revisions, shown_otherwise, span_of
@@ -25,9 +26,10 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "HEAD_US", 0)
 
 
-def course_of(url: str, player: str) -> tuple[ratings_ledger.Change, ...]:
+def course_of(url: str, player: str) -> Course:
     with ratings_ledger.open(url) as ledger:
-        return ledger.at().profile(LADDER, player).course
+        found: Course = ledger.at().profile(LADDER, player).steps
+        return found
 
 
 def test_line_has_every_step(url: str) -> None:
@@ -58,8 +60,8 @@ def test_corrected_games_are_marked(url: str, pages: Pages) -> None:
     course = course_of(url, "anna")
     assert [mark.x for mark in revisions(course, "date", lambda row: "")] == [course[0].occurred_at]
     assert [mark.x for mark in revisions(course, "games", lambda row: "")] == [1]
-    page = get(pages, f"/players/anna/{LADDER}").text
-    assert page.count("g-1 was corrected later") == 4  # two charts, each wide and narrow
+    for address in (f"/players/anna/{LADDER}", f"/players/anna/{LADDER}/_games"):
+        assert get(pages, address).text.count("g-1 was corrected later") == 2  # a chart, wide and narrow
 
 
 def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:
@@ -119,5 +121,5 @@ def test_ranks_are_drawn_as_far_as_the_points(pages: Pages, url: str) -> None:
     course = course_of(url, "anna")
     assert span_of(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
     assert span_of(course, "games") == (1, 4)
-    assert span_of((), "date") is None
+    assert span_of(Course(), "date") is None
     assert "4 games" in get(pages, f"/players/anna/{LADDER}/_ranks").text

@@ -70,8 +70,10 @@ def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -
             if link.startswith("#"):
                 assert unquote(link[1:]) in found.ids, (name, link)
             else:
-                assert unquote(target.path)[1:] in files, (name, link)
-                linked.add(unquote(target.path)[1:])
+                there = unquote(target.path)[1:]
+                assert there in files, (name, link)
+                assert not target.fragment or unquote(target.fragment) in Links(files[there]).ids, (name, link)
+                linked.add(there)
     assert linked == files.keys() - {MANIFEST}
     assert len(files) > 40
 

@@ -1,0 +1,103 @@
+"""Long accounts: one line sums the earlier games, and a page of its own has every game, by month."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from asking import get
+from club import LADDER, LATE, ok
+from test_sites import Links, written
+
+from ratings_ledger.web import players, routes, server
+from ratings_ledger.web.server import Pages
+
+Ratings = Callable[..., Any]
+BEN = f"/players/ben/{LADDER}"
+
+
+@pytest.fixture(autouse=True)
+def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One game is a line of an account, and new events are looked for at every request."""
+    for module in (players, routes):
+        monkeypatch.setattr(module, "LINES", 1)
+    monkeypatch.setattr(server, "HEAD_US", 0)
+
+
+def account(page: str) -> list[list[str]]:
+    """The rows of a page's account, as texts."""
+    table = page.partition('<table class="account">')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+    return [[" ".join(re.sub(r"<[^>]*>", "", cell).split()) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
+            for row in rows]  # fmt: skip
+
+
+def value(text: str) -> float:
+    return float(text.replace("−", "-").replace("±", "").replace(",", ""))
+
+
+def test_one_line_sums_earlier_games(pages: Pages, url: str, ratings: Ratings) -> None:
+    """Given a list, a correction and two games since, the account has the correction, a line for the first game that
+    leads to all games, the last game, and the sum."""
+    ok(ratings, *LATE, db=url)
+    page = get(pages, BEN).text
+    _, opening, corrected, earlier, last, end = account(page)
+    assert opening[1] == "As published"
+    assert corrected[1].startswith("g-1: corrected")
+    assert earlier[:2] == ["7 Mar 2025", "1 game until then"]
+    assert last[1].startswith("g-6")
+    assert value(opening[3]) + sum(value(row[2]) for row in (corrected, earlier, last)) == pytest.approx(
+        value(end[3]), abs=0.02
+    )
+    assert '<a href="all/_games">1 game until then</a>' in page
+    assert '<a href="all/_games">All 5 games</a>' in page
+
+
+def test_page_of_all_games_has_every_one(pages: Pages, url: str, ratings: Ratings) -> None:
+    """From the start on it has each game under its month, whose change is the sum of its games; as JSON the course."""
+    ok(ratings, *LATE, db=url)
+    rows = account(get(pages, f"{BEN}/_games").text)[1:]
+    course = json.loads(get(pages, f"{BEN}.json").text)["course"]
+    assert json.loads(get(pages, f"{BEN}/_games.json").text)["rows"] == course
+    assert get(pages, f"{BEN}/_games.csv").text == get(pages, f"{BEN}.csv").text
+    games = [row[1].split()[0] for row in rows if len(row) == 4][1:-1]
+    assert games == [one["game_id"] for one in course] == ["g-1", "g-2", "g-3", "g-5", "g-6"]
+    months = {row[0]: value(row[1]) for row in rows if len(row) == 3}
+    assert [*months] == ["January 2025 · 2 games", "February 2025 · 1 game", "March 2025 · 2 games"]
+    january = sum(value(one["change_decimal"]) for one in course[:2])
+    assert months["January 2025 · 2 games"] == pytest.approx(january, abs=0.01)
+    assert value(rows[0][3]) + sum(months.values()) == pytest.approx(value(rows[-1][3]), abs=0.02)
+
+
+def test_all_games_are_the_same_at_their_position(pages: Pages, url: str, ratings: Ratings) -> None:
+    """Known at the position that the page names it is the same; a game of others changes no byte of it."""
+    before = get(pages, f"{BEN}/_games")
+    told = json.loads(get(pages, f"{BEN}/_games.json").text)
+    assert json.loads(get(pages, f"{BEN}/_games.json?known_at={told['known_at']}").text) == told
+    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-9", "--at", "2025-04-14T20:00Z", "anna", "美咲",
+       db=url)  # fmt: skip
+    assert get(pages, f"{BEN}/_games").body == before.body
+    ok(ratings, *LATE, db=url)
+    assert get(pages, f"{BEN}/_games").body != before.body
+
+
+def test_strangers_have_no_games(pages: Pages) -> None:
+    """Who is not on the ladder has no such page, nor has a list that adds up others."""
+    assert get(pages, f"/players/nobody/{LADDER}/_games").status == 404
+    assert get(pages, f"/ladders/{LADDER}/_games").status == 404
+
+
+def test_charts_lead_to_lines_of_earlier_games(url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Where games have no pages of their own, the chart leads to the lines of all, here or on the page of all games."""
+    ok(ratings, *LATE, db=url)
+    files = written(url, tmp_path / "site", 1)
+    name = f"players/ben/{LADDER}.html"
+    found = {urlsplit(urljoin(f"http://site/{name}", link)) for link in Links(files[name]).links if "#game-" in link}
+    assert {(target.path[1:], target.fragment) for target in found} == {
+        (name, "game-g-6"), *((f"players/ben/{LADDER}/_games.html", f"game-g-{n}") for n in (1, 2, 3, 5)),
+    }  # fmt: skip
+    for target in found:
+        assert target.fragment in Links(files[target.path[1:]]).ids
