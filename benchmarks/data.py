@@ -10,15 +10,15 @@ from benchmarks.measuring import Call, measure
 FORMAT = 1
 
 
-def kept(folder: Path, name: str, function: str, history: History) -> str:
-    """The path of a file made from a history by a function of `benchmarks.writing`, if it does not exist yet."""
+def kept(folder: Path, name: str, function: str, history: History, **more: str) -> str:
+    """The path of a file made from a history by a function of `benchmarks`, if it does not exist yet."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{FORMAT}-{history.name}{name}"
     if not path.exists():
         unfinished = path.with_name(f"unfinished-{path.name}")
         for left in folder.glob(f"{unfinished.name}*"):
             left.unlink()
-        measure(Call(f"benchmarks.writing:{function}", {"path": str(unfinished), "history": history}))
+        measure(Call(f"benchmarks.{function}", {"path": str(unfinished), "history": history, **more}))
         os.replace(unfinished, path)
         for left in folder.glob(f"{unfinished.name}*"):  # an empty journal
             left.unlink()
@@ -27,24 +27,29 @@ def kept(folder: Path, name: str, function: str, history: History) -> str:
 
 def ledger(folder: Path, history: History) -> str:
     """A SQLite ledger."""
-    return kept(folder, ".db", "write_ledger", history)
+    return kept(folder, ".db", "writing:write_ledger", history)
 
 
 def arrays(folder: Path, history: History) -> str:
     """The games in replay order as numpy arrays."""
-    return kept(folder, ".npz", "write_arrays", history)
+    return kept(folder, ".npz", "writing:write_arrays", history)
 
 
 def json_lines(folder: Path, history: History) -> str:
     """A file for `ratings import`."""
-    return kept(folder, ".jsonl", "write_json_lines", history)
+    return kept(folder, ".jsonl", "writing:write_json_lines", history)
 
 
 def csv(folder: Path, history: History) -> str:
     """A file for `ratings import`, in long form."""
-    return kept(folder, ".csv", "write_csv", history)
+    return kept(folder, ".csv", "writing:write_csv", history)
+
+
+def table(folder: Path, history: History, form: str, kind: str) -> str:
+    """A spreadsheet or a file of CSV, in the usual form or as clubs keep their games."""
+    return kept(folder, f"-{form}{kind}", "spreadsheets:write_table", history, form=form)
 
 
 def domain_events(folder: Path, history: History) -> str:
     """The store of an application of the package `eventsourcing`."""
-    return kept(folder, ".events.db", "write_domain_events", history)
+    return kept(folder, ".events.db", "writing:write_domain_events", history)

@@ -18,6 +18,7 @@ from benchmarks.rows import (
     postgres,
     rebuilding,
     replaying,
+    sheets,
     single,
     starting,
 )
@@ -30,6 +31,7 @@ ROWS: dict[str, Row] = {
     "replay": replaying.replay,
     "libraries": libraries.libraries,
     "append": lambda setting: appending.append(setting, setting.sqlite, 200_000),
+    "sheets": lambda setting: sheets.sheets(setting, setting.sqlite),
     "single": lambda setting: single.single(setting, setting.sqlite),
     "questions": asking.questions,
     "corrections": asking.corrections,

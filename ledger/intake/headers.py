@@ -1,6 +1,8 @@
 """What people call the columns of their tables, in the languages of many clubs."""
 
 import re
+from functools import lru_cache
+from itertools import zip_longest
 
 from ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS
 from ledger.validation.close_names import folded
@@ -55,6 +57,7 @@ _PLACE = re.compile(
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
+@lru_cache(maxsize=10_000)  # most cells that are asked about repeat
 def plain_word(name: str) -> str:
     """A column's name without what people leave out."""
     return re.sub(r"[^\w#]|_", "", folded(name))
@@ -81,4 +84,6 @@ def is_total(cells: list[str]) -> bool:
 
 def repeats(cells: list[str], names: list[str]) -> bool:
     """Whether a row is the header again."""
-    return [plain_word(cell) for cell in cells if cell.strip()] == [plain_word(name) for name in names if name.strip()]
+    found, wanted = filter(str.strip, cells), filter(str.strip, names)
+    return all(one is not None and other is not None and plain_word(one) == plain_word(other)
+               for one, other in zip_longest(found, wanted))  # fmt: skip
