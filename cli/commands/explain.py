@@ -71,16 +71,20 @@ def explain_(
 
 
 def _explained(view: View, ladder: str, name: str, is_player: bool) -> Result:
-    """A game explained or, if there is none of this name, a player. Raises `Unknown` (player-unknown)."""
+    """A game explained or, if there is none of this name, a player. Raises `Unknown` (game-unknown, player-unknown)."""
+    later = None
     if not is_player and view.has_game(name):
         try:
             return view.explain(ladder, name)
         except Unknown as problem:
             if problem.reason != "game-unknown":
                 raise
+            later = problem
     try:
         return view.account(ladder, name)
     except Unknown as problem:
+        if later is not None:
+            raise later from None
         told = str(problem).replace("nothing is recorded about", "no game and no player is called", 1)
         hint = "" if "did you mean" in told else view.similar_game(name)
         raise Unknown(problem.reason, told + hint) from None

@@ -145,7 +145,12 @@ def _keys_in(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]
         if isinstance(value, dict) and key != "assumed":
             yield from _keys_in(value, f"{table}{key}.")
         elif key != "assumed":
-            yield table + key, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield table + key, ", ".join(map(_written, value)) if isinstance(value, list) else _written(value)
+
+
+def _written(value: object) -> str:
+    """A value as it stands in TOML, without quotation marks."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _assumption(assumed: dict[str, str], key: str) -> str:

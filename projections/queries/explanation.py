@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from ledger.errors import Unknown
 from ledger.events.zones import local_time
 from ledger.rejections import shown
-from ledger.store.log import read_records_at, read_where
+from ledger.store.log import first_positions, read_records_at, read_where
 from projections.contract import Term
 from projections.facts.columns import LABELS, NONE, Facts
 from projections.facts.players import rows_with
@@ -66,7 +66,9 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
     row = facts.row_of(recorded[0][0]) if recorded else NONE
     if row == NONE:
-        raise Unknown("game-unknown", f"no game {shown(game_id)} is recorded")
+        later = {} if recorded else first_positions(connection, [game_id])
+        told = "".join(f" up to position {facts.position:,}; it was at {one:,}" for one in later.values())
+        raise Unknown("game-unknown", f"no game {shown(game_id)} is recorded{told}")
     return row
 
 

@@ -39,10 +39,12 @@ from projections.queries.standings import (
     Ladders,
     balance_answer,
     date_zone,
+    months_of,
     rows_shown,
     standings_answer,
     why_unfinished,
 )
+from projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -336,6 +338,19 @@ class View(Positions):
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
             return explain_player(asked.connection, asked.ladders, ladder, player, asked.times)
+
+    @asked_again
+    def months(self, ladder: str) -> dict[str, str]:
+        """The lists that a list of a year sums, by month, whether or not they have games; none of other ladders.
+
+        Raises as `asking` does.
+        """
+        with self.asking(ladder, lazily=True) as asked:
+            versions = asked.ladders.versions(ladder)
+            if not versions[0].ranking.sums_lists:
+                return {}
+            params: Any = newest(versions).params
+            return months_of(ladder, newest(versions), asked.ladders.facts.rulesets[params.of])
 
     @asked_again
     def statement(self, ladder: str, player: str, last: int | None = None) -> Statement | None:

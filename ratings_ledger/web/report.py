@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
@@ -41,6 +42,7 @@ from ratings_ledger.web.visits import Visit
 
 # what is decided about a player apart from their games
 DECIDED = "player.renamed", "player.account_changed", "points.adjusted", "event.voided"
+LADDERS_TOLD = 5  # of who is not on the one that is asked for
 
 
 @dataclass(frozen=True)
@@ -136,17 +138,21 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
     both = [last] if first.at.known_at == last.at.known_at else [first, last]
     sides = [_side(now.ledger, standings, ids) for standings in both]
     if not any(side.profile for side in sides):
-        raise Unknown("player-unknown", _not_on_it(now, player, ladder))
+        raise Unknown("player-unknown", _not_on_it(now, last, player, ids))
     difference = now.ledger.attribute(ladder, player, sides[0].view, sides[-1].view)
     named = next(side.profile.player for side in reversed(sides) if side.profile)
-    games, lists = _games(sides), _lists(now.ledger, sides[-1], player)
+    games, lists = _games(sides, ids), _lists(now.ledger, sides[-1], player)
     asked = {
         "player": named, "ladder": ladder, "sides": sides, "left_out": difference.left_out, "games": games,
-        "known": _statement(sides[0], difference), "learned": _learned(difference) if len(sides) > 1 else None,
+        "accounts": [_statement(side, sides[0], difference.start) for side in sides],
+        "running": next(side.profile.running for side in sides if side.profile),
+        "learned": _learned(difference) if len(sides) > 1 else None,
         "chart": lambda game_link: Markup(_chart(sides, named, game_link)), "telling": (),
         "lists": lists, "decided": _decided(sides[-1], player, games), "rules": _rules(sides),
         "program": version("ratings-ledger"),
-        "commands": [(told, _typed(options, names)) for told, options, *names in _commands(sides, lists, ladder)],
+        "commands": [
+            (told, _typed(options, names)) for told, options, *names in _commands(sides, lists, ladder, games)
+        ],
     }  # fmt: skip
     lines = frozenset(game.story.game_id for game in games)
     title = f"{named} on {ladder}, {sides[-1].name}"
@@ -186,22 +192,30 @@ def _profile(view: View, ladder: str, player: str) -> Profile | None:
     return None if found.standing is None and not found.course else found
 
 
-def _not_on_it(now: Visit, player: str, ladder: str) -> str:
-    """Why there is no report on somebody, and where they are. Raises `Unknown` for who is not recorded."""
+def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> str:
+    """Why there is no report on somebody, and when they began or where they are. Raises `Unknown` (player-unknown)."""
+    ladder = last.ladder
+    if last.at.until is not None:
+        later = now.ledger.at(known_at=last.at.known_at)
+        found = next(filter(None, (_profile(later, ladder, one) for one in ids)), None)
+        if found is not None:
+            began = f"; it began at {last.times.second(found.course[0].occurred_at)}" if found.course else ""
+            return f"{shown(player)} had nothing on {ladder} by {last.times.second(last.at.until)}{began}"
     there = [row.ladder for row in now.people.get(now.view.person(player).player, ())]
-    return f"{shown(player)} is not on {ladder}; they are on {', '.join(there)}"
+    more = f" and {len(there) - LADDERS_TOLD:,} more" if len(there) > LADDERS_TOLD else ""
+    return f"{shown(player)} is not on {ladder}; they are on {', '.join(there[:LADDERS_TOLD])}{more}"
 
 
-def _statement(side: Side, difference: PointsAttributed) -> Statement | None:
-    """Their points from the start on, as known at a side; None on lists, whose points are no sum of changes."""
-    course, at = side.course, side.at
-    if side.profile is None or not side.profile.running:
+def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:
+    """What every game gave, as known at a side, from the start on. Where points run on, the causes tell the second."""
+    if side.profile is None or (side is not first if side.profile.running else not side.course):
         return None
-    opening = course[0].before if course else difference.start
+    course = side.course
+    opening = course[0].before if course else start
     closing = course[-1].after if course else opening
     lines = tuple(lines_of_changes(course))
     return Statement(
-        side.profile.player, side.ladder.ladder, at, None, None, opening, lines, closing, times=side.ladder.times
+        side.profile.player, side.ladder.ladder, side.at, None, None, opening, lines, closing, times=side.ladder.times
     )  # fmt: skip
 
 
@@ -212,14 +226,14 @@ def _learned(found: PointsAttributed) -> Statement:
     return Statement(found.player, found.ladder, found.to.at, None, None, opening, lines, closing, times=found.times)
 
 
-def _games(sides: Sequence[Side]) -> list[ReportedGame]:
+def _games(sides: Sequence[Side], ids: Sequence[str]) -> list[ReportedGame]:
     """Every game that is the player's at a side, by the time it was played, with what it gave at each."""
     games = [*dict.fromkeys(chain.from_iterable(side.played for side in sides))]
     now = _stories(sides[-1], games)
     each = [*(_stories(side, side.played) for side in sides[:-1]), now]
     found = []
     for story in sorted(now.values(), key=lambda one: (one.occurred_at, one.story[0].position)):
-        gave = [_gave(side, story, there.get(story.game_id)) for side, there in zip(sides, each, strict=True)]
+        gave = [_gave(side, story, there.get(story.game_id), ids) for side, there in zip(sides, each, strict=True)]
         if all(_amounts(one) == _amounts(gave[-1]) for one in gave):
             found.append(ReportedGame(story, [("", gave[-1])]))
         else:
@@ -233,17 +247,25 @@ def _stories(side: Side, games: Iterable[str]) -> dict[str, GameStory]:
         return {story.game_id: story for story in side.view.stories([*games], side.ladder.ladder)}
 
 
-def _gave(side: Side, latest: GameStory, story: GameStory | None) -> Gave:
+def _gave(side: Side, latest: GameStory, story: GameStory | None, ids: Sequence[str]) -> Gave:
     """What a game gave the player as known at a side; `latest` is its story as known at the last one."""
     if latest.story[0].position > side.at.known_at:
         return Gave(None, None, "not recorded yet")
-    played, ladder = side.played.get(latest.game_id), side.ladder.ladder
+    played = side.played.get(latest.game_id)
     if played is None:
-        return Gave(None, None, side.view.explain(ladder, latest.game_id).why_not or "they do not take part in it")
+        return Gave(None, None, _why_not_theirs(side, latest.game_id, ids))
     if played.change is None or story is None or side.profile is None:
         return Gave(None, None, played.why_not)
     (one,) = story.ladders
     return Gave(one.ruleset, next(row for row in one.players if row.player == side.profile.player), played.why_not)
+
+
+def _why_not_theirs(side: Side, game_id: str, ids: Sequence[str]) -> str:
+    """Why a game that is theirs at one side is none of theirs at another."""
+    found = side.view.explain(side.ladder.ladder, game_id)
+    other = next((row.player for row in found.players if row.player in ids), None)
+    not_theirs = "they do not take part in it" if other is None else f"{other}, who played it, was somebody else then"
+    return found.why_not or not_theirs
 
 
 def _amounts(gave: Gave) -> object:
@@ -311,13 +333,16 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
     return steps(lines, title=title, description=f"{ends}.", prefix="points", marks=marks)
 
 
-def _commands(sides: Sequence[Side], lists: Sequence[Listed], ladder: str) -> Iterator[tuple[str, ...]]:
+def _commands(
+    sides: Sequence[Side], lists: Sequence[Listed], ladder: str, games: Sequence[ReportedGame]
+) -> Iterator[tuple[str, ...]]:
     """What can be asked of the ledger, or of a copy of it, and how: the options of a command, and its arguments."""
     first, last = sides[0], sides[-1]
     # of ids that became one person later, the one that was meant
     player = next(side.profile.player for side in sides if side.profile)
     until = [] if last.at.as_of is None else [format_instant(last.at.as_of)]
     as_of = " ".join(f"--as-of {one}" for one in until)
+    both = f"{as_of} --known-at {first.at.known_at} --to {last.at.known_at}"
     for side in sides:
         yield "Whether the ledger holds this history", f"verify --head {side.head}"
     for side in sides:
@@ -327,18 +352,28 @@ def _commands(sides: Sequence[Side], lists: Sequence[Listed], ladder: str) -> It
             name = side.profile.player
             yield f"Every change of the points, {side.name}", f"history {axes}", name, ladder
             yield f"What counts and what does not, {side.name}", f"explain --player {axes}", name, ladder
-        yield f"The terms of a game, {side.name}", f"explain {axes}", "GAME", ladder
-    for one in lists:
-        axes = f"--known-at {one.published.position}"
-        yield f"The list published at position {one.published.position:,}", f"standings {axes} --as-published", ladder
+        if one := next(iter(side.played), None):
+            yield f"The terms of a game, such as {one}, {side.name}", f"explain {axes}", one, ladder
+    for listed in lists:
+        at = listed.published.position
+        yield f"The list published at position {at:,}", f"standings --known-at {at} --as-published", ladder
     if first is not last:
         ends = [",".join([*(f"as-of={one}" for one in until), f"known-at={side.at.known_at}"]) for side in sides]
         yield "What made the difference", f"explain --change --from {ends[0]} --to {ends[1]}", player, ladder
-    yield "Who recorded a game, and what became of it", "log", "GAME"
+    if games:
+        told = games[0].story.game_id
+        yield f"Who recorded a game, such as {told}, and what became of it", "log", told
+    for month, of in sorted({one for side in sides for one in _months(side, ladder)}):
+        yield f"The place of {month}: a report on its list", f"report player {both} -o {month}.html", player, of
     for name in (found.ruleset.name for found in _rules(sides)):
         yield "What the rules say", f"rules show --known-at {last.at.known_at}", name
-    axes = f"{as_of} --known-at {first.at.known_at} --to {last.at.known_at}"
-    yield "This page, byte for byte", f"report player {axes} -o again.html", player, ladder
+    yield "This page, byte for byte", f"report player {both} -o again.html", player, ladder
+
+
+def _months(side: Side, ladder: str) -> Iterator[tuple[str, str]]:
+    """The months whose places a list sums, with their lists."""
+    told = {term.term for term in side.account.terms} if side.account else set()
+    yield from (one for one in side.view.months(ladder).items() if one[0] in told)
 
 
 def _typed(options: str, names: Sequence[str]) -> str:

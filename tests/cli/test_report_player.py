@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from club import HOSTILE, LADDER, made, ok
-from correction_helpers import SHIPPED, read
+from correction_helpers import read
 from reported import Reported, number
 from stores import postgres_database
 
@@ -180,7 +180,7 @@ def test_commands_of_a_report_check_it(
         for told, command in page.commands:
             if told.startswith(("Head", "Digest")):
                 continue
-            program, *arguments = shlex.split(command.replace("GAME", "g-5"))
+            program, *arguments = shlex.split(command)
             done = ratings(*arguments, db=db)
             assert (program, done.exit_code) == ("ratings", 0), (told, done)
             ran.append(arguments[0])
@@ -236,49 +236,6 @@ def test_newcomers_were_not_on_it_then(one_db: str, ratings: Ratings, tmp_path: 
     assert page.account(CHANGED)[2] == 1000
 
 
-def lists(ratings: Ratings, url: str) -> None:
-    """The season of the b5 league, an evening of Magnate, and the year of Catan with a correction behind it."""
-    ok(ratings, "init", "--by", "mira", db=url)
-    folder = SHIPPED.parents[1] / "examples"
-    for name in ("b5-season.jsonl", "magnate-night.jsonl", "catan-year/games.csv", "catan-year/events.jsonl"):
-        ok(ratings, "import", str(folder / name), "--by", "mira", db=url)
-
-
-@pytest.mark.parametrize(
-    ("player", "ladder", "changes"),
-    [
-        ("anna", "catan-monthly/Bonn/basic/2010-06", True), ("anna", "catan-annual/Bonn/basic/2010", False),
-        ("anna", "catan-open/basic/2010-06", True), ("anna", "catan-elo/basic", True),
-        ("Ilse", "b5-league/2025-1", False), ("Samir", "galactic-points", False),
-    ],
-)  # fmt: skip
-def test_every_kind_of_ladder_is_reported(
-    player: str, ladder: str, changes: bool, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
-) -> None:
-    """Lists of months and years, leagues and pools: the numbers are theirs, and what a correction did sums."""
-    db = copied_file(lists)
-    before = str(read(ratings, db, "status")["position"])
-    ok(ratings, "correct", "bonn-basic-06-2", "anna", "cleo=dora", "--reason", "cards found", "--by", "mira", db=db)
-    page = reported(ratings, db, tmp_path / "x.html", player, ladder, "--known-at", before)
-    wanted = [
-        (Fraction(row["points"]), str(row["rank"] or "–"))
-        for axes in ([("--known-at", before), ()])
-        for row in read(ratings, db, "standings", ladder, *axes)["rows"] if row["player"] == player
-    ]  # fmt: skip
-    assert told_numbers(page) == wanted
-    if changes:
-        opening, lines, closing = page.account(CHANGED)
-        assert (opening, closing) == (wanted[0][0], wanted[1][0])
-        assert [what.partition(" ")[0] for what, _ in lines] == ["bonn-basic-06-2:"]
-    else:
-        assert page.texts[CHANGED][0].startswith("Nothing that was recorded")
-    explained = read(ratings, db, "explain", player, ladder)
-    counted = {game["game_id"]: game["change"] for game in explained["games"] if game["game_id"]}
-    assert {*counted} == {*page.texts} & {*counted}
-    for game_id, change in counted.items():
-        assert change is None or Fraction(change) in [number(table[-1][-1]) for table in page.tables[game_id]]
-
-
 WRONG: list[tuple[list[str], int, str]] = [
     (["ana", LADDER], 1, "player-unknown: 'ana' is on no ladder; did you mean anna?"),
     (["anna", "elo-catan/5-6"], 1, "'anna' is not on elo-catan/5-6; they are on elo-catan/2, elo-catan/3-4"),
@@ -288,6 +245,8 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["anna", LADDER, "--to", "99"], 2, "--to: the log ends at position"),
     (["anna", LADDER, "--known-at", "9", "--to", "8"], 2, "--to: position 8 is earlier than 9"),
     (["anna", LADDER, "--as-of", "2024-01-01"], 1, "note: the first game on elo-catan/all was at 2025-01-10"),
+    (["anna", LADDER, "--as-of", "2024-01-01"], 1, "'anna' had nothing on elo-catan/all by 2024-01-01 23:59:59"),
+    (["美咲", LADDER, "--as-of", "2025-01-11"], 1, "it began at 2025-01-12 21:00:00 Europe/Berlin"),
     (["anna", LADDER, "--known-at", "1"], 2, "no ruleset is called 'elo-catan' at position 1"),
     (["anna", LADDER, "-o", "x.pdf"], 2, "must end in .html"),
     (["anna"], 2, "name one of the 3 ladders:"),

@@ -252,7 +252,7 @@ def test_uncounted_game_is_not_explained(db: str, ratings: Ratings) -> None:
     """`explain` finds no game where the recorded one does not count."""
     forged("a gap", db)
     done = ratings("explain", "forged", "elo-chess/all", db=db)
-    assert (done.exit_code, "no game and no player is called 'forged'" in done.stderr) == (1, True), done
+    assert (done.exit_code, "game-unknown: no game 'forged' is recorded\n" in done.stderr) == (1, True), done
 
 
 def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:

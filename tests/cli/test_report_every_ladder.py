@@ -1,0 +1,137 @@
+"""`report player` on each kind of ladder: what it says is what the other commands say, and its accounts sum exactly."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from correction_helpers import Ratings, read
+from every_ladder import KNOWN_THEN, LADDERS, every_ladder
+from reported import Reported, number
+
+CHANGED = "What was recorded since"
+THEN = ("--known-at", str(KNOWN_THEN))
+NOW: tuple[str, ...] = ()
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `every_ladder`."""
+    return copied_file(every_ladder)
+
+
+def report(ratings: Ratings, db: str, path: Path, *arguments: str) -> Reported:
+    """A report as it is read."""
+    done = ratings("report", "player", *arguments, "-o", path, db=db)
+    assert (done.exit_code, done.stdout) == (0, ""), done
+    return Reported(path.read_bytes())
+
+
+def standing(ratings: Ratings, db: str, ladder: str, ids: Sequence[str], *axes: str) -> tuple[Fraction | None, str]:
+    """Somebody's points and rank on a ladder, as the command says them."""
+    rows = read(ratings, db, "standings", ladder, *axes)["rows"]
+    mine = [row for player in ids for row in rows if row["player"] == player]
+    return (Fraction(mine[0]["points"]), str(mine[0]["rank"] or "–")) if mine else (None, "–")
+
+
+def sums(page: Reported, wanted: Sequence[tuple[Fraction | None, str]]) -> None:
+    """The numbers of a page are these, and its accounts lead from one to the other, and each sums by itself."""
+    rows = {row[0]: row[1:] for row in page.tables["The numbers"][0]}
+    assert [None if text == "–" else number(text) for text in rows["Points"]] == [points for points, _ in wanted]
+    assert rows["Rank"] == [rank for _, rank in wanted]
+    (then, _), (now, _) = wanted
+    for heading, tables in page.tables.items():
+        if heading.startswith("What made the points"):
+            assert page.account(heading)[2] == then, heading
+        elif heading.startswith("What each game gave"):
+            position = heading.rpartition(" ")[2]
+            total = next(row for row in page.tables[f"How the place comes about, known at position {position}"][0]
+                         if row[0] == "sum")  # fmt: skip
+            assert page.account(heading)[2] == number(total[2]), heading
+        elif heading == CHANGED:
+            opening, _, closing = page.account(heading)
+            assert (then in (None, opening), now in (None, closing)) == (True, True)
+        else:
+            assert tables
+    if CHANGED not in page.tables:
+        (told,) = page.texts[CHANGED]
+        assert told.startswith("Nothing that was recorded")
+        assert then == now
+
+
+def game_tables(page: Reported, ratings: Ratings, db: str, ladder: str, player: str, *axes: str) -> int:
+    """Every game that counts for somebody has a table of terms with its change; how many there are."""
+    games = read(ratings, db, "explain", "--player", player, ladder, *axes)["games"]
+    counted = {game["game_id"]: Fraction(game["change"]) for game in games if game["game_id"] and game["change"]}
+    for game_id, change in counted.items():
+        found = [[number(row[-1]) for row in table[1:]] for table in page.tables[game_id]]
+        assert all(sum(terms) == last for *terms, last in found), game_id
+        assert change in [last for *_, last in found], game_id
+    return len(counted)
+
+
+@pytest.mark.parametrize(
+    ("player", "ids"), [("anna", ["anna"]), ("benno", ["benno", "ben"]), ("eve", ["eve"])], ids=["anna", "benno", "eve"]
+)
+@pytest.mark.parametrize("ladder", LADDERS)
+def test_every_kind_of_ladder_is_reported(
+    ladder: str, player: str, ids: list[str], db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Given late, corrected and voided games, ids that became one, another id and a newcomer, a report's numbers are
+    those of the standings then and now, what made them sums exactly, and every game that counts has its terms.
+    """
+    if (ladder, player) == ("catan-annual/7/basic/2010", "eve"):
+        done = ratings("report", "player", player, ladder, *THEN, "-o", tmp_path / "x.html", db=db)
+        assert (done.exit_code, "'eve' is not on catan-annual/7/basic/2010" in done.stderr) == (1, True)
+        return
+    page = report(ratings, db, tmp_path / "x.html", player, ladder, *THEN)
+    wanted = [standing(ratings, db, ladder, ids, *axes) for axes in (THEN, NOW)]
+    assert wanted[1][0] is not None
+    sums(page, wanted)
+    assert len(page.claims) == 2
+    if not ladder.startswith("catan-annual"):
+        games = {"anna": (7, 9), "benno": (8, 8), "eve": (0, 1)}[player]
+        if games[0]:
+            assert game_tables(page, ratings, db, ladder, ids[-1], *THEN) == games[0]
+        assert game_tables(page, ratings, db, ladder, player) == games[1]
+
+
+@pytest.mark.parametrize("ladder", LADDERS)
+def test_commands_of_every_report_run(
+    ladder: str, db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command on a page runs as it stands; the last one writes the page again, byte for byte."""
+    monkeypatch.chdir(tmp_path)
+    page = report(ratings, db, Path("x.html"), "anna", ladder, "--as-of", "2010-03-23", *THEN)
+    for told, command in page.commands:
+        if not told.startswith(("Head", "Digest")):
+            done = ratings(*shlex.split(command)[1:], db=db)
+            assert (done.exit_code, done.stderr.startswith("Error")) == (0, False), (command, done)
+    assert Path("again.html").read_bytes() == Path("x.html").read_bytes()
+    heads = [what for told, what in page.commands if told.startswith("Head")]
+    assert heads[0].startswith(f"{KNOWN_THEN}:")
+    months = {path.name for path in tmp_path.glob("2010-*.html")}
+    assert months == ({"2010-03.html"} if ladder.startswith("catan-annual") else set())
+
+
+def test_other_store_reports_the_same(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+    """In each store a pool's report has the numbers of the standings there, and sums."""
+    url = copied(every_ladder)
+    page = report(ratings, url, tmp_path / "x.html", "anna", "galactic-points", *THEN)
+    sums(page, [standing(ratings, url, "galactic-points", ["anna"], *axes) for axes in (THEN, NOW)])
+
+
+def test_merged_games_say_whose_they_were(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game of an id that became somebody's later is told as a game of somebody else then."""
+    page = report(ratings, db, tmp_path / "x.html", "anna", "galactic-points", *THEN)
+    told = [text for text in page.texts["magnate-7"] if "does not count" in text]
+    assert told == ["Known at position 81, it does not count: Anna G., who played it, was somebody else then."]
+
+
+def test_games_recorded_later_are_said_to_be(db: str, ratings: Ratings) -> None:
+    """A game that was not recorded yet is told so by `explain`, with the position at which it was."""
+    later = ratings("explain", "magnate-9", "galactic-points", *THEN, db=db)
+    position = read(ratings, db, "log", "magnate-9")["rows"][0]["position"]
+    told = f"game-unknown: no game 'magnate-9' is recorded up to position 81; it was at {position}"
+    assert (later.exit_code, told in later.stderr) == (1, True), later
