@@ -23,12 +23,13 @@ from ledger.intake.columns import (
 )
 from ledger.intake.dates import is_other_date
 from ledger.intake.encodings import as_utf8
-from ledger.intake.recognition import CELLS_MAX, HEADER_ROWS, Table, header_at, recognised_games
+from ledger.intake.recognition import CELLS_MAX, HEADER_ROWS, Table, header_at, recognised_games, with_points
 from ledger.intake.table_games import ROWS_MAX, Found, cells_of, games_of_rows
 from ledger.rejections import Refused
 
 LINES = 1_000
 BLANK_LINES_MAX = 100_000
+COMMA_DELIMITERS = ";\t"  # with which a comma in a score is a decimal one
 
 # line, event, a function that gives the rows as read, game id
 PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
@@ -92,7 +93,7 @@ def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found |
     # that which most lines have, and most often
     counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
-    table = Table([], decimal_comma=delimiter in ";\t")
+    table = Table([], decimal_comma=delimiter in COMMA_DELIMITERS)
     for number, row in _split_rows(chain(some, lines), delimiter, 1):
         cells += len(row) if isinstance(row, list) else 0
         if cells > CELLS_MAX:
@@ -130,6 +131,8 @@ def _rows(
     """(line where the row begins, its non-empty cells by column); ends at a row that cannot be split into cells."""
     for line, row in _split_rows(lines, delimiter, first_line):
         cells = row if isinstance(row, Refused) else cells_of(row, header)
+        if isinstance(cells, dict) and delimiter in COMMA_DELIMITERS:
+            cells = with_points(cells)
         if cells:
             yield line, cells
 
@@ -206,6 +209,8 @@ def _games(
     if len(cells) != len(lines) * width or not "".join(cells).isprintable():
         return None
     of = {name: cells[column::width] for column, name in enumerate(header)}
+    if "," in "".join(of.get("score", ())):
+        return None  # perhaps decimal commas
     ids = of["game_id"]
     said = list(zip(*(of[name] for name in columns.game), strict=True))
     firsts = [0, *compress(count(1), map(ne, said[1:], said)), *([len(lines)] if ended else [])]

@@ -166,12 +166,19 @@ def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
         return PAIR
     if any(name and name[0].isdigit() for name in found):
         return PLACES
-    players = [column for column, name in enumerate(found) if name is None and _holds_numbers(body, column)]
+    players = [
+        column for column, name in enumerate(names) if found[column] is None and _may_be_player(name, body, column)
+    ]
     cells = [[text for column in players if (text := _cell(row, column))] for _, row in body]
     played = [row for row in cells if len(row) > 1]
     if not played:
         return ROWS
     return PLAYER_PLACES if are_places(played) else PLAYER_SCORES
+
+
+def _may_be_player(name: str, body: Rows, column: int) -> bool:
+    """Whether a column that is not known may be a player's: most of it is numbers, and those are no totals."""
+    return not is_total([name]) and _holds_numbers(body, column)
 
 
 def _holds_numbers(body: Rows, column: int) -> bool:
@@ -197,7 +204,9 @@ def _header(names: list[str], body: Rows, layout: str, options: TableOptions) ->
         if found is not None and usable:
             renamed[name] = found
             taken.add(found)
-        elif found is None and layout in (PLAYER_PLACES, PLAYER_SCORES) and _holds_numbers(body, names.index(name)):
+        elif (
+            found is None and layout in (PLAYER_PLACES, PLAYER_SCORES) and _may_be_player(name, body, names.index(name))
+        ):
             renamed[name] = OF_PLAYER + name
     given = ["game_id"] if layout in (ROWS, PLACES) else ["game_id", "player"]
     of_players = [name for name in renamed.values() if name.startswith(OF_PLAYER)]
@@ -252,20 +261,21 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
     try:
         if "occurred_at" in cells:
             cells["occurred_at"] = moment_text(cells["occurred_at"], cells.pop(TIME, None), order)
-        if table.decimal_comma:
-            _use_points(cells)
     except Refused as problem:
         return problem
-    return cells
+    return with_points(cells) if table.decimal_comma else cells
 
 
-def _use_points(cells: Cells) -> None:
-    """Write scores with a decimal point. Raises `Refused`."""
+def with_points(cells: Cells) -> Cells | Refused:
+    """The cells of a row, with a decimal point in scores that have a comma."""
     for name, text in cells.items():
         if (name == "score" or name.endswith(" score") or name.startswith(OF_PLAYER)) and _COMMA.fullmatch(text):
             if _THOUSANDS.fullmatch(text):
-                raise Refused("bad-decimal", f"score: {shown(text)} may be a whole number or a fraction; write a point")
+                return Refused(
+                    "bad-decimal", f"score: {shown(text)} may be a whole number or a fraction; write a point"
+                )
             cells[name] = text.replace(",", ".")
+    return cells
 
 
 def _letters(column: int) -> str:

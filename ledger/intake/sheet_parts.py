@@ -37,6 +37,7 @@ _ODD_ODS = [
     re.compile(text)
     for text in (rb"table:formula", rb"""-type\s*=\s*["']error""", rb"rows-spanned", rb"table:visibility", rb"<!D")
 ]
+_TIMED_ODS = re.compile(rb"""-type\s*=\s*["']date[^>]*>\s*<text:p[^>]*>[^<]*:""")
 
 Attributes = dict[str, str]
 Place = tuple[int, int]
@@ -60,12 +61,13 @@ def oddities(archive: ZipFile, name: str, midnights: bool) -> Oddities:
     """
     found = Oddities({}, [], [], set())
     if ODS in archive.namelist():
-        if midnights or _may_be_odd(archive, ODS, _ODD_ODS):
+        if _may_be_odd(archive, ODS, [*_ODD_ODS, *([_TIMED_ODS] if midnights else [])]):
             _read(archive, ODS, _OdsTable(found, name))
         return found
-    part = _part_of(archive, name)
-    if midnights or _may_be_odd(archive, part, _ODD_XLSX):
-        _read(archive, part, _XlsxSheet(found, _timed_styles(archive)))
+    part, timed = _part_of(archive, name), _timed_styles(archive) if midnights else set()
+    shows_times = [re.compile(rb"""\bs\s*=\s*["'](?:%s)["']""" % "|".join(sorted(timed)).encode())] if timed else []
+    if _may_be_odd(archive, part, [*_ODD_XLSX, *shows_times]):
+        _read(archive, part, _XlsxSheet(found, timed))
     return found
 
 

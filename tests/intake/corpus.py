@@ -84,6 +84,13 @@ CASES = {
         ["Tag", "Heim", "Gast", "Ergebnis"], [D22, "anna", "ben", "3:1"],
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =1"],
     ),
+    "a column of totals among players": sheet(
+        ["Date", "anna", "ben", "Summe"], [D22, 10, 7, 17], [D23, 4, 8, 12],
+        refused=[("1 unknown-column", "not known: 'Summe'; rename a column with --map 'Summe=OURS', drop it with")],
+    ),
+    "a column of totals that is dropped": sheet(
+        ["Date", "anna", "ben", "Total"], [D22, 1, 2, 3], options=(*SET, "--map", "Total="), games=ONE,
+    ),
     "two names, and a score for each": sheet(
         ["Date", "Player 1", "Score 1", "Player 2", "Score 2"], [D22, "anna", 11, "ben", 9],
         games=["2024-11-22-1 2024-11-22T11:00 anna =11 ben =9"],
@@ -133,6 +140,13 @@ CASES = {
     "a moment that falls on midnight": sheet(
         HEAD, [datetime(2024, 11, 22, 20, 5), "anna", "ben"], [datetime(2024, 11, 24), "ben", "anna"],
         games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", "2024-11-24-1 2024-11-23T23:00 ben 1 anna 2"],
+    ),
+    "moments that all fall on midnight": sheet(
+        HEAD, [datetime(2024, 11, 24), "ben", "anna"], games=["2024-11-24-1 2024-11-23T23:00 ben 1 anna 2"],
+    ),
+    "a moment on midnight in LibreOffice": Case(
+        ods([HEAD, [D22, "anna", "ben"], [datetime(2024, 11, 24), "ben", "anna"]]), name="results.ods",
+        games=[*ONE, "2024-11-24-1 2024-11-23T23:00 ben 1 anna 2"],
     ),
     "a day among moments": sheet(
         HEAD, [datetime(2024, 11, 22, 20, 5), "anna", "ben"], [D23, "ben", "anna"],
@@ -336,6 +350,14 @@ CASES = {
     "semicolons and decimal commas": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;7,5\n22.11.2024;ben;7\n",
         games=["2024-11-22-1 2024-11-22T11:00 anna =7.5 ben =7"],
+    ),
+    "decimal commas in a table of the usual form": csv(
+        "game_id;occurred_at;player;score\n7;2024-11-22;anna;7,5\n7;2024-11-22;ben;7\n",
+        games=["7 2024-11-22T11:00 anna =7.5 ben =7"],
+    ),
+    "a comma for thousands in a table of the usual form": csv(
+        "game_id;occurred_at;player;score\n7;2024-11-22;anna;1,500\n7;2024-11-22;ben;7\n",
+        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
     ),
     "a comma for thousands": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;1,500\n22.11.2024;ben;7\n",

@@ -2,7 +2,8 @@
 
 import io
 from collections.abc import Collection
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -13,12 +14,12 @@ RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
 # the formats of cells, by their number in `styles.xml`
-PLAIN, DATE, DATETIME, PERCENT, CURRENCY = range(5)
+PLAIN, DATE, DATETIME, PERCENT, CURRENCY, TIME = range(6)
 STYLES = (
     f'<styleSheet xmlns="{MAIN}"><numFmts count="1"><numFmt numFmtId="164" formatCode="#,##0.00 &quot;€&quot;"/>'
     "</numFmts>"
-    '<cellXfs count="5"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="9"/><xf numFmtId="164"/>'
-    "</cellXfs></styleSheet>"
+    '<cellXfs count="6"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="9"/><xf numFmtId="164"/>'
+    '<xf numFmtId="20"/></cellXfs></styleSheet>'
 )
 
 
@@ -53,7 +54,10 @@ def _cell(value: Any, place: str, epoch: datetime) -> str:
         since = moment - epoch
         style = DATETIME if isinstance(value, datetime) else DATE
         return f'<c r="{place}" s="{style}"><v>{since.days + since.seconds / 86_400}</v></c>'
-    if isinstance(value, int | float):
+    if isinstance(value, time):
+        seconds = value.hour * 3_600 + value.minute * 60 + value.second
+        return f'<c r="{place}" s="{TIME}"><v>{seconds / 86_400}</v></c>'
+    if isinstance(value, int | float | Decimal):
         return f'<c r="{place}"><v>{value}</v></c>'
     return f'<c r="{place}" t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
 
@@ -129,8 +133,14 @@ def _ods_cell(value: Any) -> str:
     if value is None:
         return "<table:table-cell/>"
     if isinstance(value, date):
-        return f'<table:table-cell office:value-type="date" office:date-value="{value.isoformat()}"/>'
-    if isinstance(value, int | float):
+        shown = f"<text:p>{value:%d.%m.%y %H:%M}</text:p>" if isinstance(value, datetime) else ""
+        return (
+            f'<table:table-cell office:value-type="date" office:date-value="{value.isoformat()}">{shown}'
+            "</table:table-cell>"
+        )
+    if isinstance(value, time):
+        return f'<table:table-cell office:value-type="time" office:time-value="{value:PT%HH%MM%SS}"/>'
+    if isinstance(value, int | float | Decimal):
         return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
     return f'<table:table-cell office:value-type="string"><text:p>{escape(value)}</text:p></table:table-cell>'
 
