@@ -14,7 +14,7 @@ from ledger.store.log import head, newest_games
 from ledger.store.opening import Ledger
 from projections.facts.checked_columns import Damaged, Unreadable
 from projections.facts.columns import Facts
-from projections.facts.decoding import decode
+from projections.facts.decoding import catch_up, decode
 from projections.queries.kept_ladders import KeptLadders
 from projections.queries.standings import Ladders
 from projections.queries.view import View
@@ -43,12 +43,16 @@ def _keep_names(db: str, facts: Facts, newest: list[str]) -> None:
         keep_names(db, facts.chain_hash, known_names(facts, newest))
 
 
-def keep_new_names(db: str, ledger: Ledger) -> None:
-    """Keep the names of a ledger for the shell at the end of a command that appended something."""
+def keep_new_names(db: str, ledger: Ledger, known: Facts | None) -> None:
+    """Keep the names of a ledger for the shell at the end of a command that appended something to what is known."""
 
     def read() -> None:
         with ledger.reading() as connection:
-            facts = decode(connection, lazily=True)
+            if known is None or known.cache is not None:
+                facts = decode(connection, lazily=True)
+            else:
+                facts = known
+                catch_up(facts, connection)
             _keep_names(db, facts, newest_games(connection, facts.position))
 
     _at_the_end(read)

@@ -66,7 +66,7 @@ class How:
             return plan.result
         result = plan.append(progress)
         if result.appended and plan.is_small():  # of more, the next command that reads them keeps the names
-            keep_new_names(self.db, self.ledger)
+            keep_new_names(self.db, self.ledger, plan.known.decoded)
         return result
 
     def enter(self, type_name: str, plan: Proposal, unchanged: list[str] | None = None) -> int:

@@ -4,6 +4,7 @@ import click
 
 from cli.arguments.command import OneOf, command
 from cli.completion.answers import SHELLS, script
+from cli.output import render
 
 
 @command()
@@ -18,4 +19,4 @@ def completion(shell: str) -> None:
 
     The names are those that the last command knew which read or wrote the ledger.
     """
-    click.echo(script(shell), nl=False)
+    render.echo(script(shell), nl=False)

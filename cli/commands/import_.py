@@ -22,7 +22,7 @@ from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.columns import TableOptions
 from ledger.intake.files import STDIN, Far, read_items, size
-from ledger.intake.importing import Imported
+from ledger.intake.importing import Imported, Reject
 from ledger.processes.forking import available_cores
 from ledger.rejections import Rejection
 from ledger.store.exports import Place
@@ -98,22 +98,24 @@ def import_(
 
         return sync(how, files[0], options, save, reason, yes)
     how = replace(how, terms=how.terms._replace(keep_going=keep_going))
-    plan, options = agreed_names(how, options, files, partial(_proposed, files))
-    save(plan, options)
-    found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
-    with _bar("appending", plan.result.would_append) as appended:
-        result = how.done(plan, appended)
+    # what others record meanwhile can refuse a line when it is appended, too
+    with _rejects(keep_going and not how.dry_run) as reject:
+        plan, options = agreed_names(how, options, files, partial(_proposed, files, reject))
+        save(plan, options)
+        found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
+        with _bar("appending", plan.result.would_append) as appended:
+            result = how.done(plan, appended)
     note_homeless(result)
     note_leagueless(result)
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
 
 
-def _proposed(files: tuple[str, ...], how: How, options: TableOptions) -> Proposal:
-    """What the files hold, checked; with --keep-going refused lines are written beside them."""
+def _proposed(files: tuple[str, ...], reject: Reject, how: How, options: TableOptions) -> Proposal:
+    """What the files hold, checked."""
     items = (item for name in files for item in read_items(name, options))
     done = dict.fromkeys(files, 0)
     sizes = [size(name) or 0 for name in files]
-    with _rejects(how.terms.keep_going and not how.dry_run) as reject, _bar("checking", sum(sizes)) as completed:
+    with _bar("checking", sum(sizes)) as completed:
 
         def reading(far: Far) -> None:
             done[far.file] = far.read
@@ -147,7 +149,7 @@ def _restore(how: How, backup: BackupFiles) -> int:
 
 
 @contextmanager
-def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
+def _rejects(wanted: bool) -> Iterator[Reject]:
     """Writes refusals with their input to FILE.rejects.jsonl, or to the next free name if that exists; one file for
     each input that has any. No existing file is touched: it may be an input."""
     files: dict[str, Any] = {}

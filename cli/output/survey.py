@@ -1,18 +1,18 @@
 """How all ladders, all lists and the statistics of a player look, as tables and as CSV."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from datetime import datetime
 
 from cli.output import render
 from cli.output.coordinates import AXES, heading
 from projections.queries.answers_surveyed import AllLadders, AllLists, LadderRow, ListRow, PlayerStatistics
+from projections.queries.results import members
 
 
 def print_ladders_csv(found: AllLadders | AllLists) -> None:
     """One line per ladder or list, each with its own coordinates."""
     kind = LadderRow if isinstance(found, AllLadders) else ListRow
-    header = [member.name for member in fields(kind) if member.name not in ("as_of", "months")]
+    header = [told for _, told, *_ in members(kind) if told != "as_of"]
     axes = found.at.axes()
     cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in found.rows]
     render.print_csv((*header, *AXES), cells)

@@ -61,6 +61,11 @@ class Known:
         return self.ladders(connection).facts
 
     @property
+    def decoded(self) -> Facts | None:
+        """The facts, if somebody asked for them."""
+        return None if self._ladders is None else self._ladders.facts
+
+    @property
     def games(self) -> int:
         """How many games there were when the facts were asked for."""
         return 0 if self._ladders is None else len(self._ladders.facts.start)

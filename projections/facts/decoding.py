@@ -201,6 +201,13 @@ def extend(facts: Facts, connection: Connection, until: int) -> None:
     settle_facts(facts)
 
 
+def catch_up(facts: Facts, connection: Connection) -> None:
+    """Take what was recorded after the facts of a short log; whatever was worked out from them no longer holds."""
+    newest = head(connection).position
+    _name_games(connection, facts, newest)
+    extend(facts, connection, newest)
+
+
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
     taken = facts.position
     if until - taken >= BULK_EVENTS and compiling.allowed():

@@ -34,7 +34,7 @@ def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
     """That ledger with the games, in each kind of store."""
     url = copied(at_home)
     done = ratings("import", games, "--set", "game=chess", db=url)
-    assert (done.exit_code, done.stdout) == (0, "3 appended; the head is 5.\n")
+    assert (done.exit_code, done.stdout) == (0, "3 appended; the head is 6.\n")
     return url
 
 
@@ -147,11 +147,11 @@ def test_command_line_times_use_home_zone(command: list[str], db: str, ratings: 
 def test_zone_event_can_be_voided(db: str, ratings: Ratings) -> None:
     """A zone is an event, and voiding it brings back the previous zone."""
     assert json.loads(ratings("zone", "Asia/Tokyo", "--by", "mira", "--format", "json", db=db).stdout) == {
-        "zone": "Asia/Tokyo", "position": 6,
+        "zone": "Asia/Tokyo", "position": 7,
     }  # fmt: skip
     assert ratings("zone", "Asia/Tokyo", db=db).stdout == "Asia/Tokyo\n"
-    assert read(ratings, db, "status")["position"] == 6
-    ratings("void", "--event", "6", "--reason", "we did not move", db=db)
+    assert read(ratings, db, "status")["position"] == 7
+    ratings("void", "--event", "7", "--reason", "we did not move", db=db)
     assert read(ratings, db, "zone") == {"zone": "Europe/Berlin", "position": None}
     ratings("void", "--event", "1", "--reason", "nor did we live there", db=db)
     assert read(ratings, db, "zone") == {"zone": None, "position": None}
@@ -171,7 +171,7 @@ def test_unknown_zone_is_refused(command: list[str], ratings: Ratings, tmp_path:
     refused = ratings(*command, "Europe/Berln", db=db)
     assert refused.exit_code == 2
     assert "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?" in refused.stderr
-    assert read(ratings, db, "status")["position"] == 5
+    assert read(ratings, db, "status")["position"] == 6
     absent = tmp_path / "absent.db"
     ratings(*command, "Europe/Berln", db=str(absent))
     assert not absent.exists()

@@ -100,8 +100,8 @@ def test_one_import_replaces_a_version(db: str, ratings: Ratings) -> None:
     given = "".join(json.dumps(line) + "\n" for line in lines)
     tried = ratings("import", "-", "--dry-run", db=db, input=given)
     assert (tried.exit_code, tried.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 3.")
-    assert ratings("import", "-", db=db, input=given).stdout == "2 appended; the head is 5.\n"
-    assert ratings("import", "-", db=db, input=given).stdout == "0 appended, 2 already there; the head is 5.\n"
+    assert ratings("import", "-", db=db, input=given).stdout == "2 appended; the head is 6.\n"
+    assert ratings("import", "-", db=db, input=given).stdout == "0 appended, 2 already there; the head is 6.\n"
     # also where the same withdrawing stands twice around one that undoes it
     void_of_void = {"type": "event.voided", "id": "again", "occurred_at": "2010-02-01T12:00:00Z"}
     target = json.loads(ratings("export", "events", db=db).stdout.splitlines()[3])["id"]

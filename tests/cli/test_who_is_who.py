@@ -67,7 +67,7 @@ def test_aliases_stand_for_players(form: str, db: str, ratings: Ratings, tmp_pat
     aliases = file(tmp_path, "who.txt", "\ufeffHanna = Johanna\n\n BEN =ben\nnobody=Tom\n")
     more = ("--set", "game=chess", "--zone", "UTC") if form == "recognised" else ()
     done = ratings("import", "-", "--aliases", aliases, *more, db=db, input=FORMS[form])
-    assert (done.exit_code, done.stdout) == (0, "1 appended; the head is 4.\n"), done
+    assert (done.exit_code, done.stdout) == (0, "1 appended; the head is 6.\n"), done
     assert "note: -: aliases: Hanna = Johanna, BEN = ben\n" in done.stderr
     assert "new player" not in done.stderr
     assert players(ratings, db, "g-3") == ["Johanna", "Tom", "ben"]
@@ -149,7 +149,7 @@ def test_all_bad_aliases_are_listed(one_db: str, ratings: Ratings, tmp_path: Pat
     aliases.write_bytes(b"a\nb = c\n\xff = d\nc = d\nsame = ben\nsame=ben\n")
     done = ratings("import", "-", "--aliases", aliases, db=one_db, input=HEADER + row(3, "a", "b"))
     assert [line.split(":")[1] for line in done.stderr.splitlines()] == ["1", "2", "3"]
-    assert done.stdout == "0 appended, 3 refused; nothing was appended; the head is 3.\n"
+    assert done.stdout == "0 appended, 3 refused; nothing was appended; the head is 4.\n"
 
 
 # asked at a terminal
@@ -166,7 +166,7 @@ def asked(db: str, table: Path, *answers: str, options: tuple[str, ...] = ()) ->
 def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """At a terminal an import asks who each close name is: who it looks like, or somebody new."""
     code, stdout, shown = asked(db, file(tmp_path, "t.csv", SLIPS), "yes", "y", "new")
-    assert (code, stdout) == (0, "3 appended; the head is 6.\n"), shown
+    assert (code, stdout) == (0, "3 appended; the head is 8.\n"), shown
     assert "new names that may be slips: 3" in shown
     assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in shown
     assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in shown
@@ -200,7 +200,7 @@ def test_stopping_records_nothing(answer: str, one_db: str, ratings: Ratings, tm
     code, stdout, shown = asked(one_db, file(tmp_path, "t.csv", SLIPS), "yes", answer)
     assert head(ratings, one_db) == before
     if answer == "stop":
-        assert (code, stdout) == (1, "0 appended, 4 refused; nothing was appended; the head is 3.\n")
+        assert (code, stdout) == (1, "0 appended, 4 refused; nothing was appended; the head is 4.\n")
         assert shown.count("close-name") == 3
     else:
         assert (code, stdout) == (130, "")

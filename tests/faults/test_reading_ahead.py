@@ -120,8 +120,8 @@ def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -
         f"program(['--db', {ledger_url!r}, 'import', {str(tmp_path / 'games.jsonl')!r}, '-'])"
     )
     done = subprocess.run([sys.executable, "-c", code], input="".join(lines[100:]), text=True, capture_output=True)
-    assert (done.returncode, done.stdout) == (0, "200 appended; the head is 200.\n"), done.stderr
-    assert len(records(ledger_url)) == 200
+    assert (done.returncode, done.stdout) == (0, "200 appended; the head is 202.\n"), done.stderr
+    assert len(records(ledger_url)) == 202  # and a record for each of the two inputs
 
 
 def good_lines(count: int) -> Iterator[str]:

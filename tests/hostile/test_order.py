@@ -83,6 +83,10 @@ def listed(ladder: str, **members: Any) -> dict[str, Any]:
             **members}  # fmt: skip
 
 
+def batch(*ranges: list[int]) -> dict[str, Any]:
+    return {"name": "a.csv", "ranges": [*ranges], "source": "a.csv", "sha256": "0" * 64}
+
+
 def ruleset(**members: Any) -> dict[str, Any]:
     return {"id": "elo-x", "version": "1", "rule": "pairwise-elo/1", "effective_from": "2000-01-01",
             "scope": {"game": ["x"]}, "params": {"start": 1000, "k_total": 32}, **members}  # fmt: skip
@@ -176,6 +180,8 @@ CASES = {
     "a leaving": Case("clock.player_left", clock("c-1", 20, player="anna")),
     "a stop": Case("clock.stopped", clock("c-1", 20)),
     "a stop of no clock": Case("clock.stopped", clock("c-9", 20), "clock-not-started"),
+    "a batch": Case("import.recorded", batch([1, 2], [5, 5])),
+    "a batch that reaches into the future": Case("import.recorded", batch([1, 10_000]), "bad-batch"),
 }  # fmt: skip
 
 
@@ -245,6 +251,9 @@ def test_import_restore_and_verify_agree(
     case = CASES[what]
     data, at = told_data(db, case)
     given = line(case.type, data, at, **({} if case.type == "game.recorded" else {"id": "forged"}))
+    if case.type == "import.recorded":  # only one that stands in the log of which it speaks is taken
+        with open_ledger(db).reading() as connection:
+            given = line(case.type, data, at, id="forged", position=head(connection).position + 1)
     imported = ratings("import", "-", "--dry-run", "--format", "json", db=db, input=given)
     assert [one["code"] for one in json.loads(imported.stdout)["rejected"]] == [case.code] * bool(case.code)
 

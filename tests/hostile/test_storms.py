@@ -114,7 +114,8 @@ def by_command(ratings: Ratings, url: str, path: Path, games: dict[str, int]) ->
         return None
     found = json.loads(told.stdout)
     assert found["appended"] + found["existing"] == len(games), told
-    return found["appended"], found["head"]
+    # an import ends with the record of its batch
+    return found["appended"], found["head"] - (found["appended"] > 0 and len(events) > 1)
 
 
 def rebuild_again_and_again(url: str, number: int, life: int, folder: Path, ratings: Ratings) -> None:

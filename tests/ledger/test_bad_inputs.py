@@ -56,7 +56,14 @@ def accepted(ratings: Callable[..., Any], db: str, content: bytes, *arguments: s
     """The data of the events of an import that must work."""
     result = ratings("import", "-", *arguments, db=db, input=content)
     assert (result.exit_code, without_newcomers(result.stderr)) == (0, "")
-    return [json.loads(line)["data"] for line in ratings("export", "events", db=db).stdout.splitlines()]
+    return [json.loads(line)["data"] for line in exported(ratings, db)]
+
+
+def exported(ratings: Callable[..., Any], db: str) -> list[str]:
+    """The records of a ledger, without that of the import itself."""
+    *lines, batch = ratings("export", "events", db=db).stdout.splitlines()
+    assert json.loads(batch)["type"] == "import.recorded"
+    return lines
 
 
 LINES = {
@@ -207,7 +214,7 @@ def test_largest_record_is_accepted(db: str, ratings: Callable[..., Any]) -> Non
     """A record of exactly 65,535 bytes is accepted."""
     accepted(ratings, db, record_of(RECORD_BYTES_MAX), "--by", "r")
 
-    assert len(ratings("export", "events", db=db).stdout.rstrip("\n").encode()) == RECORD_BYTES_MAX
+    assert [len(line.encode()) for line in exported(ratings, db)] == [RECORD_BYTES_MAX]
 
 
 def test_record_above_the_limit_is_refused(db: str, ratings: Callable[..., Any]) -> None:

@@ -55,6 +55,7 @@ def told(table: bytes, options: TableOptions) -> list[Any]:
     return [
         (line, (event.code, event.message) if isinstance(event, Refused) else repr(event), rows, game_id)
         for found in table_events(io.BytesIO(table), options, LINE_BYTES_MAX)
+        if not isinstance(found, TableOptions)
         for line, event, source, game_id in [(0, found, None, None) if isinstance(found, str) else found]
         for rows in [source() if callable(source) else source]
     ]

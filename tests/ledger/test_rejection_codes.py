@@ -23,7 +23,8 @@ PICKY = RULE._replace(name="picky", check=lambda n, columns, params: "it is Mond
 
 
 class Case(NamedTuple):
-    """The content of a file (None: a folder), and further arguments of `ratings import`; or another command."""
+    """The content of a file (None: a folder), and further arguments of `ratings import`, of which FILE is that file; or
+    another command."""
 
     content: bytes | None
     arguments: tuple[str, ...] = ()
@@ -339,6 +340,8 @@ CASES = {
         b'"recorded_at":"2024-01-01T12:00:00.000000Z","schema_version":1,"type":"player.registered"}\n',
         ("--restore",),
     ),
+    "bad-alias": Case(b"ana anna\n", ("--aliases", "FILE")),
+    "bad-profile": Case(b"sheet = 3\n", ("--profile", "FILE")),
     "end-mismatch": Case(b'{"end":2,"head":"2:' + b"a" * 64 + b'"}\n'),
 }  # fmt: skip
 
@@ -399,7 +402,8 @@ def test_rejection_names_code_file_and_line(
     db = copied_file(with_a_sheet if "--sync" in case.arguments else make)
     before = json.loads(ratings("status", "--format", "json", db=db).stdout)
 
-    result = ratings(*(case.command or ("import", path, *case.arguments)), "--format", "json", db=db)
+    arguments = (path if one == "FILE" else one for one in case.arguments)
+    result = ratings(*(case.command or ("import", path, *arguments)), "--format", "json", db=db)
 
     told = json.loads(result.stdout)
     assert [rejection["code"] for rejection in told["rejected"]] == [code], told["rejected"]
