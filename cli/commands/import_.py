@@ -31,6 +31,7 @@ from ledger.validation.close_names import close_names
 from ledger.validation.new_names import CloseName
 from ledger.validation.published_lists import published_lists
 from projections.admission.events import RecordedChecks
+from projections.admission.previews import Understanding
 from projections.admission.proposals import Proposal
 from projections.facts.players import known_players
 
@@ -38,6 +39,8 @@ from projections.facts.players import known_players
 @command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @reading_tables
+@click.option("--preview", "previewing", is_flag=True,
+              help="Show how the files are understood, and what they would change; write nothing.")  # fmt: skip
 @click.option("--sync", "syncing", is_flag=True,
               help="Compare an edited table with what it gave before: correct and void games, too.")  # fmt: skip
 @click.option("--reason", metavar="TEXT", help="With --sync: why; it is recorded.  [default: edited in FILE]")
@@ -52,20 +55,23 @@ from projections.facts.players import known_players
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @taking_games("tables")
 def import_(
-    how: How, files: tuple[str, ...], tables: TableOptions, kept: Kept, syncing: bool, reason: str | None, yes: bool,
-    keep_going: bool, following: bool, restoring: bool, expected: Place | None, incomplete: bool,
+    how: How, files: tuple[str, ...], tables: TableOptions, kept: Kept, previewing: bool, syncing: bool,
+    reason: str | None, yes: bool, keep_going: bool, following: bool, restoring: bool, expected: Place | None,
+    incomplete: bool,
 ) -> int:  # fmt: skip
     """Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines.
 
     FILES may be compressed with gzip; - is standard input. What is recognised in a table is told. Everything is checked
-    before anything is appended; if one line is refused, nothing at all is appended. With --follow each line is taken or
-    refused by itself. With --sync the games that differ from what a table of this name gave before are shown, and are
-    corrected, voided and reinstated once you agree.
+    before anything is appended; if one line is refused, nothing at all is appended. --preview shows how the files are
+    understood. With --follow each line is taken or refused by itself. With --sync the games that differ from what a
+    table of this name gave before are shown, and are corrected, voided and reinstated once you agree.
     """
     if syncing and (following or restoring or keep_going or len(files) > 1 or STDIN in files):
         raise click.UsageError("--sync compares one whole file with what was imported under its name before")
     if (reason is not None or yes) and not syncing:
         raise click.UsageError("--reason and --yes go with --sync")
+    if previewing and (syncing or following or restoring):
+        raise click.UsageError("--preview shows an import as it is; --sync --dry-run shows what differs in a sheet")
     if following:
         for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.terms.strict, restoring)
         if files != (STDIN,) or any(for_files):
@@ -80,8 +86,10 @@ def import_(
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
-    if kept.save_as is not None and how.dry_run:
-        raise click.UsageError("--dry-run writes nothing, and --save-profile writes a profile; choose one")
+    if kept.save_as is not None and (how.dry_run or previewing):
+        shown_only = "--preview" if previewing else "--dry-run"
+        raise click.UsageError(f"{shown_only} writes nothing, and --save-profile writes a profile; choose one")
+    how = replace(how, terms=how.terms._replace(keep_going=keep_going), dry_run=how.dry_run or previewing)
     kept.refuse_taken(files)
     said, problems = kept.read(tables)
     with how.ledger.reading() as connection:
@@ -93,14 +101,15 @@ def import_(
         if not plan.is_refused:
             kept.save((plan.result.read_as or used)._replace(aliases=used.aliases, zone=said.zone))
 
+    if previewing:
+        return _preview(how, files, options)
     if syncing:
         from cli.commands.sync import sync  # which needs more than others do
 
         return sync(how, files[0], options, save, reason, yes)
-    how = replace(how, terms=how.terms._replace(keep_going=keep_going))
     # what others record meanwhile can refuse a line when it is appended, too
     with _rejects(keep_going and not how.dry_run) as reject:
-        plan, options = agreed_names(how, options, files, partial(_proposed, files, reject))
+        plan, options = agreed_names(how, options, files, partial(_proposed, files, reject=reject))
         save(plan, options)
         found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
         with _bar("appending", plan.result.would_append) as appended:
@@ -110,8 +119,21 @@ def import_(
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
 
 
-def _proposed(files: tuple[str, ...], reject: Reject, how: How, options: TableOptions) -> Proposal:
-    """What the files hold, checked."""
+def _preview(how: How, files: tuple[str, ...], options: TableOptions) -> int:
+    """Show how the files are understood, and what they would change; whose name is close to another is only told."""
+    how = replace(how, terms=how.terms._replace(close_told=True))
+    understanding = Understanding()
+    plan = _proposed(files, how, options, understood=understanding.take)
+    found = None if plan.is_refused else plan.impact()
+    preview = understanding.preview(files, plan.result, options.zone, how.terms.refusing)
+    code = how.report(plan.result, found, preview=preview)
+    note_homeless(plan.result)
+    note_leagueless(plan.result)
+    return code
+
+
+def _proposed(files: tuple[str, ...], how: How, options: TableOptions, **hooks: Any) -> Proposal:
+    """What the files hold, checked; the hooks are those of `Intake`."""
     items = (item for name in files for item in read_items(name, options))
     done = dict.fromkeys(files, 0)
     sizes = [size(name) or 0 for name in files]
@@ -122,7 +144,7 @@ def _proposed(files: tuple[str, ...], reject: Reject, how: How, options: TableOp
             completed(sum(done.values()))
 
         return how.propose(
-            items, leagueless={}, reject=reject, reading=reading, cores=available_cores(), batches=True
+            items, leagueless={}, reading=reading, cores=available_cores(), batches=True, **hooks
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from cli.output import render
 from cli.output.impact import print_differing, print_impact
+from cli.output.previewed import print_preview
 from cli.output.sheet_differences import print_sheet_differences
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection
@@ -38,7 +39,9 @@ def note_leagueless(result: Imported) -> None:
 def print_recorded(found: Recorded) -> None:
     """What was appended and what was refused, who is new, and what that changes, as far as it was worked out."""
     told, dry_run = found.told, found.dry_run is True
-    for passed in (*told.notes, *told.passed):
+    if found.preview is not ABSENT:
+        print_preview(found.preview, found)
+    for passed in (*(told.notes if found.preview is ABSENT else ()), *told.passed):
         render.note(f"note: {render.plain(passed)}")
     if found.sync is not ABSENT and not (told.rejected and not found.sync.games):
         print_sheet_differences(found.sync)
@@ -46,7 +49,8 @@ def print_recorded(found: Recorded) -> None:
     for rejections in causes[:SHOWN_REJECTIONS]:
         render.note(rejection_line(rejections[0]) + _more(rejections))
     _note_untold(told.rejected_count - sum(map(len, causes[:SHOWN_REJECTIONS])))
-    note_new(told)
+    if found.preview is ABSENT:
+        note_new(told)
     did = f"{told.would_append:,} would be appended" if dry_run else f"{told.appended:,} appended"
     there = f", {told.existing:,} already there" if told.existing else ""
     refused = f", {told.rejected_count:,} refused" if told.rejected_count else ""

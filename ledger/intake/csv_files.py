@@ -23,26 +23,38 @@ from ledger.intake.columns import (
 )
 from ledger.intake.dates import is_other_date
 from ledger.intake.encodings import as_utf8
-from ledger.intake.recognition import CELLS_MAX, HEADER_ROWS, Table, header_at, recognised_games, with_points
+from ledger.intake.layouts import PLACES, ROWS
+from ledger.intake.recognition import (
+    CELLS_MAX,
+    COMMA_DELIMITERS,
+    HEADER_ROWS,
+    Table,
+    header_at,
+    recognised_games,
+    with_points,
+)
 from ledger.intake.table_games import ROWS_MAX, Found, cells_of, games_of_rows
+from ledger.intake.tables_read import TableRead
 from ledger.rejections import Refused
 
 LINES = 1_000
 BLANK_LINES_MAX = 100_000
-COMMA_DELIMITERS = ";\t"  # with which a comma in a score is a decimal one
 
 # line, event, a function that gives the rows as read, game id
 PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
 
 
-def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found | str | TableOptions]:
+def table_events(
+    file: IO[bytes], options: TableOptions, line_bytes_max: int
+) -> Iterator[Found | TableRead | TableOptions]:
     """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file.
 
-    A table that has not the usual form is taken for what it is, which is told first.
+    A table that has not the usual form is taken for what it is. How it is read comes first, and if that is known only
+    in the end, once more.
     """
     head, full, number = list[str](), 0, 1
     try:
-        file, told = as_utf8(file, options.encoding)
+        file, encoding, told = as_utf8(file, options.encoding)
         lines = _text_lines(file, line_bytes_max)
         # the header and the first row
         while full < 2 and (line := next(lines, None)) is not None:
@@ -56,20 +68,32 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
     except Refused as problem:
         yield problem.line or number, problem, None, None
         return
-    if told:
-        yield told
+    sentences = (told,) if told else ()
     header, problems = read_names(names, options)
     if problems or options.layout or options.dates or not _has_usual_dates(head[at + 1 :], delimiter, header):
-        yield from _recognised(chain(head, lines), options)
+        yield from _recognised(chain(head, lines), options, encoding, sentences)
         return
-    columns = header_columns(header)
+    columns, blank = header_columns(header), at
+    read = TableRead(
+        PLACES if columns.places else ROWS, {name: ours for name, ours in zip(names, header, strict=True) if ours},
+        number, blank=at, dropped=tuple(name for name, ours in zip(names, header, strict=True) if ours is None),
+        delimiter=delimiter, encoding=encoding, told=sentences,
+    )  # fmt: skip
+    yield read
     if options.found is not None:
         options.found(columns)
     first, last_id = at + 2, None
     lines = chain(head[at + 1 :], lines)
     if not columns.places:
         lines, first, last_id = yield from plain_games(lines, first, delimiter, header, columns, options)
-    yield from games_of_rows(_rows(lines, delimiter, header, first), columns, options, last_id)
+
+    def skip() -> None:
+        nonlocal blank
+        blank += 1
+
+    yield from games_of_rows(_rows(lines, delimiter, header, first, skip), columns, options, last_id)
+    if blank > at:
+        yield read._replace(blank=blank, told=())
 
 
 def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
@@ -82,9 +106,11 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
     return True
 
 
-def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found | str | TableOptions]:
+def _recognised(
+    lines: Iterator[str], options: TableOptions, encoding: str, told: tuple[str, ...]
+) -> Iterator[Found | TableRead | TableOptions]:
     """The games of a table of any form, all of whose rows are held in memory if there is a header among the first."""
-    some, cells, problem = list[str](), 0, None
+    some, cells, blank, problem = list[str](), 0, 0, None
     try:
         for line in islice(lines, LINES):
             some.append(line)
@@ -93,7 +119,7 @@ def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found |
     # that which most lines have, and most often
     counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
-    table = Table([], decimal_comma=delimiter in COMMA_DELIMITERS)
+    table = Table([], delimiter=delimiter, encoding=encoding, told=told)
     for number, row in _split_rows(chain(some, lines), delimiter, 1):
         cells += len(row) if isinstance(row, list) else 0
         if cells > CELLS_MAX:
@@ -103,10 +129,12 @@ def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found |
             break
         if any(map(str.strip, row)):
             table.rows.append((number, row))
+        else:
+            blank += 1
         if len(table.rows) == HEADER_ROWS and header_at(table.rows, options) is None:
             break
     if table.rows:
-        yield from recognised_games(table, options)
+        yield from recognised_games(table._replace(blank=blank), options)
     if problem is not None:
         yield problem
 
@@ -126,15 +154,19 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
 
 
 def _rows(
-    lines: Iterator[str], delimiter: str, header: Header, first_line: int
+    lines: Iterator[str], delimiter: str, header: Header, first_line: int, skip: Callable[[], None]
 ) -> Iterator[tuple[int, Cells | Refused]]:
-    """(line where the row begins, its non-empty cells by column); ends at a row that cannot be split into cells."""
+    """(line where the row begins, its non-empty cells by column), `skip` being called for a row without any; ends at a
+    row that cannot be split into cells.
+    """
     for line, row in _split_rows(lines, delimiter, first_line):
         cells = row if isinstance(row, Refused) else cells_of(row, header)
         if isinstance(cells, dict) and delimiter in COMMA_DELIMITERS:
             cells = with_points(cells)
         if cells:
             yield line, cells
+        else:
+            skip()
 
 
 def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterator[tuple[int, list[str] | Refused]]:

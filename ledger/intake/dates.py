@@ -22,10 +22,19 @@ _TIME = re.compile(r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h
 
 
 class Order(NamedTuple):
-    """The order of a column's dates, if they need one, and the sentence that says what decided it."""
+    """The order of a column's dates, the date that decided it with its line, and whether any of them needs one."""
 
     name: str
-    told: str = ""
+    decided_by: tuple[int, str] | None = None
+    is_needed: bool = True
+
+    @property
+    def told(self) -> str:
+        """A sentence that says what decided it; nothing if somebody said it, and if none is needed."""
+        if self.decided_by is None:
+            return ""
+        line, text = self.decided_by
+        return f"dates are read as {ORDERS[self.name]}, from {text} in line {line}"
 
 
 def is_other_date(text: str) -> bool:
@@ -51,10 +60,9 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
         raise Refused("unclear-dates", f"no order fits all dates: {told}; write them alike, as 2024-11-22")
     if len(possible) == 1:
         (name,) = possible
-        line, text = alone.get(name) or unsure or (0, "")
-        return Order(name, f"dates are read as {ORDERS[name]}, from {text} in line {line}")
+        return Order(name, alone.get(name) or unsure or (0, ""))
     if unsure is None:
-        return Order(min(possible))  # there are none, or all are the same day either way
+        return Order(min(possible), is_needed=False)  # there are none, or all are the same day either way
     line, text = unsure
     own = _readings(text)
     ways = " or ".join(f"{own[name].day} {own[name]:%B %Y} (--dates {name})" for name in sorted(possible))

@@ -14,15 +14,15 @@ from ledger.rejections import Refused
 # so much of a file is looked at; what is longer is UTF-8, or has its encoding named
 LOOKED_BYTES, RECODED_BYTES_MAX = 4 << 20, 100_000_000
 MARKS = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins
-WESTERN = "cp1252"
+UTF8, WESTERN = "utf-8", "cp1252"
 
 _WESTERN = re.compile(r"[\x00-\x7fÀ-ÖØ-öø-þŒœŠšŽžŸ€‚„“”‘’‹›«»–—…·°ºª½¼¾²³§´`\xa0¡¿]*")
 _UTF8 = re.compile(rb"[\xc3-\xf4][\x80-\xbf]")
 _ODD_WORD = re.compile(r"[^\W\d_]*[^\x00-\x7f][^\W\d_]*")
 
 
-def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str]:
-    """A file as UTF-8, with line feeds, and a sentence that says so if it was taken for something else.
+def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
+    """A file as UTF-8, with line feeds; its encoding, and a sentence that says so if it was taken for another one.
 
     What is UTF-8 but for some bytes stays as it is, so that the lines with those can be named. Raises `Refused`.
     """
@@ -30,18 +30,18 @@ def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str]:
     if encoding is None and head.startswith(MARKS):
         encoding = "utf-16"
     if encoding is not None:
-        return _lines(_decoded(head + file.read(RECODED_BYTES_MAX), encoding).encode()), ""
+        return _lines(_decoded(head + file.read(RECODED_BYTES_MAX), encoding).encode()), encoding, ""
     if len(head) == LOOKED_BYTES:
         start = io.BytesIO(head)
-        return io.BufferedReader(Pieces(lambda size: start.read(size) or file.read(size)), 1 << 18), ""
+        return io.BufferedReader(Pieces(lambda size: start.read(size) or file.read(size)), 1 << 18), UTF8, ""
     try:
         head.decode()
     except UnicodeDecodeError:
         if (text := _western(head)) is not None:
             odd = ", ".join(dict.fromkeys(_ODD_WORD.findall(text)[:3]))
             told = f"read as {WESTERN} (Western Europe), such as {odd}; --encoding names another"
-            return _lines(text.encode()), told
-    return _lines(head), ""
+            return _lines(text.encode()), WESTERN, told
+    return _lines(head), UTF8, ""
 
 
 def _lines(content: bytes) -> IO[bytes]:

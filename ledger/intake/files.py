@@ -19,6 +19,7 @@ from ledger.intake.columns import CsvColumns, TableOptions
 from ledger.intake.encodings import Pieces
 from ledger.intake.json_lines import numbered_lines
 from ledger.intake.readers import Opened, reader_of
+from ledger.intake.tables_read import TableRead
 from ledger.rejections import Refused, Rejection
 
 # how far a compressed file may expand: to this many bytes, or this many times its size; events compress to a tenth,
@@ -44,11 +45,14 @@ class Hashed(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """A sentence about a file: what it was taken for, what was left out. Or the options to read the next one alike."""
+    """A sentence about a file: what it was taken for, what was left out. Or how a table was read, or the options to
+    read the next one alike.
+    """
 
     file: str
     told: str
     options: TableOptions | None = None
+    read: TableRead | None = None
 
 
 class Item(NamedTuple):
@@ -183,6 +187,9 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
             yield Noted(name, found)
+        elif isinstance(found, TableRead):
+            yield Noted(name, "", read=found)
+            yield from (Noted(name, told) for told in found.told)
         elif isinstance(found, TableOptions):
             yield Noted(name, "", found)
         elif found is None:

@@ -23,6 +23,7 @@ from ledger.intake.files import Entry, Far, Hashed, Item, Noted
 from ledger.intake.layouts import other_day_told
 from ledger.intake.parsing import Block, ParsedItem, read_blocks
 from ledger.intake.spool import Spool, WaitingDraft
+from ledger.intake.tables_read import TableRead
 from ledger.processes.memory import rarely_collecting
 from ledger.rejections import Refused, Rejection, count, shown
 from ledger.store.appending import Appended, Fresh, append, game_exists, lookup, next_recorded_at, same_drafts
@@ -54,6 +55,7 @@ class Terms(NamedTuple):
     strict:          whether all new names are refused there, and games that begin a ladder
     keep_going:      whether what is good is appended although something is refused
     accepted:        new names that are taken although they are close to others
+    close_told:      whether names that are close to others are only told, not refused
     """
 
     by: str
@@ -64,6 +66,7 @@ class Terms(NamedTuple):
     strict: bool = False
     keep_going: bool = False
     accepted: frozenset[str] = frozenset()
+    close_told: bool = False
 
 
 @dataclass
@@ -80,8 +83,10 @@ class Imported:
     new_players: list[str] = field(default_factory=list)
     close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
-    # what was recognised in tables, and left out of them; and the options to read the next one like the last
+    # what was recognised in tables, and left out of them, in words and by file; and the options to read the next one
+    # like the last
     notes: list[str] = field(default_factory=list)
+    tables: dict[str, TableRead] = field(default_factory=dict)
     read_as: TableOptions | None = None
     # what is wrong with the files of a restore that takes them all the same
     passed: list[str] = field(default_factory=list)
@@ -114,6 +119,7 @@ class Intake:
         clock: system_clock.Clock | None = None,
         reject: Reject = lambda rejection, source: None,
         settled: Settled = lambda line, event_id, appended: None,
+        understood: Callable[[ParsedItem], None] = lambda entry: None,
         reading: Callable[[Far], None] = lambda far: None,
         cores: int = 1,
         batches: bool = False,
@@ -124,6 +130,8 @@ class Intake:
         With `batches` they are whole files, and what each brings is recorded as a batch after the last of it. If it is
         `whole`, it is appended in one transaction, however many they are.
 
+        `understood` gets each item with what it says, before it is compared with the log.
+
         What somebody decided holds only if nobody decided otherwise meanwhile: `based_on` has by subject the event, its
         id or position, that was the last one about it when they looked; `still` is asked again under the lock. With
         more than one of `cores` a long input is read by a forked process. Raises `ClockBehind`, `StoreUnavailable`,
@@ -133,7 +141,7 @@ class Intake:
         self.terms = terms
         self.result = Imported()
         self._clock = clock = clock or system_clock.now
-        self._still, self._reject, self._settled = still, reject, settled
+        self._still, self._reject, self._settled, self._understood = still, reject, settled, understood
         self._newcomers = newcomers or Newcomers(lambda connection: (), "")
         self._based_on = {} if based_on is None else based_on
         self._rejected_games: set[tuple[str, str | None]] = set()
@@ -298,9 +306,12 @@ class Intake:
                 elif isinstance(entry, Noted):
                     self.result.notes += [f"{entry.file}: {entry.told}"] if entry.told else []
                     self.result.read_as = entry.options or self.result.read_as
+                    if entry.read is not None:
+                        self.result.tables[entry.file] = entry.read
                 else:
                     self._note(entry, entry.file, entry.line, None)
                 continue
+            self._understood(entry)
             item, names, outcome = entry
             problem = outcome.rejection() if isinstance(outcome, Refused) else self._take(item, *outcome, next(known))
             if problem is not None and item.rows_of is not None:

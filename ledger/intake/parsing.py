@@ -20,7 +20,7 @@ from ledger.events.types import TYPES, Draft, default_id, read_event
 from ledger.intake.files import Entry, Far, Hashed, Item, Noted
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
-from ledger.validation.new_names import tied_parts, tied_refusal
+from ledger.validation.new_names import First, tied_parts, tied_refusal
 
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started
@@ -71,7 +71,7 @@ def _checked(item: Item, source_wanted: bool) -> ParsedItem:
     names: tuple[str, ...] = ()
     if item.table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
-        outcome = _of_two(outcome, names, item.rows_of is not None)
+        outcome = _of_two(outcome, names, First(item.file, item.line, item.table, item.rows_of is not None))
     return ParsedItem(item._replace(event=b"", source=source), names, outcome)
 
 
@@ -88,12 +88,12 @@ def _names(event: dict[str, Any]) -> Iterator[str]:
         yield from (name for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
 
 
-def _of_two(problem: Refused, names: Iterable[str], long: bool) -> Refused:
+def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
     """A refusal that says so if a name cannot be an id because it is two names, as in Anna/Ben."""
     if problem.code == "bad-identifier":
         for name in names:
             if "/" in name and (parts := tied_parts(name)):
-                rejection = tied_refusal(name, parts, long)
+                rejection = tied_refusal(name, parts, first)
                 return Refused(rejection.code, rejection.message)
     return problem
 

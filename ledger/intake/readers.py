@@ -17,6 +17,7 @@ from ledger.intake.archives import PROTECTED, SAVE
 from ledger.intake.columns import TableOptions
 from ledger.intake.csv_files import table_events
 from ledger.intake.json_lines import LINE_BYTES_MAX, json_events
+from ledger.intake.tables_read import TableRead
 from ledger.rejections import Refused
 
 ENTRY_POINT_GROUP = "ratings.readers"
@@ -26,9 +27,10 @@ LOOKED_BYTES = 100_000_000
 # what is neither, though people have tables in it, by how it begins
 OTHERS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
 
-# (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file; the
-# options to read the next one alike; or None for a line that is no event, but means that there may be none
-Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | TableOptions | None
+# (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file; how a
+# table was read, and the options to read the next one alike; or None for a line that is no event, but means that there
+# may be none
+Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | TableRead | TableOptions | None
 
 
 class Opened(NamedTuple):

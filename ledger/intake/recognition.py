@@ -6,7 +6,7 @@ cannot be is refused, all of it at once. Nothing is left out in silence.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ledger.intake.columns import (
@@ -20,7 +20,7 @@ from ledger.intake.columns import (
     read_names,
     told_not_utf8,
 )
-from ledger.intake.dates import moment_text, order_of
+from ledger.intake.dates import Order, moment_text, order_of
 from ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
 from ledger.intake.layouts import (
     LAYOUTS,
@@ -36,13 +36,15 @@ from ledger.intake.layouts import (
     numbered,
 )
 from ledger.intake.table_games import Found, cells_of, games_of_rows
+from ledger.intake.tables_read import TableRead, rows_left_out
 from ledger.rejections import Refused, shown
 
 # a header is looked for in so many rows, and has at least so many columns that are known
 HEADER_ROWS, KNOWN_MIN = 20, 2
 NUMBERED = "games have no number of their own; they are numbered by day, such as 2024-11-22-1"
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
-LISTED_MAX = 5
+
+COMMA_DELIMITERS = (";", "\t")  # with which a comma in a score is a decimal one
 
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
 _COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
@@ -52,64 +54,66 @@ Rows = list[tuple[int, list[str]]]
 
 
 class Table(NamedTuple):
-    """A table as it is read: its rows that are not empty, with their lines; and of a spreadsheet, the name of the
-    sheet, and by row and column, both from 0, what is wrong with a cell.
+    """A table as it is read: its rows that are not empty, with their lines, and how many are; of a spreadsheet, the
+    name of the sheet, by row and column, both from 0, what is wrong with a cell, the lines of rows that are hidden, and
+    the names of other sheets; of a text, what separates its cells, and its encoding. `told` says what of that matters.
     """
 
     rows: Rows
+    blank: int = 0
     sheet: str = ""
     faults: Mapping[tuple[int, int], str] = {}
-    decimal_comma: bool = False
+    hidden: Sequence[int] = ()
+    other_sheets: Sequence[str] = ()
+    delimiter: str = ""
+    encoding: str | None = None
+    told: tuple[str, ...] = ()
 
 
-def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | str | TableOptions]:
-    """The games of a table, after sentences about what it was taken for; or everything that is wrong with it.
+def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | TableRead | TableOptions]:
+    """The games of a table, after what it was taken for; or everything that is wrong with it.
 
-    The options with which the next such table is read alike come with the sentences.
+    The options with which the next such table is read alike come before the games, too.
     """
     at = header_at(table.rows, options) or 0
     line, names = table.rows[at][0], [" ".join(name.split()) for name in table.rows[at][1]]
     body = table.rows[at + 1 :]
     layout = options.layout or _layout(names, body, options)
     header, problems = _header(names, body, layout, options)
-    body, left_out = _without_extras(body, names, header)
+    body, repeated, totals = _without_extras(body, names, header)
     problems += _unnamed(header, body)
     problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
     dated = header.index("occurred_at") if "occurred_at" in header else None
-    order = ""
+    order = Order("", is_needed=False)
     try:
-        order, told = order_of(((there, _cell(row, dated)) for there, row in body), options.dates)
+        order = order_of(((there, _cell(row, dated)) for there, row in body), options.dates)
     except Refused as problem:
-        problems, told = [*problems, problem], ""
-    if problems:
-        yield from ((line, _placed(problem, table, line), None, None) for problem in problems)
-        readable: Header = [None if name == "occurred_at" and not order else name or None for name in header]
-        yield from _wrong_rows(table, body, readable, order)
-        return
-    if above := [f"line {there}" for there, _ in table.rows[:at]]:
-        left_out = [f"{', '.join(above)} above the header", *left_out]
-    renamed = {name: ours for name, ours in zip(names, header, strict=True)
-               if ours and not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
+        problems.append(problem)
     has_ids = "game_id" in (*header, *options.fixed)
-    if left_out:
-        yield f"left out: {'; '.join(left_out)}"
-    if renamed:
-        yield f"columns: {', '.join(f'{name} = {ours}' for name, ours in renamed.items())}"
-    if told:
-        yield told
-    if layout not in (ROWS, PLACES):
-        yield LAYOUTS[layout]
-    if not has_ids:
-        yield NUMBERED
+    used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
+    renamed = {name: ours for name, ours in used.items()
+               if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
+    read = TableRead(
+        layout, used, line, tuple(there for there, _ in table.rows[:at]), repeated, totals, table.blank,
+        (*table.hidden,), _dropped(names, options), order.name if order.is_needed else None, order.decided_by,
+        not has_ids, table.sheet or None, (*table.other_sheets,), table.delimiter or None, table.encoding,
+    )  # fmt: skip
+    if problems:
+        yield read._replace(told=table.told)
+        yield from ((line, _placed(problem, table, line), None, None) for problem in problems)
+        readable: Header = [None if name == "occurred_at" and not order.name else name or None for name in header]
+        yield from _wrong_rows(table, body, readable, order.name)
+        return
+    yield read._replace(told=(*table.told, *_sentences(read, renamed, order)))
     yield options._replace(
         found=None, sheet=options.sheet or table.sheet or None, layout=layout, columns={**options.columns, **renamed},
-        dates=order if told else options.dates,
+        dates=order.name if order.told else options.dates,
     )  # fmt: skip
     columns = _columns(header, layout)._replace(is_numbered=not has_ids, sheet=table.sheet or None)
     if options.found is not None:
         options.found(columns)
     rows: Iterator[tuple[int, Cells | Refused]] = (
-        (there, _read_row(table, there, row, header, order)) for there, row in body
+        (there, _read_row(table, there, row, header, order.name)) for there, row in body
     )
     if not has_ids:
         rows = numbered(rows, layout)
@@ -120,6 +124,26 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | st
     for there, event, source, rows_of in games_of_rows(rows, columns, options):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
+
+
+def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order) -> Iterator[str]:
+    """What a table was taken for, as far as somebody may have meant it otherwise."""
+    if left_out := rows_left_out(read):
+        yield f"left out: {'; '.join(left_out)}"
+    if renamed:
+        yield f"columns: {', '.join(f'{name} = {ours}' for name, ours in renamed.items())}"
+    if order.told:
+        yield order.told
+    if read.layout not in (ROWS, PLACES):
+        yield LAYOUTS[read.layout]
+    if read.is_numbered:
+        yield NUMBERED
+
+
+def _dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
+    """The columns that somebody said to leave out."""
+    said = options.named
+    return tuple(name for name in names if name and said.get(name.casefold()) == "")
 
 
 def _wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[Found]:
@@ -213,20 +237,20 @@ def _header(names: list[str], body: Rows, layout: str, options: TableOptions) ->
     return read_names(names, options._replace(renamed=renamed | options.renamed), [*BESIDES, *of_players], given)
 
 
-def _without_extras(body: Rows, names: list[str], header: Header) -> tuple[Rows, list[str]]:
-    """The rows without totals and repetitions of the header, and which those were."""
+def _without_extras(
+    body: Rows, names: list[str], header: Header
+) -> tuple[Rows, tuple[int, ...], tuple[tuple[int, str], ...]]:
+    """The rows without repetitions of the header and totals, and which those were."""
     dated = header.index("occurred_at") if "occurred_at" in header else None
-    kept, left_out = Rows(), list[str]()
+    kept, repeated, totals = Rows(), list[int](), list[tuple[int, str]]()
     for line, row in body:
         if repeats(row, names):
-            left_out.append(f"line {line}, the header again")
+            repeated.append(line)
         elif dated is not None and is_total(row) and (not _cell(row, dated) or is_total([_cell(row, dated)])):
-            left_out.append(f"line {line}, {shown(next(cell for cell in row if cell.strip()).strip())}")
+            totals.append((line, next(cell for cell in row if cell.strip()).strip()))
         else:
             kept.append((line, row))
-    if len(left_out) > LISTED_MAX:
-        left_out[LISTED_MAX:] = [f"and {len(left_out) - LISTED_MAX:,} more such lines"]
-    return kept, left_out
+    return kept, (*repeated,), (*totals,)
 
 
 def _unnamed(header: Header, body: Rows) -> Iterator[Refused]:
@@ -263,7 +287,7 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
             cells["occurred_at"] = moment_text(cells["occurred_at"], cells.pop(TIME, None), order)
     except Refused as problem:
         return problem
-    return with_points(cells) if table.decimal_comma else cells
+    return with_points(cells) if table.delimiter in COMMA_DELIMITERS else cells
 
 
 def with_points(cells: Cells) -> Cells | Refused:

@@ -19,9 +19,10 @@ from zipfile import BadZipFile
 from ledger.errors import WorkerLost
 from ledger.intake.archives import DAMAGED, PROTECTED, SAVE, opened_archive
 from ledger.intake.columns import TableOptions
-from ledger.intake.recognition import CELLS_MAX, LISTED_MAX, Table, recognised_games
+from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
 from ledger.intake.sheet_parts import Oddities, oddities
 from ledger.intake.table_games import Found
+from ledger.intake.tables_read import LISTED_MAX, TableRead
 from ledger.processes.forking import TooSlow, ahead
 from ledger.rejections import Refused, shown
 
@@ -45,19 +46,20 @@ class Sheet(NamedTuple):
     hidden: list[int]
 
 
-def sheet_events(path: str, options: TableOptions) -> Iterator[Found | str | TableOptions]:
-    """The games of the sheet that the options name, or the only one, after sentences about what was recognised.
+def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead | TableOptions]:
+    """The games of the sheet that the options name, or the only one, after what was recognised.
 
     Raises `Refused`.
     """
     sheet = read_sheet(path, options.sheet)
     if not sheet.rows:
         raise Refused("empty-file", f"the sheet {shown(sheet.name)} has nothing in it")
-    if sheet.left_out:
-        yield f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"
+    told = [f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"] if sheet.left_out else []
     if sheet.hidden:
-        yield f"{_listed_rows(sheet.hidden)} hidden, and read like the others"
-    yield from recognised_games(Table(sheet.rows, sheet.name, sheet.faults), options)
+        told.append(f"{_listed_rows(sheet.hidden)} hidden, and read like the others")
+    blank = sheet.rows[-1][0] - sheet.rows[0][0] + 1 - len(sheet.rows)
+    table = Table(sheet.rows, blank, sheet.name, sheet.faults, sheet.hidden, sheet.left_out, told=(*told,))
+    yield from recognised_games(table, options)
 
 
 def _listed_rows(lines: list[int]) -> str:

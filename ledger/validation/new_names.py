@@ -6,7 +6,9 @@ recorded by hand, it is refused; in events written by a program it is accepted, 
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from shlex import quote
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
@@ -83,13 +85,17 @@ class Newcomers:
         strict: bool = False,
         accepted: Collection[str] = (),
         games: Callable[[Connection, Collection[str]], Mapping[str, int]] = lambda connection, names: {},
+        close_told: bool = False,
     ) -> None:
-        """With `strict` all new names are refused there, otherwise only those close to others and not `accepted`."""
+        """With `strict` all new names are refused there, otherwise those close to others and not `accepted`, unless
+        those are only told.
+        """
         self._known_of = known
         self._games_of = games
         self._refusing = refusing
         self._strict = strict
         self._accepted = accepted
+        self._close_told = close_told
         self._first: dict[str, First] = {}
         self._mentioned: set[str] = set()
         self._tables: set[str] = set()
@@ -158,8 +164,8 @@ class Newcomers:
         if problem := self._unseen(name):
             return problem
         if parts := self._tied(name, known):
-            rejection = tied_refusal(name, parts, first.long)
-        elif close := self.close.get(name):
+            rejection = tied_refusal(name, parts, first)
+        elif (close := self.close.get(name)) and (self._strict or not self._close_told):
             right = "correct it or name it with --aliases" if first.table else "correct it"
             told = f"{close.question(placed=False)} Then {right}"
             rejection = Rejection("close-name", told if self._strict else f"{told}; {ACCEPT}")
@@ -189,11 +195,30 @@ def tied_parts(name: str) -> list[str]:
     return parts if all(parts) else []
 
 
-def tied_refusal(name: str, parts: Iterable[str], long: bool) -> Rejection:
+def tied_refusal(name: str, parts: Sequence[str], first: First) -> Rejection:
     """The refusal of a cell that holds several players."""
-    how = "a row for each of them, with the same place" if long else "=".join(parts)
+    how = "a row for each of them, with the same place" if first.long else "=".join(parts)
+    # which is an option for the columns of places in a table
+    if first.table and not first.long and (joint := _joint(name, parts)):
+        how += f", or read the table with --ties {quote(joint)}"
     accept = "" if "/" in name else f"; {ACCEPT}"
     return Rejection("tied-players", f"{shown(name)} looks like more than one player: write {how}{accept}")
+
+
+def _joint(name: str, parts: Sequence[str]) -> str:
+    """What joins all the names of a cell; empty if that is not the same text everywhere.
+
+    >>> _joint("Anna & Ben", ["Anna", "Ben"]), _joint("Anna und Ben", ["Anna", "Ben"])
+    ('&', ' und ')
+    >>> _joint("A/B + C", ["A", "B", "C"])
+    ''
+    """
+    joints = set[str]()
+    for part, after in pairwise(parts):
+        name = name.partition(part)[2]
+        joint = name.partition(after)[0]
+        joints.add(joint if any(map(str.isalpha, joint)) else joint.strip())
+    return joints.pop() if len(joints) == 1 else ""
 
 
 def unseen(name: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection
 from ledger.validation.new_names import CloseName
+from projections.admission.previews import Preview
 from projections.queries.answers import Answer
 from projections.queries.answers_compared import DifferingList, Impact
 from projections.queries.coordinates import Coordinates
@@ -100,6 +101,7 @@ class Recorded(Written):
     incomplete: tuple[str, ...] | Absent
     published: tuple[DifferingList, ...] | Absent
     sync: SheetDifferences | Absent = ABSENT
+    preview: Preview | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +212,12 @@ def _close_name(close: CloseName) -> dict[str, Any]:
 
 def recorded(
     told: Imported, dry_run: bool, impact: Impact | None = None, *, only_lists: bool = False,
-    sync: SheetDifferences | Absent = ABSENT,
+    sync: SheetDifferences | Absent = ABSENT, preview: Preview | Absent = ABSENT,
 ) -> Recorded:  # fmt: skip
-    """What became of some events; a preview always has an impact, if only an empty one.
+    """What became of some events; a dry run always has an impact, if only an empty one.
 
     With `only_lists` no more is told of it than which published lists would come out differently; `sync` is what
-    differs in a sheet.
+    differs in a sheet, `preview` how files were understood.
     """
     found = impact or Impact()
     return Recorded(
@@ -223,7 +225,8 @@ def recorded(
         told.rejected_count if told.rejected_count > len(told.rejected) else ABSENT, newness(told),
         dry_run or ABSENT, told.would_append if dry_run else ABSENT,
         found if dry_run or (impact is not None and not only_lists) else ABSENT,
-        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, sync, told=told, times=found.times,
+        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, sync, preview, told=told,
+        times=found.times,
     )  # fmt: skip
 
 

@@ -125,7 +125,7 @@ class Proposal(Intake):
             new_ladders=self.known.new_ladders,
         )  # fmt: skip
         newcomers = Newcomers(
-            self.known.players, terms.refusing, terms.strict, terms.accepted, self.known.games_played
+            self.known.players, terms.refusing, terms.strict, terms.accepted, self.known.games_played, terms.close_told
         )  # fmt: skip
         super().__init__(ledger, items, terms, ladders=ladders, newcomers=newcomers, **hooks)
         self.result.homeless, self.result.leagueless = homeless, leagueless or {}

@@ -1,6 +1,7 @@
 """New names, through the commands: told by all of them, refused in tables and where one game is typed in."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,33 @@ def test_two_players_in_cell_are_refused(cell: str, right: str, db: str, ratings
     assert imported(ratings, db, HEADER + row(3, "Johanna", right))["appended"] == 1
 
 
+@pytest.mark.parametrize(
+    ("cell", "option"),
+    [
+        ("Anna/Ole", "/"),
+        ("ben=Anna & Ole", "&"),
+        ("Anna;Ole;Uwe", ";"),
+        ("Johanna und ben", " und "),
+        ("ben, Johanna", ","),
+    ],
+)
+def test_refused_tie_names_the_option(cell: str, option: str, one_db: str, ratings: Ratings) -> None:
+    """What joins two players in a cell is named with the option that reads such a table, which then takes the game."""
+    table = HEADER + row(3, "Ida", f'"{cell}"')
+    (refused,) = imported(ratings, one_db, table)["rejected"]
+    named = shlex.split(refused["message"].partition(", or read the table with ")[2].partition("; if")[0])
+    assert named == ["--ties", option]
+    assert imported(ratings, one_db, table, *named, "--new-names", "accept")["appended"] == 1
+
+
+def test_option_is_named_only_where_it_helps(one_db: str, ratings: Ratings) -> None:
+    """No option is named for a cell joined in two ways, nor for a game recorded by hand, which is no table."""
+    (refused,) = imported(ratings, one_db, HEADER + row(3, "Ida", "Anna/Ole + Uwe"))["rejected"]
+    assert refused["message"].endswith("write Anna=Ole=Uwe")
+    done = ratings("record", "--game", "chess", "--game-id", "g-3", "Ida", "Anna & Ole", db=one_db)
+    assert "write Anna=Ole; if it is not a slip" in done.stderr
+
+
 def test_long_form_wants_a_row_each(one_db: str, ratings: Ratings) -> None:
     """In the long form, a cell with two players is refused with advice to give each a row."""
     table = f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,{{}},1\ng-3,{AT.format(3)},chess,ben,2\n"
@@ -223,6 +251,7 @@ def test_long_form_wants_a_row_each(one_db: str, ratings: Ratings) -> None:
         told = imported(ratings, one_db, table.format(cell))
         assert codes(told) == [(2, "tied-players")]
         assert "a row for each of them, with the same place" in told["rejected"][0]["message"]
+        assert "--ties" not in told["rejected"][0]["message"]
 
 
 def test_known_or_accepted_team_is_one(db: str, ratings: Ratings) -> None:

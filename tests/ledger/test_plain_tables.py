@@ -10,6 +10,7 @@ import pytest
 from ledger.intake import csv_files
 from ledger.intake.columns import TableOptions
 from ledger.intake.csv_files import Rest, plain_games, table_events
+from ledger.intake.tables_read import TableRead
 from ledger.rejections import Refused
 
 LINE_BYTES_MAX = 300
@@ -55,8 +56,9 @@ def told(table: bytes, options: TableOptions) -> list[Any]:
     return [
         (line, (event.code, event.message) if isinstance(event, Refused) else repr(event), rows, game_id)
         for found in table_events(io.BytesIO(table), options, LINE_BYTES_MAX)
-        if not isinstance(found, TableOptions)
-        for line, event, source, game_id in [(0, found, None, None) if isinstance(found, str) else found]
+        for line, event, source, game_id in [
+            (0, found, None, None) if isinstance(found, TableRead | TableOptions) else found
+        ]
         for rows in [source() if callable(source) else source]
     ]
 

@@ -1,0 +1,154 @@
+"""Printing how files were understood, before anything of them is recorded."""
+
+from collections.abc import Iterator, Sequence
+
+from cli.output import render
+from ledger.intake.dates import ORDERS
+from ledger.intake.layouts import LAYOUTS, OF_PLAYER
+from ledger.intake.tables_read import LISTED_MAX, TableRead
+from ledger.rejections import shown
+from ledger.validation.new_names import TOLD_MAX
+from projections.admission.outcomes import Recorded
+from projections.admission.previews import Preview, PreviewedFile, PreviewedGame
+from projections.queries.coordinates import Times
+
+LABEL = 10
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
+# of a date alone
+NOON = " 12:00"
+
+
+def print_preview(found: Preview, whole: Recorded) -> None:
+    """Print file after file how it was read, with its first games; then what all of them hold, and who is new."""
+    times = Times(found.zone)
+    for file in found.files:
+        render.echo(render.plain(file.file))
+        for label, told in _ways(file):
+            render.hanging(render.plain(f"{label:{LABEL}}{told}"), LABEL)
+        if file.first_games:
+            render.echo()
+            _print_games(file, times, several=len(found.games_by_name) > 1)
+        render.echo()
+    if lines := [*_counts(found, times), *_new_names(found, whole)]:
+        for line in lines:
+            render.hanging(render.plain(line), 4)
+        render.echo()
+
+
+def _ways(file: PreviewedFile) -> Iterator[tuple[str, str]]:
+    """How a file was read, line by line with what each is about."""
+    table = file.read
+    if table is None and file.games:
+        yield "read as", "events, not a table"
+    if table is not None:
+        yield "read as", _form(table)
+        yield "columns", ", ".join(_column(name, ours) for name, ours in table.columns.items())
+        if table.dates is not None:
+            decided = f", from {table.dates_from[1]} in line {table.dates_from[0]}" if table.dates_from else ""
+            yield "dates", ORDERS[table.dates] + decided
+        if table.is_numbered:
+            yield "games", "without numbers of their own; numbered by day"
+        if skipped := [*_skipped(table)]:
+            yield "skipped", "; ".join(skipped)
+        if table.hidden:
+            yield "hidden", f"{_lines(table.hidden)}, read like the others"
+    for note in file.notes:
+        yield "note", note
+
+
+def _form(table: TableRead) -> str:
+    parts = [LAYOUTS[table.layout]]
+    if table.sheet is not None:
+        parts.append(f"sheet {table.sheet}")
+    if table.delimiter is not None:
+        parts.append(f"cells separated by {DELIMITERS[table.delimiter]}")
+    if table.encoding is not None:
+        parts.append(table.encoding)
+    parts.append(f"header in line {table.header}")
+    return "; ".join(parts)
+
+
+def _column(name: str, ours: str) -> str:
+    return name if ours.startswith(OF_PLAYER) or name.casefold() == ours else f"{name} = {ours}"
+
+
+def _skipped(table: TableRead) -> Iterator[str]:
+    """What of a table is not read, and why."""
+    if table.above:
+        yield f"{_lines(table.above)} above the header"
+    if table.repeated:
+        yield f"{_lines(table.repeated)}, the header again"
+    if table.totals:
+        words = ", ".join(dict.fromkeys(shown(word) for _, word in table.totals[:LISTED_MAX]))
+        yield f"{_lines([line for line, _ in table.totals])}, {words}"
+    if table.blank:
+        yield render.count(table.blank, "blank line")
+    if table.dropped:
+        yield f"column{'s' * (len(table.dropped) > 1)} {', '.join(table.dropped)}"
+    if table.other_sheets:
+        yield f"sheet{'s' * (len(table.other_sheets) > 1)} {', '.join(table.other_sheets)}"
+
+
+def _lines(lines: Sequence[int]) -> str:
+    listed = render.first_of([f"{line}" for line in lines], LISTED_MAX)
+    return f"line{'s' * (len(lines) > 1)} {listed}"
+
+
+def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:
+    """The first games of a file; where there are several kinds, which each is of."""
+    played = [times.minute(one.occurred_at) for one in file.first_games]
+    if all(text.endswith(NOON) for text in played):
+        played = [text.removesuffix(NOON) for text in played]
+    rows: list[tuple[render.Cell, ...]] = [
+        (one.line, *([one.game["game"]] if several else []), one.game["game_id"], text, _told(one))
+        for one, text in zip(file.first_games, played, strict=True)
+    ]
+    header = ("line", *(["game"] if several else []), "id", times.column("played"), "result")
+    render.print_table(header, rows, right=("line",))
+    if (more := file.games - len(rows)) > 0:
+        render.echo(f"... and {render.count(more, 'more game')}")
+
+
+def _told(one: PreviewedGame) -> str:
+    """A game's result, behind the labels that decide which ladders it is on."""
+    labels = [f"{name} {one.game[name]}" for name in ("group", "city", "league", "season") if name in one.game]
+    flags = [word for word, is_so in (("unrated", one.game.get("rated") is False), ("aborted", one.game.get("aborted")))
+             if is_so]  # fmt: skip
+    more = ", ".join([*labels, *flags])
+    return f"{one.result} [{more}]" if more else one.result
+
+
+def _counts(found: Preview, times: Times) -> Iterator[str]:
+    """What there is in all files, in words."""
+    if found.first_played is not None and found.last_played is not None:
+        first, last = (times.minute(at)[:10] for at in (found.first_played, found.last_played))
+        kinds = found.games_by_name
+        listed = ", ".join(f"{number:,} {name}" for name, number in kinds.items())
+        of = f" of {next(iter(kinds))}" if len(kinds) == 1 else f" ({listed})"
+        ties = f", {found.ties:,} with {'ties' if found.ties > 1 else 'a tie'}" if found.ties else ""
+        played = first if first == last else f"{first} to {last}"
+        yield f"{render.count(found.games, 'game')}{of}, {played}{ties}, {render.count(found.players, 'player')}"
+    if found.other_events:
+        others = ", ".join(f"{number:,} {name}" for name, number in found.other_events.items())
+        yield f"other events: {others}"
+
+
+def _new_names(found: Preview, whole: Recorded) -> Iterator[str]:
+    """Who is new, which ladders begin, and whose name is close to another."""
+    told = whole.told
+    for what, names, like in (
+        ("new ladder", whole.new.new_ladders, told.close_ladders),
+        ("new player", told.new_players, {name: others[0] for name, others in told.alike.items()}),
+    ):
+        if names:
+            listed = [f"{name} (like {like[name]}?)" if name in like else name for name in names]
+            yield f"{render.count(len(names), what)}: {render.first_of(listed, TOLD_MAX)}"
+    for names, more in (
+        ([name for name in told.close if name in found.undecided], ", which the import asks about"),
+        ([name for name in told.close if name not in found.undecided], ""),
+    ):
+        if names:
+            yield f"{render.count(len(names), 'new name')} close to others{more}:"
+            yield from (f"  {told.close[name].question().removeprefix('new: ')}" for name in names[:TOLD_MAX])
+        if len(names) > TOLD_MAX:
+            yield f"  ... and {len(names) - TOLD_MAX:,} more (--format json lists them)"

@@ -1,0 +1,66 @@
+"""How a table was read: for what its form was taken, and what of it was left out.
+
+A title row                                 above the header
+Date   Winner  2nd   Remark     header 2    columns Date = occurred_at ..., dropped Remark
+1.2.   anna    ben   late
+Date   Winner  2nd   Remark                 the header again
+Total  1                                    a total
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ledger.rejections import shown
+
+LISTED_MAX = 5
+
+
+class TableRead(NamedTuple):
+    """How a table was read; rows are named by their lines.
+
+    layout:       one of the `LAYOUTS`
+    columns:      what each column that is used holds, by its own name
+    header:       the line of the header; `above` it are titles
+    repeated:     rows that are the header again
+    totals:       rows that sum up others, with the word that says so
+    blank:        how many rows are empty
+    hidden:       rows that a spreadsheet hides, which are read like the others
+    dropped:      columns that somebody said to leave out
+    dates:        the order of day, month and year, if any date needs one
+    dates_from:   the line and the text of the date that decided it
+    is_numbered:  whether games have no numbers but those of the day
+    told:         the sentences that say it
+    """
+
+    layout: str
+    columns: Mapping[str, str]
+    header: int
+    above: tuple[int, ...] = ()
+    repeated: tuple[int, ...] = ()
+    totals: tuple[tuple[int, str], ...] = ()
+    blank: int = 0
+    hidden: tuple[int, ...] = ()
+    dropped: tuple[str, ...] = ()
+    dates: str | None = None
+    dates_from: tuple[int, str] | None = None
+    is_numbered: bool = False
+    sheet: str | None = None
+    other_sheets: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
+    told: tuple[str, ...] = ()
+
+
+def rows_left_out(table: TableRead) -> list[str]:
+    """Which rows with something in them are no games, and why, in words.
+
+    >>> rows_left_out(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
+    ['line 1 above the header', "line 9, 'Total'"]
+    """
+    found = [(line, f"line {line}, the header again") for line in table.repeated]
+    found += [(line, f"line {line}, {shown(word)}") for line, word in table.totals]
+    listed = [told for _, told in sorted(found)]
+    if len(listed) > LISTED_MAX:
+        listed[LISTED_MAX:] = [f"and {len(listed) - LISTED_MAX:,} more such lines"]
+    above = [f"{', '.join(f'line {line}' for line in table.above)} above the header"] if table.above else []
+    return above + listed

@@ -1,0 +1,137 @@
+"""Previews: files as they were understood, before anything of them is recorded: how each was read, its first games, and
+how many games, players, ties and other events there are in all of them.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ledger.events.game_types import places
+from ledger.intake.importing import Imported
+from ledger.intake.parsing import ParsedItem
+from ledger.intake.tables_read import TableRead
+from ledger.validation.new_names import Refusing
+from ledger.validation.repeated_games import result_of
+from projections.queries.coordinates import moment
+from projections.queries.results import AS_IS, HIDDEN, Result
+
+FIRST_GAMES = 10  # of each file
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedGame(Result):
+    """A game as it was understood: where it stands, when it was played, its result in words, and all of its data."""
+
+    line: int
+    occurred_at: datetime
+    result: str
+    game: dict[str, Any] = field(metadata=AS_IS)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedFile(Result):
+    """A file: how many games it has, the first of them, how it was read if it is a table, and sentences that are not
+    about that.
+    """
+
+    file: str
+    games: int
+    table: dict[str, Any] | None = field(metadata=AS_IS)
+    first_games: tuple[PreviewedGame, ...]
+    notes: tuple[str, ...]
+    read: TableRead | None = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview(Result):
+    """All files: how many games, by their names and together, players and games with ties; from when to when they were
+    played; other events by type; the zone of times without an offset; and the new names of which an import asks who is
+    meant.
+    """
+
+    games: int
+    games_by_name: dict[str, int] = field(metadata=AS_IS)
+    players: int
+    ties: int
+    first_played: datetime | None
+    last_played: datetime | None
+    other_events: dict[str, int] = field(metadata=AS_IS)
+    zone: str | None
+    undecided: tuple[str, ...]
+    files: tuple[PreviewedFile, ...]
+
+
+class Understanding:
+    """Counts what files say, item by item."""
+
+    def __init__(self) -> None:
+        self._games, self._others, self._by_file = Counter[str](), Counter[str](), Counter[str]()
+        self._players, self._ties = set[str](), 0
+        self._played: tuple[int, int] | None = None
+        self._first: dict[str, list[PreviewedGame]] = {}
+
+    def take(self, entry: ParsedItem) -> None:
+        """Count an item, unless nothing can be understood by it."""
+        if not isinstance(entry.outcome, tuple):
+            return
+        draft, data = entry.outcome
+        if draft.type != "game.recorded":
+            self._others[draft.type] += 1
+            return
+        at = draft.occurred_at
+        self._games[data["game"]] += 1
+        self._by_file[entry.item.file] += 1
+        self._players.update(one["player"] for one in data["participants"])
+        self._ties += has_ties(data)
+        self._played = (at, at) if self._played is None else (min(self._played[0], at), max(self._played[1], at))
+        if len(first := self._first.setdefault(entry.item.file, [])) < FIRST_GAMES:
+            first.append(PreviewedGame(entry.item.line, moment(at), _result(data), data))
+
+    def preview(self, files: tuple[str, ...], told: Imported, zone: str | None, refusing: Refusing) -> Preview:
+        """What was counted, with what an intake of these files told; an import refuses close names where it says so."""
+        undecided = [
+            name for name, close in told.close.items()
+            if refusing == "all" or (refusing and close.first is not None and close.first.table)
+        ]  # fmt: skip
+        first, last = (None, None) if self._played is None else map(moment, self._played)
+        return Preview(
+            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties, first, last,
+            dict(self._others.most_common()), zone, (*undecided,),
+            tuple(self._file(name, told) for name in files),
+        )  # fmt: skip
+
+    def _file(self, name: str, told: Imported) -> PreviewedFile:
+        read = told.tables.get(name)
+        said = () if read is None else read.told
+        notes = [note.removeprefix(f"{name}: ") for note in told.notes if note.startswith(f"{name}: ")]
+        return PreviewedFile(
+            name, self._by_file[name], None if read is None else _table(read), tuple(self._first.get(name, ())),
+            tuple(note for note in notes if note not in said), read,
+        )  # fmt: skip
+
+
+def has_ties(game: dict[str, Any]) -> bool:
+    """Whether players of a game share a place; in games that have no places, nobody does."""
+    by_seat = [place for place, one in zip(places(game), game["participants"], strict=True) if "replaces" not in one]
+    return len({*by_seat}) < len(by_seat) and 0 not in by_seat
+
+
+def _result(game: dict[str, Any]) -> str:
+    """The participants by place, each with the score if the game has scores: `1 anna (10), 2 ben (8)`."""
+    scored = [one for one in game["participants"] if "score" in one]
+    if game.get("kind", "placing") != "placing" or not scored:
+        return result_of(game)
+    placed = sorted(zip(places(game), game["participants"], strict=True), key=lambda one: (one[0], one[1]["player"]))
+    return ", ".join(
+        f"{place} {one['player']}" + (f" ({one['score']})" if "score" in one else "") for place, one in placed
+    )
+
+
+def _table(read: TableRead) -> dict[str, Any]:
+    """How a table was read, as plain data."""
+    totals = [{"line": line, "word": word} for line, word in read.totals]
+    decided = None if read.dates_from is None else dict(zip(("line", "text"), read.dates_from, strict=True))
+    plain = {name: [*value] if isinstance(value, tuple) else value for name, value in read._asdict().items()}
+    del plain["told"]
+    return {**plain, "columns": dict(read.columns), "totals": totals, "dates_from": decided}
