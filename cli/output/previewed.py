@@ -38,7 +38,7 @@ def print_preview(found: Preview, whole: Recorded) -> None:
 def _ways(file: PreviewedFile) -> Iterator[tuple[str, str]]:
     """How a file was read, line by line with what each is about."""
     table = file.read
-    if table is None and file.games:
+    if file.has_events:
         yield "read as", "events, not a table"
     if table is not None:
         yield "read as", _form(table)
@@ -47,7 +47,8 @@ def _ways(file: PreviewedFile) -> Iterator[tuple[str, str]]:
             decided = f", from {table.dates_from[1]} in line {table.dates_from[0]}" if table.dates_from else ""
             yield "dates", ORDERS[table.dates] + decided
         if table.is_numbered:
-            yield "games", "without numbers of their own; numbered by day"
+            such_as = f", such as {file.first_games[0].game['game_id']}" if file.first_games else ""
+            yield "games", f"without numbers of their own; numbered by day{such_as}"
         if skipped := [*_skipped(table)]:
             yield "skipped", "; ".join(skipped)
         if table.hidden:
@@ -95,17 +96,19 @@ def _lines(lines: Sequence[int]) -> str:
 
 
 def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:
-    """The first games of a file; where there are several kinds, which each is of."""
+    """The first games of a file: of what, where there are several kinds, and with their ids, unless those are days."""
     played = [times.minute(one.occurred_at) for one in file.first_games]
     if all(text.endswith(NOON) for text in played):
         played = [text.removesuffix(NOON) for text in played]
-    rows: list[tuple[render.Cell, ...]] = [
-        (one.line, *([one.game["game"]] if several else []), one.game["game_id"], text, _told(one))
-        for one, text in zip(file.first_games, played, strict=True)
-    ]
-    header = ("line", *(["game"] if several else []), "id", times.column("played"), "result")
-    render.print_table(header, rows, right=("line",))
-    if (more := file.games - len(rows)) > 0:
+    columns: dict[str, list[render.Cell]] = {"line": [one.line for one in file.first_games]}
+    if several:
+        columns["game"] = [one.game["game"] for one in file.first_games]
+    if file.read is None or not file.read.is_numbered:
+        columns["id"] = [one.game["game_id"] for one in file.first_games]
+    columns[times.column("played")] = [*played]
+    columns["result"] = [_told(one) for one in file.first_games]
+    render.print_table([*columns], [*zip(*columns.values(), strict=True)], right=("line",))
+    if (more := file.games - len(file.first_games)) > 0:
         render.echo(f"... and {render.count(more, 'more game')}")
 
 
@@ -128,6 +131,9 @@ def _counts(found: Preview, times: Times) -> Iterator[str]:
         ties = f", {found.ties:,} with {'ties' if found.ties > 1 else 'a tie'}" if found.ties else ""
         played = first if first == last else f"{first} to {last}"
         yield f"{render.count(found.games, 'game')}{of}, {played}{ties}, {render.count(found.players, 'player')}"
+    shown_first = [one for file in found.files for one in file.first_games]
+    if found.first_tie is not None and found.first_tie not in shown_first:
+        yield f"the first tie, in line {found.first_tie.line}: {found.first_tie.result}"
     if found.other_events:
         others = ", ".join(f"{number:,} {name}" for name, number in found.other_events.items())
         yield f"other events: {others}"

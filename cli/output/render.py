@@ -6,9 +6,9 @@ What others wrote goes through `ledger.rejections.escaped`, except in CSV that g
 import csv
 import io
 import json
+import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -128,10 +128,22 @@ def plain(cell: Cell) -> str:
 
 def hanging(text: str, indent: int) -> None:
     """A long line to stdout; on a terminal it is wrapped between words, with the following lines indented."""
-    width = shutil.get_terminal_size().columns
-    if sys.stdout.isatty() and len(text) > width:
-        text = textwrap.fill(text, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+    if sys.stdout.isatty():
+        text = "\n".join(_wrapped(text, indent, shutil.get_terminal_size().columns))
     echo(text)
+
+
+def _wrapped(text: str, indent: int, width: int) -> list[str]:
+    """The lines of a text in a terminal of so many columns, some of whose characters may take two of them."""
+    from rich.cells import cell_len
+
+    lines = [""]
+    for word in re.findall(r"\s*\S+", text):
+        if lines[-1].strip() and cell_len(lines[-1] + word) > width:
+            lines.append(" " * indent + word.lstrip())
+        else:
+            lines[-1] += word
+    return lines
 
 
 def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:

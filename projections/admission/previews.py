@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ledger.events.game_types import places
+from ledger.intake.files import Item
 from ledger.intake.importing import Imported
 from ledger.intake.parsing import ParsedItem
 from ledger.intake.tables_read import TableRead
@@ -32,7 +33,7 @@ class PreviewedGame(Result):
 @dataclass(frozen=True, slots=True)
 class PreviewedFile(Result):
     """A file: how many games it has, the first of them, how it was read if it is a table, and sentences that are not
-    about that.
+    about that; whether it has events that are of no table.
     """
 
     file: str
@@ -41,19 +42,21 @@ class PreviewedFile(Result):
     first_games: tuple[PreviewedGame, ...]
     notes: tuple[str, ...]
     read: TableRead | None = field(metadata=HIDDEN)
+    has_events: bool = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview(Result):
-    """All files: how many games, by their names and together, players and games with ties; from when to when they were
-    played; other events by type; the zone of times without an offset; and the new names of which an import asks who is
-    meant.
+    """All files: how many games, by their names and together, players and games with ties, and the first of these; from
+    when to when they were played; other events by type; the zone of times without an offset; and the new names of which
+    an import asks who is meant.
     """
 
     games: int
     games_by_name: dict[str, int] = field(metadata=AS_IS)
     players: int
     ties: int
+    first_tie: PreviewedGame | None
     first_played: datetime | None
     last_played: datetime | None
     other_events: dict[str, int] = field(metadata=AS_IS)
@@ -68,6 +71,8 @@ class Understanding:
     def __init__(self) -> None:
         self._games, self._others, self._by_file = Counter[str](), Counter[str](), Counter[str]()
         self._players, self._ties = set[str](), 0
+        self._first_tie: PreviewedGame | None = None
+        self._with_events = set[str]()
         self._played: tuple[int, int] | None = None
         self._first: dict[str, list[PreviewedGame]] = {}
 
@@ -76,6 +81,8 @@ class Understanding:
         if not isinstance(entry.outcome, tuple):
             return
         draft, data = entry.outcome
+        if not entry.item.table:
+            self._with_events.add(entry.item.file)
         if draft.type != "game.recorded":
             self._others[draft.type] += 1
             return
@@ -83,10 +90,12 @@ class Understanding:
         self._games[data["game"]] += 1
         self._by_file[entry.item.file] += 1
         self._players.update(one["player"] for one in data["participants"])
-        self._ties += has_ties(data)
+        if has_ties(data):
+            self._ties += 1
+            self._first_tie = self._first_tie or _previewed(entry.item, at, data)
         self._played = (at, at) if self._played is None else (min(self._played[0], at), max(self._played[1], at))
         if len(first := self._first.setdefault(entry.item.file, [])) < FIRST_GAMES:
-            first.append(PreviewedGame(entry.item.line, moment(at), _result(data), data))
+            first.append(_previewed(entry.item, at, data))
 
     def preview(self, files: tuple[str, ...], told: Imported, zone: str | None, refusing: Refusing) -> Preview:
         """What was counted, with what an intake of these files told; an import refuses close names where it says so."""
@@ -96,7 +105,8 @@ class Understanding:
         ]  # fmt: skip
         first, last = (None, None) if self._played is None else map(moment, self._played)
         return Preview(
-            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties, first, last,
+            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties,
+            self._first_tie, first, last,
             dict(self._others.most_common()), zone, (*undecided,),
             tuple(self._file(name, told) for name in files),
         )  # fmt: skip
@@ -107,8 +117,12 @@ class Understanding:
         notes = [note.removeprefix(f"{name}: ") for note in told.notes if note.startswith(f"{name}: ")]
         return PreviewedFile(
             name, self._by_file[name], None if read is None else _table(read), tuple(self._first.get(name, ())),
-            tuple(note for note in notes if note not in said), read,
+            tuple(note for note in notes if note not in said), read, name in self._with_events,
         )  # fmt: skip
+
+
+def _previewed(item: Item, at: int, data: dict[str, Any]) -> PreviewedGame:
+    return PreviewedGame(item.line, moment(at), _result(data), data)
 
 
 def has_ties(game: dict[str, Any]) -> bool:

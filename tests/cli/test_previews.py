@@ -75,13 +75,13 @@ def test_table_is_shown_as_it_is_understood(db: str, ratings: Ratings, tmp_path:
         "read as   a row per game, a column per place; cells separated by semicolons; cp1252; header in line 3\n"
         "columns   Datum = occurred_at, Sieger = 1st, 2. = 2nd, 3. = 3rd\n"
         "dates     day/month/year, from 22.11.2024 in line 4\n"
-        "games     without numbers of their own; numbered by day\n"
+        "games     without numbers of their own; numbered by day, such as 2024-11-22-1\n"
         "skipped   line 1 above the header; line 6, the header again; line 8, 'Summe'; 1 blank line; column Bemerkung\n"
         "\n"
-        "line  id            played (Berlin)  result\n"
-        "   4  2024-11-22-1  2024-11-22       1 Jürgen, 2 Zoë, 3 Ben\n"
-        "   5  2024-11-23-1  2024-11-23       1 Zoë, 2 Ben, 2 Jürgen\n"
-        "   7  2024-11-24-1  2024-11-24       1 Ben, 2 Ümit\n"
+        "line  played (Berlin)  result\n"
+        "   4  2024-11-22       1 Jürgen, 2 Zoë, 3 Ben\n"
+        "   5  2024-11-23       1 Zoë, 2 Ben, 2 Jürgen\n"
+        "   7  2024-11-24       1 Ben, 2 Ümit\n"
         "\n"
         "3 games of catan, 2024-11-22 to 2024-11-24, 1 with a tie, 4 players\n"
         "3 new players: Jürgen, Zoë, Ümit\n"
@@ -277,7 +277,7 @@ def test_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: P
     assert done.exit_code == 0
     assert f"{lines}\nread as   events, not a table\n" in done.stdout
     assert "   1  chess  g-2  2024-11-21 13:00  1 Ben, 2 Johana [league L1]\n" in done.stdout
-    assert "   2  catan  2024-11-22-1  2024-11-22       1 Cleo, 2 Ben\n" in done.stdout
+    assert "   2  catan  2024-11-22       1 Cleo, 2 Ben\n" in done.stdout
     assert "2 games (1 chess, 1 catan), 2024-11-21 to 2024-11-22, 3 players\n" in done.stdout
     assert "other events: 1 player.registered\n" in done.stdout
     # a program's names are told, and never asked about
@@ -295,6 +295,7 @@ def test_long_files_are_counted_whole(one_db: str, ratings: Ratings, tmp_path: P
     preview = told(ratings, one_db, sheet)["preview"]
 
     assert (preview["games"], preview["players"], preview["ties"]) == (4_201, 3, 1)
+    assert (preview["first_tie"]["line"], preview["first_tie"]["result"]) == (4_203, "1 Ben, 1 Dora")
     assert preview["last_played"] == "2025-01-01T11:00:00.000000Z"
     assert (preview["files"][0]["table"]["blank"], len(preview["files"][0]["first_games"])) == (1, 10)
 
@@ -309,7 +310,7 @@ def test_aliases_profile_and_zone_are_seen(one_db: str, ratings: Ratings, tmp_pa
 
     assert "dates     month/day/year, from 11/22/24 8:05 PM in line 2\n" in done.stdout
     assert "note      aliases: Hanna = Johanna\n" in done.stdout
-    assert "   2  2024-11-22-1  2024-11-22 20:05   1 Johanna, 2 Ben\n" in done.stdout
+    assert "   2  2024-11-22 20:05   1 Johanna, 2 Ben\n" in done.stdout
     assert "played (New York)" in done.stdout
 
 
