@@ -72,6 +72,12 @@ class Side:
         return None if self.profile is None else self.profile.standing
 
     @property
+    def why_no_rank(self) -> str | None:
+        """Why they have no rank, if the list tells."""
+        terms = () if self.account is None else self.account.terms
+        return next((term.detail for term in terms if term.term == "no rank"), None)
+
+    @property
     def steps(self) -> Course:
         """Every game and adjustment that counts, as numbers."""
         found: Course = Course() if self.profile is None else self.profile.steps

@@ -122,6 +122,13 @@ def test_other_store_reports_the_same(copied: Callable[..., str], ratings: Ratin
     sums(page, [standing(ratings, url, "galactic-points", ["anna"], *axes) for axes in (THEN, NOW)])
 
 
+def test_no_rank_has_its_reason(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Whoever has points and no rank is told what is missing."""
+    page = report(ratings, db, tmp_path / "x.html", "eve", "b5-league/2010-1")
+    (claim,) = page.claims
+    assert claim.endswith(" points and no rank (1 of 5 games; 4 are missing) on b5-league/2010-1.")
+
+
 def test_merged_games_say_whose_they_were(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A game of an id that became somebody's later is told as a game of somebody else then."""
     page = report(ratings, db, tmp_path / "x.html", "anna", "galactic-points", *THEN)
