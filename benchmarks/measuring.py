@@ -20,6 +20,7 @@ from benchmarks.results import Run
 
 ROOT = Path(__file__).parent.parent
 CACHES = "XDG_CACHE_HOME"
+PROGRAM = (sys.executable, "-c", "from cli.start import run; run()")
 NAME_MAX = 1_000
 READ_MAX = 2_000_000_000
 
@@ -64,7 +65,7 @@ def _into_memory(arguments: Mapping[str, Any]) -> None:
 
     Files of many gigabytes are skipped: a question to a long log reads little of it.
     """
-    values = [*arguments.values(), *(arguments.get("env") or {}).values()]
+    values = [*arguments.values(), *(arguments.get("env") or {}).values(), *(arguments.get("command") or ())]
     named = [Path(value) for value in values if isinstance(value, str) and len(value) < NAME_MAX]
     cached = Path(os.environ[CACHES], "ratings-ledger").rglob("*") if CACHES in os.environ else ()
     for path in (*named, *cached):

@@ -39,7 +39,6 @@ from ratings_ledger import open as open_public
 Found = dict[str, Any]
 
 LADDER = "bench-elo"
-PROGRAM = (sys.executable, "-c", "from cli.start import run; run()")
 
 
 def forget_columns(url: str) -> None:
@@ -235,13 +234,3 @@ def import_table(url: str, arguments: list[str]) -> Found:
     found = command(url, [*arguments, "--new-names", "accept"])
     unit = 1 if sys.platform == "darwin" else 1_024
     return {**found, "reader_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit}
-
-
-def cold_command(url: str, arguments: list[str]) -> Found:
-    """A command in a process of its own, from start to end."""
-    return measuring.cold_command([*PROGRAM, "--db", url, *arguments])
-
-
-def cold_completion(url: str, words: list[str]) -> Found:
-    """What a shell asks to complete the last word, in a process of its own, from start to end."""
-    return measuring.cold_command(["env", "_RATINGS_COMPLETE=zsh_complete", *PROGRAM, "--db", url, *words])

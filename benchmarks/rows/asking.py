@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.histories import SPAN_DAYS, History, game_id, player_id
-from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.measuring import PROGRAM, Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
 
@@ -45,7 +45,8 @@ def questions(setting: Setting) -> Iterator[Line]:
             "asked": [before, ([ladder, *(() if given else more)], as_of)],
         })  # fmt: skip
         calls[f"{name}, cold process"] = Call(
-            "benchmarks.ours:cold_command", {"url": url, "arguments": [*arguments, "--format", "json"]}
+            "benchmarks.measuring:cold_command",
+            {"command": [*PROGRAM, "--db", url, *arguments, "--format", "json"]},
         )
     measure(calls["explain a game, cold process"])  # after these, everything cacheable is cached
     measure(calls["history of an ordinary player, cold process"])
@@ -75,7 +76,8 @@ def corrections(setting: Setting) -> Iterator[Line]:
         "next": Call("benchmarks.ours:corrected", {"url": grown, "game_id": week_back, "limit": TOP}),
     }
     for ledger in (url, grown):  # each leaves a trace, beside its own place
-        measure(Call("benchmarks.ours:cold_command", {"url": ledger, "arguments": ["history", LADDER, player_id(0)]}))
+        command = [*PROGRAM, "--db", ledger, "history", LADDER, player_id(0)]
+        measure(Call("benchmarks.measuring:cold_command", {"command": command}))
     runs = in_turn(calls, setting.repetitions)
     yield Line(
         f"a correction of a game one week back in {games:,} games, open ledger, traces kept: all effects",

@@ -5,12 +5,13 @@ each cannot do without.
 import sys
 from collections.abc import Iterator
 
-from benchmarks.measuring import ROOT, Call, in_turn, measure
+from benchmarks.measuring import PROGRAM, ROOT, Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
 from cli.completion.names import keep_names
 
 NAMES = 20_000  # as many of a kind as are kept
+ASKED = ("env", "_RATINGS_COMPLETE=zsh_complete")  # by a shell that completes
 # a single one is short, and the machine is not quiet
 REPETITIONS = 4
 
@@ -27,7 +28,7 @@ def start(setting: Setting) -> Iterator[Line]:
     ):
         imported = [sys.executable, "-c", f"import {library}"]
         calls = {
-            "ours": Call("benchmarks.ours:cold_command", {"url": url, "arguments": shown}),
+            "ours": Call("benchmarks.measuring:cold_command", {"command": [*PROGRAM, "--db", url, *shown]}),
             "imports": Call("benchmarks.measuring:cold_command", {"command": imported}),
         }
         runs = in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
@@ -49,7 +50,7 @@ def _completions(setting: Setting, url: str) -> Iterator[Line]:
         (f"a player among {NAMES:,}", crowded, ["history", "player 1234"]),
     ):
         calls = {
-            "ours": Call("benchmarks.ours:cold_completion", {"url": of, "words": words}),
+            "ours": Call("benchmarks.measuring:cold_command", {"command": [*ASKED, *PROGRAM, "--db", of, *words]}),
             "imports": Call("benchmarks.measuring:cold_command", {"command": [sys.executable, "-c", "import click"]}),
         }
         runs = in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
