@@ -1,14 +1,14 @@
 """Acts: what one command recorded, as far as the log tells, and which one somebody did last.
 
-An act is an import, that is what its files brought with the events that say so, or the events of one transaction: those
-that follow one another, recorded by the same at the same time. Two transactions have the same time only while a clock
-runs behind the log; then they are one act.
+An act is an import, that is what its files brought with the events that say so; or the lists that one command
+published; or the events of one transaction: those that follow one another, recorded by the same at the same time. Two
+transactions have the same time only while a clock runs behind the log; then they are one act.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -29,6 +29,7 @@ from projections.rulesets.versions import SHIPPED_AT
 
 # what is set anew is not taken back; nor is what `init` and `upgrade` publish
 NEVER = frozenset({"ledger.zone_set"})
+LISTS = frozenset({"list.rows", "list.published"})
 OF_ACTS = tuple(name for name in TYPES if name not in NEVER)
 NAMES_TOLD = 3
 NEWEST = 50
@@ -61,15 +62,18 @@ class Act(NamedTuple):
 def last_act(connection: Connection, by: str) -> Act:
     """What somebody did last that can be taken back. Raises `Refused` (nothing-to-undo), with who did something."""
     until = head(connection).position
+    kept = ""
     while until:
         rows, older = read_newest(connection, until, by=by, types=OF_ACTS, limit=NEWEST)
         for event in reversed(list(known_events(rows))):
             if not _is_shipped(event):
                 return _act_of(connection, event.position or 0, by)
+            name = f"{event.data['id']}@{event.data['version']}"
+            kept = kept or f"; the shipped {name} is withdrawn by: ratings void --event {event.position}"
         until = rows[0][0] - 1 if older else 0
     names = ", ".join(map(shown, last_recorders(connection, NAMES_TOLD)))
     there = f"; the last to record something: {names}" if names else ""
-    raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{there}")
+    raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{kept}{there}")
 
 
 def act_at(connection: Connection, position: int) -> Act:
@@ -117,24 +121,28 @@ def _import(connection: Connection, every: Iterable[Batch], batch: Batch) -> lis
 
 
 def _transaction(connection: Connection, position: int, type_name: str | None = None) -> tuple[int, int]:
-    """The first and the last of the events around a position that were recorded by the same at the same time."""
+    """The first and the last of the events around a position that were recorded by the same at the same time.
 
-    def mark(record: str) -> tuple[Any, ...]:
+    Of lists those are together that were published as of the same moment: `publish --due` needs a transaction for each.
+    """
+
+    def is_part(record: str) -> bool:
         told = json.loads(record)
-        return told["recorded_at"], told["by"], type_name in (None, told["type"])
+        same = "occurred_at" if told["type"] in LISTS and wanted["type"] in LISTS else "recorded_at"
+        return told[same] == wanted[same] and told["by"] == wanted["by"] and type_name in (None, told["type"])
 
-    wanted = mark(read_records_at(connection, [position])[position])
+    wanted = json.loads(read_records_at(connection, [position])[position])
     first = last = position
     is_whole = False
     while first > 1 and not is_whole:
         page = next(read_records(connection, max(0, first - 1 - PAGE_EVENTS), first - 1))
         for at, record in reversed(page):
-            if is_whole := mark(record) != wanted:
+            if is_whole := not is_part(record):
                 break
             first = at
     for page in read_records(connection, position):
         for at, record in page:
-            if mark(record) != wanted:
+            if not is_part(record):
                 return first, last
             last = at
     return first, last

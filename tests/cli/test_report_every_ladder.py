@@ -71,16 +71,30 @@ def game_tables(page: Reported, ratings: Ratings, db: str, ladder: str, player: 
     return len(counted)
 
 
-@pytest.mark.parametrize(
-    ("player", "ids"), [("anna", ["anna"]), ("benno", ["benno", "ben"]), ("eve", ["eve"])], ids=["anna", "benno", "eve"]
+RENAMED = ("elo-chess/all", "galactic-points", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010",
+           "youplay-wsim/L1")  # fmt: skip
+NEW = (
+    "b5-league/2010-1",
+    "catan-open/basic/2010-03",
+    "catan-annual/7/basic/2010",
+    "youplay-bluemax/L1",
+    "italia-2010/L1",
 )
-@pytest.mark.parametrize("ladder", LADDERS)
+# with all ids of the player
+REPORTED = [
+    *((ladder, ["anna"]) for ladder in LADDERS), *((ladder, ["benno", "ben"]) for ladder in RENAMED),
+    *((ladder, ["eve"]) for ladder in NEW),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ladder", "ids"), REPORTED, ids=[f"{ladder} {ids[0]}" for ladder, ids in REPORTED])
 def test_every_kind_of_ladder_is_reported(
-    ladder: str, player: str, ids: list[str], db: str, ratings: Ratings, tmp_path: Path
+    ladder: str, ids: list[str], db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
     """Given late, corrected and voided games, ids that became one, another id and a newcomer, a report's numbers are
     those of the standings then and now, what made them sums exactly, and every game that counts has its terms.
     """
+    player = ids[0]
     if (ladder, player) == ("catan-annual/7/basic/2010", "eve"):
         done = ratings("report", "player", player, ladder, *THEN, "-o", tmp_path / "x.html", db=db)
         assert (done.exit_code, "'eve' is not on catan-annual/7/basic/2010" in done.stderr) == (1, True)

@@ -285,7 +285,7 @@ def test_undo_restores_every_ladder(
     """
     steps = sorted(WANTED - {"earlier refused"})
 
-    @settings(SETTINGS, max_examples=150 if at_length else 3, derandomize=not at_length, phases=[Phase.generate])
+    @settings(SETTINGS, max_examples=150 if at_length else 2, derandomize=not at_length, phases=[Phase.generate])
     @given(st.lists(st.sampled_from(steps), min_size=5, max_size=12), st.integers(0, 2**32))
     def check(drawn: list[str], seed: int) -> None:
         history = History(ratings, ledgers(), tmp_path, Random(seed))

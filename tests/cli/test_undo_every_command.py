@@ -1,0 +1,176 @@
+"""`undo` after every command that records something, on a ledger with every kind of ladder: all is as it was before,
+and as it was after once that is undone; the rest is refused with the reason.
+"""
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pytest
+from correction_helpers import Ratings, digests, event, placing, read
+from every_ladder import every_ladder
+from stores import taken_in, without_events
+
+CLUB = """game_id,occurred_at,game,1st,2nd
+s-1,2010-04-01T18:00:00Z,chess,hans,ida
+s-2,2010-04-01T19:00:00Z,chess,ida,hans
+"""
+ELO = """id = "{id}"
+version = "{version}"
+rule = "pairwise-elo/1"
+effective_from = 1900-01-01
+time_zone = "UTC"
+scope = {{ game = ["{game}"] }}
+{partition}
+params = {{ start = 1000, k_total = 16, scale = 400 }}
+"""
+BY_PLAYERS = 'partition = { by = ["players"], bands = ["all", "2", "3-4", "5-6", "7-8"] }'
+BY_LEAGUE = 'partition = { by = ["league"] }'
+FILES = {
+    "club.csv": CLUB.replace("ida,hans", "anna,hans") + "s-3,2010-04-01T20:00:00Z,chess,hans,ida\n",
+    "night.csv": CLUB.replace("s-", "n-"), "more.csv": CLUB.replace("s-", "m-"),
+    "right.csv": "game_id,occurred_at,game,1st,2nd,3rd\nchess-4,2010-03-08T12:00:00Z,chess,cleo,anna,benno\n",
+    "wrong.txt": "chess-4\nmagnate-5\n", "points.csv": "player,points\nanna,5\ncleo,-3\n",
+    "elo-2.toml": ELO.format(id="elo-chess", version="2", game="chess", partition=BY_PLAYERS),
+    "shogi.toml": ELO.format(id="shogi", version="1", game="shogi", partition=""),
+    "all.jsonl": "".join([
+        event("game.recorded", **placing("a-1", "anna", "cleo", game="chess")),
+        event("game.corrected", game_id="a-1", reason="r", game=placing("a-1", "cleo", "anna", game="chess")),
+        event("game.voided", game_id="chess-4", reason="r"), event("game.reinstated", game_id="chess-3", reason="r"),
+        event("points.adjusted", ladder="galactic-points", player="cleo", points="9", reason="r"),
+        event("player.renamed", player="hans", new_player="johann"),
+        event("player.account_changed", player="anna", account="free"),
+        event("league.created", league="winter", game="go", players_per_game=4),
+        event("league.joined", league="winter", player="anna"),
+    ]),
+    "clock.jsonl": """{"type": "clock.started", "occurred_at": "2010-03-27T20:00:00Z",
+"data": {"game_id": "k-1", "at": 0, "players": ["anna", "cleo"]}}""".replace("\n", " "),
+}  # fmt: skip
+
+
+class Done(NamedTuple):
+    """A command that records something, and another that shows it; without one, the ladders do."""
+
+    command: str
+    seen: str = ""
+
+
+COMMANDS = {
+    "import": Done("import night.csv"),
+    "import several": Done("import night.csv more.csv"),
+    "import of all kinds": Done("import all.jsonl", "league list"),
+    "import of a clock": Done("import clock.jsonl", "clock show k-1"),
+    "import --sync": Done("import club.csv --sync --yes"),
+    "record": Done("record --game chess --game-id r-1 --at 2010-04-02T20:00Z cleo anna=benno"),
+    "correct": Done("correct chess-4 cleo benno anna --reason r"),
+    "correct --at": Done("correct chess-4 --at 2010-03-21T20:00Z --reason r"),
+    "correct --city": Done("correct catan-4 --city 8 --reason r"),
+    "correct --file": Done("correct --file right.csv --reason r"),
+    "void": Done("void b5-4 --reason r"),
+    "void --file": Done("void --file wrong.txt --reason r"),
+    "void --batch": Done("void --batch club.csv --reason r"),
+    "void --event, an adjustment": Done("void --event {1} --reason r"),
+    "void --event, a rename": Done("void --event {2} --reason r"),
+    "void --event, rules": Done("void --event {0} --reason r"),
+    "reinstate": Done("reinstate ships-3 --reason r"),
+    "adjust": Done("adjust galactic-points anna 25 --reason r"),
+    "adjust --to": Done("adjust elo-chess/all cleo --to 1200 --reason r"),
+    "adjust --file": Done("adjust youplay-league/L1 --file points.csv --reason r"),
+    "player rename": Done("player rename cleo clara"),
+    "player rename, two are one": Done("player rename hans cleo"),
+    "player account": Done("player account anna free --at 2010-06-01T00:00Z"),
+    "publish": Done("publish galactic-points", "standings galactic-points --as-published"),
+    "publish --as-of": Done(
+        "publish elo-chess/all --as-of 2010-03-10", "standings elo-chess/all --as-published --as-of 2010-03-10"
+    ),
+    "publish --due": Done("publish --due", "standings catan-annual/7/basic/2010 --as-published"),
+    "rules publish": Done("rules publish elo-2.toml"),
+    "rules publish, new": Done("rules publish shogi.toml", "rules show shogi"),
+    "league create": Done("league create summer --game go --players-per-game 4", "league list"),
+    "league join": Done("league join spring gus", "league show spring"),
+    "league join, the last": Done("league join autumn gus", "league show autumn"),
+    "league schedule": Done("league schedule drawn", "league show drawn"),
+}  # fmt: skip
+# a version of rules, an adjustment, and a rename, in the order of the log
+DECIDED = [("version", "v2"), ("ladder", "galactic-points"), ("player", "Anna G.")]
+ASKED = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
+
+
+def stocked(ratings: Ratings, url: str) -> None:
+    """`every_ladder` with an imported sheet, seven games that need a paid account, and three leagues."""
+    every_ladder(ratings, url)
+    files = {"club.csv": CLUB, "go.toml": ELO.format(id="go", version="1", game="go", partition=BY_LEAGUE)}
+    with TemporaryDirectory() as folder:
+        for name, text in files.items():
+            (Path(folder) / name).write_text(text)
+        for command in (["import", Path(folder) / "club.csv"], ["rules", "publish", Path(folder) / "go.toml"]):
+            assert ratings(*command, "--by", "mira", db=url).exit_code == 0
+    knights = {"game": "catan", "group": "cities-knights", "city": "7"}
+    lines = [
+        event("game.recorded", f"2010-05-{day:02d}T12:00:00Z", **placing(f"ck-{day}", "anna", "cleo", **knights))
+        for day in range(1, 8)
+    ]
+    for league, players in (("spring", 3), ("autumn", 7), ("drawn", 8)):
+        lines.append(event("league.created", league=league, game="go", players_per_game=4))
+        lines += [event("league.joined", league=league, player=player) for player in ASKED[:players]]
+    done = taken_in(url, "".join(lines), by="mira")
+    assert not done.rejected, done.rejected
+
+
+def state(ratings: Ratings, db: str, seen: str) -> tuple[dict[str, str], Any]:
+    """The digests of all ladders, and what a command says, whatever it is known at."""
+    if not seen:
+        return digests(ratings, db), None
+    told = ratings(*shlex.split(seen), "--format", "json", db=db)
+    shown = {**json.loads(told.stdout), "known_at": None} if told.exit_code == 0 else told.exit_code
+    return digests(ratings, db), shown
+
+
+def undone(ratings: Ratings, db: str) -> None:
+    """Take back what zora did last, which must be possible."""
+    told = ratings("undo", "--yes", "--by", "zora", db=db)
+    assert told.exit_code == 0, told
+
+
+@pytest.mark.parametrize("done", COMMANDS.values(), ids=COMMANDS)
+def test_undo_restores_what_was_before(
+    done: Done, copied: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given any command that records something, undo restores what was before it, and undone itself what was after."""
+    db = copied(stocked)
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    command = done.command
+    if "--event" in command:
+        events = read(ratings, db, "log", "--limit", "0")["rows"]
+        decided = [one["position"] for one in events if any(one["data"].get(key) == value for key, value in DECIDED)]
+        command = command.format(*decided)
+    before = state(ratings, db, done.seen)
+
+    told = ratings(*shlex.split(command), "--by", "zora", db=db)
+    assert told.exit_code == 0, told
+    after = state(ratings, db, done.seen)
+    assert after != before
+
+    undone(ratings, db)
+    assert state(ratings, db, done.seen) == before
+    undone(ratings, db)
+    assert state(ratings, db, done.seen) == after
+
+
+def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """What publishes a shipped ruleset is no act, like what `init` does: the refusal says how it is withdrawn."""
+    db = copied_file(without_events)
+    for command in ("init --for chess --by mira", "rules publish --shipped b5-league --by zora"):
+        assert ratings(*command.split(), db=db).exit_code == 0
+    told = ratings("undo", "--yes", "--by", "zora", db=db)
+    assert told.exit_code == 1
+    assert "nothing-to-undo: 'zora' recorded nothing that can be taken back" in told.stderr
+    assert "the shipped b5-league@1 is withdrawn by: ratings void --event 2; " in told.stderr
+    assert ratings("void", "--event", "2", "--reason", "r", "--by", "zora", db=db).exit_code == 0
+    undone(ratings, db)
+    assert ratings("rules", "show", "b5-league", db=db).exit_code == 0
