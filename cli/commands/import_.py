@@ -125,7 +125,7 @@ def _preview(how: How, files: tuple[str, ...], options: TableOptions) -> int:
     understanding = Understanding()
     plan = _proposed(files, how, options, understood=understanding.take)
     found = None if plan.is_refused else plan.impact()
-    preview = understanding.preview(files, plan.result, options.zone, how.terms.refusing)
+    preview = understanding.preview(files, plan.result, options.zone, asking=how.terms.refusing == "tables")
     code = how.report(plan.result, found, preview=preview)
     note_homeless(plan.result)
     note_leagueless(plan.result)

@@ -39,10 +39,13 @@ def note_leagueless(result: Imported) -> None:
 def print_recorded(found: Recorded) -> None:
     """What was appended and what was refused, who is new, and what that changes, as far as it was worked out."""
     told, dry_run = found.told, found.dry_run is True
+    about_files: tuple[str, ...] = ()
     if found.preview is not ABSENT:
         print_preview(found.preview, found)
-    for passed in (*(told.notes if found.preview is ABSENT else ()), *told.passed):
-        render.note(f"note: {render.plain(passed)}")
+        about_files = tuple(f"{one.file}: " for one in found.preview.files)
+    for passed in (*told.notes, *told.passed):
+        if not passed.startswith(about_files):
+            render.note(f"note: {render.plain(passed)}")
     if found.sync is not ABSENT and not (told.rejected and not found.sync.games):
         print_sheet_differences(found.sync)
     causes = _causes(told.rejected)

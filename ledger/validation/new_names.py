@@ -6,8 +6,7 @@ recorded by hand, it is refused; in events written by a program it is accepted, 
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Mapping
 from shlex import quote
 from typing import Any, Literal, NamedTuple
 
@@ -195,30 +194,26 @@ def tied_parts(name: str) -> list[str]:
     return parts if all(parts) else []
 
 
-def tied_refusal(name: str, parts: Sequence[str], first: First) -> Rejection:
+def tied_refusal(name: str, parts: Iterable[str], first: First) -> Rejection:
     """The refusal of a cell that holds several players."""
     how = "a row for each of them, with the same place" if first.long else "=".join(parts)
     # which is an option for the columns of places in a table
-    if first.table and not first.long and (joint := _joint(name, parts)):
+    if first.table and not first.long and (joint := _joint(name)):
         how += f", or read the table with --ties {quote(joint)}"
     accept = "" if "/" in name else f"; {ACCEPT}"
     return Rejection("tied-players", f"{shown(name)} looks like more than one player: write {how}{accept}")
 
 
-def _joint(name: str, parts: Sequence[str]) -> str:
+def _joint(name: str) -> str:
     """What joins all the names of a cell; empty if that is not the same text everywhere.
 
-    >>> _joint("Anna & Ben", ["Anna", "Ben"]), _joint("Anna und Ben", ["Anna", "Ben"])
-    ('&', ' und ')
-    >>> _joint("A/B + C", ["A", "B", "C"])
-    ''
+    >>> _joint("Anna & Ben"), _joint("Anna und d"), _joint("A/B + C")
+    ('&', ' und ', '')
     """
-    joints = set[str]()
-    for part, after in pairwise(parts):
-        name = name.partition(part)[2]
-        joint = name.partition(after)[0]
-        joints.add(joint if any(map(str.isalpha, joint)) else joint.strip())
-    return joints.pop() if len(joints) == 1 else ""
+    separator = _SEPARATOR if tied_parts(name) else _AND
+    joints = {match.group().strip() for match in separator.finditer(name)}
+    joint = joints.pop() if len(joints) == 1 else ""
+    return f" {joint} " if any(map(str.isalpha, joint)) else joint
 
 
 def unseen(name: str) -> str | None:

@@ -12,7 +12,6 @@ from ledger.intake.files import Item
 from ledger.intake.importing import Imported
 from ledger.intake.parsing import ParsedItem
 from ledger.intake.tables_read import TableRead
-from ledger.validation.new_names import Refusing
 from ledger.validation.repeated_games import result_of
 from projections.queries.coordinates import moment
 from projections.queries.results import AS_IS, HIDDEN, Result
@@ -97,17 +96,15 @@ class Understanding:
         if len(first := self._first.setdefault(entry.item.file, [])) < FIRST_GAMES:
             first.append(_previewed(entry.item, at, data))
 
-    def preview(self, files: tuple[str, ...], told: Imported, zone: str | None, refusing: Refusing) -> Preview:
-        """What was counted, with what an intake of these files told; an import refuses close names where it says so."""
+    def preview(self, files: tuple[str, ...], told: Imported, zone: str | None, asking: bool) -> Preview:
+        """What was counted, with what an intake of these files told, and whether an import asks about close names."""
         undecided = [
-            name for name, close in told.close.items()
-            if refusing == "all" or (refusing and close.first is not None and close.first.table)
+            name for name, close in told.close.items() if asking and close.first is not None and close.first.table
         ]  # fmt: skip
         first, last = (None, None) if self._played is None else map(moment, self._played)
         return Preview(
-            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties,
-            self._first_tie, first, last,
-            dict(self._others.most_common()), zone, (*undecided,),
+            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties, self._first_tie,
+            first, last, dict(self._others.most_common()), zone, (*undecided,),
             tuple(self._file(name, told) for name in files),
         )  # fmt: skip
 
@@ -132,13 +129,15 @@ def has_ties(game: dict[str, Any]) -> bool:
 
 
 def _result(game: dict[str, Any]) -> str:
-    """The participants by place, each with the score if the game has scores: `1 anna (10), 2 ben (8)`."""
-    scored = [one for one in game["participants"] if "score" in one]
-    if game.get("kind", "placing") != "placing" or not scored:
+    """The participants by place, with their scores, and how they left: `1 anna (10), 2 ben (8, abandoned)`."""
+    if game.get("kind", "placing") != "placing":
         return result_of(game)
     placed = sorted(zip(places(game), game["participants"], strict=True), key=lambda one: (one[0], one[1]["player"]))
+    more = [[str(one[name]) for name in ("score", "status") if one.get(name, "finished") != "finished"]
+            for _, one in placed]  # fmt: skip
     return ", ".join(
-        f"{place} {one['player']}" + (f" ({one['score']})" if "score" in one else "") for place, one in placed
+        f"{place} {one['player']}" + (f" ({', '.join(said)})" if said else "")
+        for (place, one), said in zip(placed, more, strict=True)
     )
 
 

@@ -265,7 +265,7 @@ def test_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: P
     """Events of JSON Lines count by type, games of several kinds by name, and each file has its own games."""
     lines, sheet = tmp_path / "games.jsonl", tmp_path / "games.csv"
     game = {"game_id": "g-2", "game": "chess", "league": "L1", "participants": [
-        {"player": "Ben", "place": 1}, {"player": "Johana", "place": 2}]}  # fmt: skip
+        {"player": "Ben", "place": 1}, {"player": "Johana", "place": 2, "status": "abandoned"}]}  # fmt: skip
     events = [("game.recorded", game), ("player.registered", {"player": "Dora"})]
     lines.write_text("".join(
         json.dumps({"type": name, "occurred_at": "2024-11-21T12:00:00Z", "data": data}) + "\n" for name, data in events
@@ -276,7 +276,7 @@ def test_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: P
 
     assert done.exit_code == 0
     assert f"{lines}\nread as   events, not a table\n" in done.stdout
-    assert "   1  chess  g-2  2024-11-21 13:00  1 Ben, 2 Johana [league L1]\n" in done.stdout
+    assert "   1  chess  g-2  2024-11-21 13:00  1 Ben, 2 Johana (abandoned) [league L1]\n" in done.stdout
     assert "   2  catan  2024-11-22       1 Cleo, 2 Ben\n" in done.stdout
     assert "2 games (1 chess, 1 catan), 2024-11-21 to 2024-11-22, 3 players\n" in done.stdout
     assert "other events: 1 player.registered\n" in done.stdout
