@@ -26,7 +26,9 @@ def told(ratings: Ratings, club: Club, *arguments: str) -> Any:
 def table(page: Page | Locator, heading: str) -> list[list[str]]:
     """The cells of the table below a heading, row by row, as they are seen."""
     below = page.locator(f"xpath=//*[self::h1 or self::h2 or self::h3][contains(., '{heading}')]/following::table[1]")
-    return [row.locator("td:visible").all_inner_texts() for row in below.first.locator("tbody tr").all()]
+    rows = below.first.locator("tbody tr")
+    rows.first.wait_for()
+    return [row.locator("td:visible").all_inner_texts() for row in rows.all()]
 
 
 def test_who_leads(chromium: Browser, club: Club, ratings: Ratings) -> None:
