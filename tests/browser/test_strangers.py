@@ -26,9 +26,13 @@ def told(ratings: Ratings, club: Club, *arguments: str) -> Any:
 def table(page: Page | Locator, heading: str) -> list[list[str]]:
     """The cells of the table below a heading, row by row, as they are seen."""
     below = page.locator(f"xpath=//*[self::h1 or self::h2 or self::h3][contains(., '{heading}')]/following::table[1]")
-    rows = below.first.locator("tbody tr")
-    rows.first.wait_for()
-    return [row.locator("td:visible").all_inner_texts() for row in rows.all()]
+    return [row.locator("td:visible").all_inner_texts() for row in below.first.locator("tbody tr").all()]
+
+
+def tap(link: Locator) -> None:
+    """Follow a link, and wait until the page is there with all it asks for."""
+    with link.page.expect_navigation():
+        link.click()
 
 
 def test_who_leads(chromium: Browser, club: Club, ratings: Ratings) -> None:
@@ -36,7 +40,7 @@ def test_who_leads(chromium: Browser, club: Club, ratings: Ratings) -> None:
     leader = told(ratings, club, "standings", LADDER)["rows"][0]
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address("index"))
-        page.get_by_role("link", name=LADDER, exact=True).first.click()
+        tap(page.get_by_role("link", name=LADDER, exact=True).first)
         rank, name, points, *_ = table(page, LADDER)[0]
         assert (rank, name.split()[0]) == ("1", leader["player"])
         assert abs(number(points) - float(leader["points_decimal"])) < 0.01
@@ -47,8 +51,8 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
     """Two taps: a player's page says line by line what moved their points, and a third says why a game did so."""
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address("index"))
-        page.get_by_role("link", name=LADDER, exact=True).first.click()
-        page.get_by_role("link", name="anna", exact=True).click()
+        tap(page.get_by_role("link", name=LADDER, exact=True).first)
+        tap(page.get_by_role("link", name="anna", exact=True))
         first, *lines, last = table(page, "What moved it")
         changes = [number(line[2]) for line in lines]
         assert number(last[2]) == pytest.approx(sum(changes), abs=0.05)
@@ -57,7 +61,7 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
         reason = next(line[1] for line in lines if number(line[2]) < 0)
         assert "g-1" in reason
         assert "scores <read> wrong" in reason
-        page.get_by_role("link", name="g-1", exact=True).first.click()
+        tap(page.get_by_role("link", name="g-1", exact=True).first)
         assert "Corrected on" in page.locator(".story").inner_text()
         terms = table(page, "anna")
         explained = told(ratings, club, "explain", "g-1", LADDER)
@@ -74,8 +78,8 @@ def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ra
         for row in published:
             page.goto(club.address("index"))
             section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
-            section.get_by_role("link", name=LADDER, exact=True).click()
-            page.get_by_role("link", name=row["player"], exact=True).click()
+            tap(section.get_by_role("link", name=LADDER, exact=True))
+            tap(page.get_by_role("link", name=row["player"], exact=True))
             first, *lines, last = table(page, "since the published list")
             assert first[1] == "As published"
             assert number(first[3]) == pytest.approx(float(row["points_decimal"]), abs=0.006)
@@ -92,7 +96,7 @@ def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: 
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address("index"))
         section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
-        section.get_by_role("link", name=LADDER, exact=True).click()
+        tap(section.get_by_role("link", name=LADDER, exact=True))
         assert "would differ for" in page.locator("main").inner_text()
         rows = {row[1]: row for row in table(page, "The list")}
         for row in published:
@@ -101,7 +105,7 @@ def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: 
             assert now == pytest.approx(today[row["player"]], abs=0.006)
             assert difference == pytest.approx(now - before, abs=0.011)
         assert "scores <read> wrong" in page.locator(".story").inner_text()
-        page.locator(".story").get_by_role("link", name="what it did").first.click()
+        tap(page.locator(".story").get_by_role("link", name="what it did").first)
         assert "g-1" in page.locator("h1").inner_text()
         assert "anna" in page.locator("main").inner_text()
     assert wrong == []
