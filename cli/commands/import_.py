@@ -31,7 +31,6 @@ from ledger.validation.close_names import close_names
 from ledger.validation.new_names import CloseName
 from ledger.validation.published_lists import published_lists
 from projections.admission.events import RecordedChecks
-from projections.admission.previews import Understanding
 from projections.admission.proposals import Proposal
 from projections.facts.players import known_players
 
@@ -102,7 +101,9 @@ def import_(
             kept.save((plan.result.read_as or used)._replace(aliases=used.aliases, zone=said.zone))
 
     if previewing:
-        return _preview(how, files, options)
+        from cli.commands.preview import preview
+
+        return preview(how, files, options, partial(_proposed, files))
     if syncing:
         from cli.commands.sync import sync  # which needs more than others do
 
@@ -117,19 +118,6 @@ def import_(
     note_homeless(result)
     note_leagueless(result)
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
-
-
-def _preview(how: How, files: tuple[str, ...], options: TableOptions) -> int:
-    """Show how the files are understood, and what they would change; whose name is close to another is only told."""
-    how = replace(how, terms=how.terms._replace(close_told=True))
-    understanding = Understanding()
-    plan = _proposed(files, how, options, understood=understanding.take)
-    found = None if plan.is_refused else plan.impact()
-    preview = understanding.preview(files, plan.result, options.zone, asking=how.terms.refusing == "tables")
-    code = how.report(plan.result, found, preview=preview)
-    note_homeless(plan.result)
-    note_leagueless(plan.result)
-    return code
 
 
 def _proposed(files: tuple[str, ...], how: How, options: TableOptions, **hooks: Any) -> Proposal:

@@ -51,6 +51,8 @@ def _ways(file: PreviewedFile) -> Iterator[tuple[str, str]]:
             yield "games", f"without numbers of their own; numbered by day{such_as}"
         if skipped := [*_skipped(table)]:
             yield "skipped", "; ".join(skipped)
+        if table.unknown:
+            yield "unknown", f"{_columns(table.unknown)}, not read here"
         if table.hidden:
             yield "hidden", f"{_lines(table.hidden)}, read like the others"
     for note in file.notes:
@@ -85,9 +87,13 @@ def _skipped(table: TableRead) -> Iterator[str]:
     if table.blank:
         yield render.count(table.blank, "blank line")
     if table.dropped:
-        yield f"column{'s' * (len(table.dropped) > 1)} {', '.join(table.dropped)}"
+        yield _columns(table.dropped)
     if table.other_sheets:
         yield f"sheet{'s' * (len(table.other_sheets) > 1)} {', '.join(table.other_sheets)}"
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
 def _lines(lines: Sequence[int]) -> str:

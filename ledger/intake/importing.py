@@ -281,9 +281,9 @@ class Intake:
                 return [(fresh[0][0], problem.rejection())]
         return self._validator.recheck(connection, before, fresh)
 
-    def refuse(self, problem: Refused, file: str = "") -> None:
+    def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
         """Refuse what was checked, for a reason that whoever proposes it knows."""
-        self._note(problem.rejection(), file, 0, None)
+        self._note(problem.rejection(), file, line, None)
         self.result.would_append = 0
 
     @cached_property

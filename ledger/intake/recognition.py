@@ -90,12 +90,14 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     except Refused as problem:
         problems.append(problem)
     has_ids = "game_id" in (*header, *options.fixed)
+    dropped = _dropped(names, options)
+    unknown = tuple(name for name, ours in zip(names, header, strict=True) if ours is None and name not in dropped)
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
     renamed = {name: ours for name, ours in used.items()
                if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
     read = TableRead(
         layout, used, line, tuple(there for there, _ in table.rows[:at]), repeated, totals, table.blank,
-        (*table.hidden,), _dropped(names, options), order.name if order.is_needed else None, order.decided_by,
+        (*table.hidden,), dropped, unknown, order.name if order.is_needed else None, order.decided_by,
         not has_ids, table.sheet or None, (*table.other_sheets,), table.delimiter or None, table.encoding,
     )  # fmt: skip
     if problems:

@@ -26,6 +26,7 @@ class TableRead(NamedTuple):
     blank:        how many rows are empty
     hidden:       rows that a spreadsheet hides, which are read like the others
     dropped:      columns that somebody said to leave out
+    unknown:      columns of which nobody said what they hold, which is refused
     dates:        the order of day, month and year, if any date needs one
     dates_from:   the line and the text of the date that decided it
     is_numbered:  whether games have no numbers but those of the day
@@ -41,6 +42,7 @@ class TableRead(NamedTuple):
     blank: int = 0
     hidden: tuple[int, ...] = ()
     dropped: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     dates: str | None = None
     dates_from: tuple[int, str] | None = None
     is_numbered: bool = False

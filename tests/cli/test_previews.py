@@ -134,7 +134,7 @@ def test_usual_form_is_shown_alike(one_db: str, ratings: Ratings, tmp_path: Path
         "layout": "rows", "header": 2, "blank": 3, "dropped": ["Note"], "delimiter": ",", "encoding": "utf-8",
         "columns": {name: name for name in ("game_id", "occurred_at", "game", "player", "place")}, "above": [],
         "repeated": [], "totals": [], "hidden": [], "dates": None, "dates_from": None, "is_numbered": False,
-        "sheet": None, "other_sheets": [],
+        "sheet": None, "other_sheets": [], "unknown": [],
     }  # fmt: skip
 
 
@@ -211,12 +211,29 @@ def test_all_problems_are_listed_as_in_an_import(db: str, ratings: Ratings, tmp_
     assert (results(found), found["preview"]["games"], found["would_append"]) == (["1 Cleo, 2 Dora"], 1, 0)
 
 
+def test_unknown_columns_hide_nothing(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A column that is not known is refused, and beside it one sees the games and all else that is wrong with them."""
+    sheet = tmp_path / "games.csv"
+    sheet.write_text("Date,Winner,2nd,Mood\n2024-11-22,Ben,Cleo,good\n2024-11-23,Ben,Dora/Cleo,\n", encoding="utf-8")
+
+    found = told(ratings, db, sheet, *SET, code=1)
+    done = ratings("import", sheet, *SET, "--preview", db=db)
+    dropped = told(ratings, db, sheet, *SET, "--map", "Mood=", "--ties", "/")
+
+    assert [(one["line"], one["code"]) for one in found["rejected"]] == [(1, "unknown-column"), (3, "tied-players")]
+    assert (results(found), found["would_append"]) == (["1 Ben, 2 Cleo"], 0)
+    (table, later) = (one["preview"]["files"][0]["table"] for one in (found, dropped))
+    assert (table["unknown"], table["dropped"], later["unknown"], later["dropped"]) == (["Mood"], [], [], ["Mood"])
+    assert "\nunknown   column Mood, not read here\n" in done.stdout
+    assert "unknown-column: not known: 'Mood'; rename a column with --map" in done.stderr
+
+
 def test_unreadable_table_says_what_was_seen(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of a table whose columns are not known one still sees where the header was found, and what was left out."""
+    """Of a table that lacks a column one still sees where the header was found, and what was left out."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Our games,,\nDate,Winner,Mood\n2024-11-22,Ben,good\n", encoding="utf-8")
 
-    done = ratings("import", sheet, *SET, "--preview", db=one_db)
+    done = ratings("import", sheet, "--preview", db=one_db)
 
     assert done.exit_code == 1
     assert done.stdout == (
@@ -225,10 +242,12 @@ def test_unreadable_table_says_what_was_seen(one_db: str, ratings: Ratings, tmp_
         "columns   Date = occurred_at, Winner = 1st\n"
         "games     without numbers of their own; numbered by day\n"
         "skipped   line 1 above the header\n"
+        "unknown   column Mood, not read here\n"
         "\n"
-        "0 would be appended, 1 refused; the head is 4.\n"
+        "0 would be appended, 2 refused; the head is 4.\n"
     )
     assert "unknown-column: not known: 'Mood'" in done.stderr
+    assert "missing-column: there is no column 'game'" in done.stderr
 
 
 def test_preview_tells_what_a_dry_run_does(db: str, ratings: Ratings, tmp_path: Path) -> None:

@@ -1,0 +1,46 @@
+"""`import --preview`: how files are understood, and what they would change, before anything of them is recorded."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from cli.arguments.writing import How
+from cli.output.appended import note_homeless, note_leagueless
+from ledger.intake.columns import TableOptions
+from ledger.rejections import Refused
+from projections.admission.previews import Understanding
+from projections.admission.proposals import Proposal
+
+
+def preview(how: How, files: tuple[str, ...], options: TableOptions, propose: Callable[..., Proposal]) -> int:
+    """Show all of that; whose name is close to another is only told."""
+    how = replace(how, terms=how.terms._replace(close_told=True))
+    understanding = Understanding()
+    plan = propose(how, options, understood=understanding.take)
+    unknown = [name for table in plan.result.tables.values() for name in table.unknown]
+    if unknown and len(files) == 1 and Path(files[0]).is_file() and not how.terms.keep_going:
+        understanding = Understanding()
+        plan = _without(unknown, plan, how, options, lambda *told: propose(*told, understood=understanding.take))
+    found = None if plan.is_refused else plan.impact()
+    told = understanding.preview(files, plan.result, options.zone, asking=how.terms.refusing == "tables")
+    code = how.report(plan.result, found, preview=told)
+    note_homeless(plan.result)
+    note_leagueless(plan.result)
+    return code
+
+
+def _without(
+    unknown: list[str], before: Proposal, how: How, options: TableOptions,
+    propose: Callable[[How, TableOptions], Proposal],
+) -> Proposal:  # fmt: skip
+    """The file as if unknown columns were dropped, so that one sees what else is in it; they are refused as before."""
+    before.close()
+    plan = propose(how, options._replace(columns={**options.columns, **dict.fromkeys(unknown, "")}))
+    for one in before.result.rejected:
+        if one.code == "unknown-column" and one not in plan.result.rejected:
+            plan.refuse(Refused(one.code, one.message), one.file or "", one.line or 0)
+    plan.result.rejected.sort(key=lambda one: one.line or 0)
+    for file, read in plan.result.tables.items():
+        dropped = tuple(name for name in read.dropped if name not in unknown)
+        plan.result.tables[file] = read._replace(dropped=dropped, unknown=(*unknown,))
+    return plan
