@@ -353,6 +353,15 @@ class View(Positions):
             return months_of(ladder, newest(versions), asked.ladders.facts.rulesets[params.of])
 
     @asked_again
+    def season_before(self, ladder: str) -> str | None:
+        """The season whose points are carried over to another one. Raises as `asking` does."""
+        with self.asking(ladder, lazily=True) as asked:
+            if not any(version.params.carry_over for version in asked.ladders.versions(ladder)):
+                return None
+            before = asked.ladders.stream(ladder).previous
+            return None if before is None else before.ladder
+
+    @asked_again
     def statement(self, ladder: str, player: str, last: int | None = None) -> Statement | None:
         """What changed a player's points since the list that was published last, or since their start, line by line.
 

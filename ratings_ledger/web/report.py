@@ -47,7 +47,10 @@ LADDERS_TOLD = 5  # of who is not on the one that is asked for
 
 @dataclass(frozen=True)
 class Side:
-    """A ladder as known at a position, and what it says of the player: nothing if they were not on it."""
+    """A ladder as known at a position, and what it says of the player: nothing if they were not on it.
+
+    `before` is the season whose points they took along.
+    """
 
     view: View
     ladder: Standings
@@ -55,6 +58,7 @@ class Side:
     recorded_at: datetime
     profile: Profile | None
     account: PlayerExplanation | None
+    before: str | None
 
     @property
     def name(self) -> str:
@@ -152,6 +156,7 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
         "player": named, "ladder": ladder, "sides": sides, "left_out": difference.left_out, "games": games,
         "accounts": [_statement(side, sides[0], difference.start) for side in sides],
         "running": next(side.profile.running for side in sides if side.profile),
+        "sums_months": bool(sides[-1].view.months(ladder)),
         "learned": _learned(difference) if len(sides) > 1 else None,
         "chart": lambda game_link: Markup(_chart(sides, named, game_link)), "telling": (),
         "lists": lists, "decided": _decided(sides[-1], player, games), "rules": _rules(sides),
@@ -183,8 +188,12 @@ def _side(ledger: Ledger, ladder: Standings, ids: Sequence[str]) -> Side:
     with view.ledger.reading() as connection:
         head, recorded = place_at(connection, at.known_at), moment(recorded_at(connection, at.known_at))
     profile = next(filter(None, (_profile(view, ladder.ladder, player) for player in ids)), None)
-    account = None if profile is None else view.account(ladder.ladder, profile.player)
-    return Side(view, ladder, head, recorded, profile, account)
+    if profile is None:
+        return Side(view, ladder, head, recorded, None, None, None)
+    before = view.season_before(ladder.ladder)
+    taken_along = before is not None and _profile(view, before, profile.player) is not None
+    account = view.account(ladder.ladder, profile.player)
+    return Side(view, ladder, head, recorded, profile, account, before if taken_along else None)
 
 
 def _profile(view: View, ladder: str, player: str) -> Profile | None:
@@ -371,6 +380,13 @@ def _commands(
         yield f"Who recorded a game, such as {told}, and what became of it", "log", told
     for month, of in sorted({one for side in sides for one in _months(side, ladder)}):
         yield f"The place of {month}: a report on its list", f"report player {both} -o {month}.html", player, of
+    for before in dict.fromkeys(side.before for side in sides if side.before):
+        yield (
+            "What was carried over: a report on the season before",
+            f"report player {both} -o before.html",
+            player,
+            before,
+        )
     for name in (found.ruleset.name for found in _rules(sides)):
         yield "What the rules say", f"rules show --known-at {last.at.known_at}", name
     yield "This page, byte for byte", f"report player {both} -o again.html", player, ladder

@@ -4,9 +4,10 @@ import shlex
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from correction_helpers import Ratings, read
+from correction_helpers import Ratings, event, placing, read, take_in
 from every_ladder import KNOWN_THEN, LADDERS, every_ladder
 from reported import Reported, number
 
@@ -141,6 +142,64 @@ def test_no_rank_has_its_reason(db: str, ratings: Ratings, tmp_path: Path) -> No
     page = report(ratings, db, tmp_path / "x.html", "eve", "b5-league/2010-1")
     (claim,) = page.claims
     assert claim.endswith(" points and no rank (1 of 5 games; 4 are missing) on b5-league/2010-1.")
+
+
+CARRIED = """
+id = "seasons"
+version = "1"
+rule = "pairwise-elo/1"
+effective_from = 1900-01-01
+scope = { game = ["go"] }
+partition = { by = ["season"] }
+params = { start = 1000, k_total = 32, scale = 400, carry_over = true }
+"""
+
+
+def two_seasons(ratings: Ratings, url: str) -> None:
+    """Make a ledger with two games in each of two seasons, the second of which goes on from the first."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "seasons.toml").write_text(CARRIED)
+        assert ratings("init", "--no-rules", db=url).exit_code == 0
+        assert ratings("rules", "publish", Path(folder) / "seasons.toml", db=url).exit_code == 0
+    take_in(ratings, url, *(
+        event("game.recorded", f"2010-0{month}-0{day}T12:00:00Z",
+              **placing(f"g-{month}-{day}", "anna", "ben", game="go", season=f"2010-{month}"))
+        for month in (1, 2) for day in (1, 2)
+    ))  # fmt: skip
+
+
+def test_season_begins_with_what_was_carried_over(
+    copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A season that goes on from another begins with what somebody had there, and names the report on that."""
+    db = copied_file(two_seasons)
+    assert ratings("void", "g-1-1", "--reason", "r", "--by", "mira", db=db).exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    page = report(ratings, db, Path("x.html"), "anna", "seasons/2010-2", "--known-at", "5")
+    axes = [["--known-at", "5"], []]
+    sums(page, [standing(ratings, db, "seasons/2010-2", ["anna"], *one) for one in axes])
+    ((_, first, *_),) = page.tables["What made the points, known at position 5"]
+    assert first[1] == "Carried over from seasons/2010-1"
+    assert number(first[3]) == standing(ratings, db, "seasons/2010-1", ["anna"], *axes[0])[0]
+    (line,) = page.account(CHANGED)[1]
+    assert line[0] == "g-1-1: voided mira: “r” through what was carried over, or other players’ points"
+    (command,) = [what for told, what in page.commands if told.startswith("What was carried over")]
+    assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
+    assert Reported(Path("before.html").read_bytes()).claims[0].endswith(" of 2 on seasons/2010-1.")
+
+
+def test_adjusted_players_need_no_game(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Whoever has been adjusted and never played has a report with that alone; a list of a year names its months."""
+    adjust = ("adjust", "galactic-points", "newcomer", "50", "--reason", "rated elsewhere", "--by", "mira")
+    assert ratings(*adjust, db=db).exit_code == 0
+    page = report(ratings, db, tmp_path / "x.html", "newcomer", "galactic-points")
+    opening, lines, closing = page.account("What made the points, known at position 120")
+    assert (opening, lines, closing) == (1000, [("adjustment “rated elsewhere”", 50)], 1050)
+    assert page.texts["Every game"][0] == "newcomer has no game there."
+    page = report(ratings, db, tmp_path / "y.html", "cleo", "catan-annual/7/basic/2010")
+    assert page.texts["Every game"][0].startswith(
+        "This list has no games of its own; the reports on the lists of the months"
+    )
 
 
 def test_merged_games_say_whose_they_were(db: str, ratings: Ratings, tmp_path: Path) -> None:
