@@ -96,9 +96,10 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     renamed = {name: ours for name, ours in used.items()
                if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
     read = TableRead(
-        layout, used, line, tuple(there for there, _ in table.rows[:at]), repeated, totals, table.blank,
-        (*table.hidden,), dropped, unknown, order.name if order.is_needed else None, order.decided_by,
-        not has_ids, table.sheet or None, (*table.other_sheets,), table.delimiter or None, table.encoding,
+        layout, used, line, above=tuple(there for there, _ in table.rows[:at]), repeated=repeated, totals=totals,
+        blank=table.blank, hidden=(*table.hidden,), dropped=dropped, unknown=unknown, is_numbered=not has_ids,
+        dates=order.name if order.is_needed else None, dates_from=order.decided_by, sheet=table.sheet or None,
+        other_sheets=(*table.other_sheets,), delimiter=table.delimiter or None, encoding=table.encoding,
     )  # fmt: skip
     if problems:
         yield read._replace(told=table.told)
@@ -114,18 +115,19 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     columns = _columns(header, layout)._replace(is_numbered=not has_ids, sheet=table.sheet or None)
     if options.found is not None:
         options.found(columns)
-    rows: Iterator[tuple[int, Cells | Refused]] = (
-        (there, _read_row(table, there, row, header, order.name)) for there, row in body
-    )
-    if not has_ids:
-        rows = numbered(rows, layout)
-    if layout == PAIR:
-        rows = by_pair(rows)
-    elif layout in (PLAYER_PLACES, PLAYER_SCORES):
-        rows = by_player(rows, layout)
-    for there, event, source, rows_of in games_of_rows(rows, columns, options):
+    rows = ((there, _read_row(table, there, row, header, order.name)) for there, row in body)
+    for there, event, source, rows_of in games_of_rows(_rewritten(rows, read), columns, options):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
+
+
+def _rewritten(rows: Iterator[tuple[int, Cells | Refused]], read: TableRead) -> Iterator[tuple[int, Cells | Refused]]:
+    """The rows of a table in the usual form."""
+    if read.is_numbered:
+        rows = numbered(rows, read.layout)
+    if read.layout == PAIR:
+        return by_pair(rows)
+    return by_player(rows, read.layout) if read.layout in (PLAYER_PLACES, PLAYER_SCORES) else rows
 
 
 def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order) -> Iterator[str]:
