@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from ledger.events.types import Ruleset
 from ledger.events.zones import local_time
+from ledger.rejections import did_you_mean
 from projections import compiling
 from projections.facts.columns import LABELS, NONE, Facts
+from projections.facts.players import known_players
 from projections.replay.eligibility import why_cell_not_eligible
 from projections.replay.partition import by_time, values_when
 from projections.rulesets.periods import month_start
@@ -17,6 +19,12 @@ from projections.rulesets.periods import month_start
 def game_names(facts: Facts) -> set[str]:
     """What the games are called, such as catan."""
     return {facts.texts[cell.game] for cell in facts.cells}
+
+
+def similar_name(facts: Facts, player: str | None, game: str | None) -> str:
+    """What was probably meant by a player, or else by what a game is called, as the end of a sentence."""
+    hint = "" if player is None else did_you_mean(player, known_players(facts))
+    return hint or ("" if game is None else did_you_mean(game, game_names(facts)))
 
 
 def known_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:

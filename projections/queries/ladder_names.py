@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
-from ledger.rejections import closest
+from ledger.errors import BadArgument
+from ledger.rejections import closest, count
 from projections.facts.columns import LABELS, Facts
 from projections.replay.eligibility import why_cell_not_eligible
 from projections.replay.ladders import LadderName, parse_name
 from projections.replay.partition import cell_values
 from projections.rulesets.versions import Version
+
+if TYPE_CHECKING:
+    from projections.queries.answers_surveyed import LadderRow
+
+# of more ladders the rest are not named
+LADDERS_TOLD = 20
 
 Labelled = tuple[str, ...]
 
@@ -58,3 +66,16 @@ def other_ladder(facts: Facts, ladder: str) -> str | None:
         return None
     part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
     return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"
+
+
+def only_ladder_of(there: Collection[LadderRow]) -> str:
+    """The ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several."""
+    first, *others = sorted(there, key=lambda row: (-row.games, row.ladder)) or (None,)
+    if first is None:
+        raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
+    if not others:
+        return first.ladder
+    told = "".join(f"\n  {row.ladder} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_TOLD])
+    more = len(there) - LADDERS_TOLD
+    rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
+    raise BadArgument(f"name one of the {len(there):,} ladders:{told}{rest}", "ladder")

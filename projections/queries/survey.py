@@ -1,5 +1,6 @@
 """All ladders at a view's coordinates: which there are, which lists are open, and what somebody did apart from them."""
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -11,7 +12,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from ledger import clock
+from ledger.errors import BadArgument
 from ledger.events.zones import day_start, local_time
+from ledger.rejections import shown
 from ledger.validation.published_lists import published_lists
 from projections.queries.answers import Failed, Standings
 from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, LadderRow, ListRow, PersonRow
@@ -184,7 +187,9 @@ def grouped(rows: Iterable[PersonRow], name: str) -> dict[str, list[PersonRow]]:
 
 
 def all_lists(seen: Survey, period: str | None) -> AllLists:
-    """The lists of months and years, of one period, YYYY or YYYY-MM, or of all."""
+    """The lists of months and years, of one period, YYYY or YYYY-MM, or of all. Raises `BadArgument`."""
+    if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
+        raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
     timed = [one for one in seen.usable if by_time(seen.facts.rulesets[one][0].ruleset)]
     for ladders, stream in seen.streams(timed):

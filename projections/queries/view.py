@@ -8,7 +8,6 @@ for standings does not wait for it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ledger import clock
 from ledger.errors import BadArgument, LedgerError, Unknown
 from ledger.events.types import TYPES, Ruleset
-from ledger.rejections import Refused, count, did_you_mean, shown
+from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import Log, first_positions, head
 from ledger.validation.identities import identities
-from projections.facts.players import known_players
 from projections.queries import answers
 from projections.queries.asking import asked_again, known_ones, refuse_unknown
 from projections.queries.coordinates import (
@@ -32,8 +30,8 @@ from projections.queries.coordinates import (
     times_of,
 )
 from projections.queries.kept_ladders import KeptLadders
-from projections.queries.known_names import game_names
-from projections.queries.ladder_names import other_ladder
+from projections.queries.known_names import similar_name
+from projections.queries.ladder_names import only_ladder_of, other_ladder
 from projections.queries.positions import Positions
 from projections.queries.standings import (
     Ladders,
@@ -69,10 +67,6 @@ if TYPE_CHECKING:
     from projections.queries.answers_told import GameStory, OtherResult, Statement
 
 
-# of more ladders the rest are not named
-LADDERS_TOLD = 20
-
-
 class View(Positions):
     """The questions that can be asked of the ledger at coordinates."""
 
@@ -91,11 +85,10 @@ class View(Positions):
             return everybody(seen)
 
     def lists(self, period: str | None = None) -> AllLists:
-        """The lists of months and years, or of one of them, YYYY or YYYY-MM. Raises as `surveying` does."""
+        """The lists of months and years, or of one of them, YYYY or YYYY-MM. Raises as `surveying` does, and
+        `BadArgument`."""
         from projections.queries.survey import all_lists
 
-        if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
-            raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")
         with self.surveying() as seen:
             return all_lists(seen, period)
 
@@ -121,15 +114,7 @@ class View(Positions):
 
         Raises as `surveying` does, and `BadArgument` with the ladders if there are several.
         """
-        there = sorted(self.ladders().rows, key=lambda row: (-row.games, row.ladder))
-        if len(there) == 1:
-            return there[0].ladder
-        if not there:
-            raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
-        more = len(there) - LADDERS_TOLD
-        told = "".join(f"\n  {row.ladder} ({count(row.games, 'game')})" for row in there[:LADDERS_TOLD])
-        rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
-        raise BadArgument(f"name one of the {len(there):,} ladders:{told}{rest}", "ladder")
+        return only_ladder_of(self.ladders().rows)
 
     @asked_again
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
@@ -571,10 +556,7 @@ class View(Positions):
             return Log(connection).similar("game", game_id)
         if player is None and game is None:
             return ""
-        facts = self._known(connection, head(connection).position).facts
-        return (player and did_you_mean(player, known_players(facts))) or (
-            did_you_mean(game, game_names(facts)) if game is not None else ""
-        )
+        return similar_name(self._known(connection, head(connection).position).facts, player, game)
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """The games that are not voided, with the current ids of their players, in the order in which they were first
