@@ -85,8 +85,7 @@ class View(Positions):
             return everybody(seen)
 
     def lists(self, period: str | None = None) -> AllLists:
-        """The lists of months and years, or of one of them, YYYY or YYYY-MM. Raises as `surveying` does, and
-        `BadArgument`."""
+        """Lists of months and years, or of one, YYYY or YYYY-MM. Raises as `surveying` does, and `BadArgument`."""
         from projections.queries.survey import all_lists
 
         with self.surveying() as seen:
