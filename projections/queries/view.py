@@ -524,8 +524,7 @@ class View(Positions):
 
             def wanted(one: RecordedGame) -> bool:
                 return (
-                    (last is None or one.occurred_at <= last)
-                    and (first is None or one.occurred_at >= first)
+                    (first or one.occurred_at) <= one.occurred_at <= (last or one.occurred_at)
                     and game_id in (None, one.data["game_id"])
                     and game in (None, one.data["game"])
                     and (ids is None or any(there["player"] in ids for there in one.data["participants"]))
@@ -553,9 +552,9 @@ class View(Positions):
         """What was probably meant where no game is found."""
         if game_id is not None:
             return Log(connection).similar("game", game_id)
-        if player is None and game is None:
-            return ""
-        return similar_name(self._known(connection, head(connection).position).facts, player, game)
+        if player or game:
+            return similar_name(self._known(connection, head(connection).position).facts, player, game)
+        return ""
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """The games that are not voided, with the current ids of their players, in the order in which they were first
