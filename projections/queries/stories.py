@@ -79,7 +79,7 @@ def _story(
             data = event["data"]
         elif event["type"] == "game.corrected" and UNREADABLE not in event:
             data = {"game_id": data["game_id"], **corrected_game(event["data"], 0)[0]}
-        told.append(_told(event, people.present(data) if people else data))
+        told.append(_told(event, _told_now(people, data)))
     game_id = data["game_id"]
     explained = tuple(_explained(seen, game_id, row, on))
     return GameStory(
@@ -87,6 +87,16 @@ def _story(
         people.present(data) if people else data, tuple(told), explained, last=last,
         failed=tuple(seen.failures), times=seen.times,
     )  # fmt: skip
+
+
+def _told_now(people: Identities, data: dict[str, Any]) -> dict[str, Any]:
+    """A version of a game with its players' current ids; as it was written if two of them are one person by now.
+
+    That can only be a version that was corrected: in a game as it stands nobody takes part twice.
+    """
+    now = people.present(data)
+    names = {one["player"] for one in now["participants"]}
+    return now if len(names) == len(data["participants"]) else data
 
 
 def _told(event: Event, data: dict[str, Any]) -> Told:

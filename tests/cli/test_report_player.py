@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from club import HOSTILE, LADDER, made, ok
-from correction_helpers import read
+from correction_helpers import event, placing, read, take_in
 from reported import Reported, number
 from stores import postgres_database
 
@@ -218,6 +218,20 @@ def test_merged_players_keep_their_own_past(one_db: str, ratings: Ratings, tmp_p
         page = reported(ratings, one_db, tmp_path / f"{player}.html", player, LADDER, "--known-at", before)
         assert [points for points, _ in told_numbers(page)] == [was[player], now["anna"]]
         assert page.account(CHANGED)[1][-1][0].startswith("rename")
+
+
+def test_corrected_version_may_name_one_person_twice(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Of a game that was corrected, the version with two ids that are one person now is told as it was written."""
+    left = event("game.recorded", "2025-03-20T20:00:00Z", game_id="g-7", game="catan", participants=[
+        {"player": "Anna G.", "place": 1, "status": "abandoned"}, {"player": "benno", "place": 2},
+        {"player": "anna", "place": 1, "status": "substitute", "replaces": "Anna G."},
+    ])  # fmt: skip
+    alone = {"game_id": "g-7", **placing("g-7", "anna", "benno", game="catan")}
+    take_in(ratings, one_db, left, event("game.corrected", game_id="g-7", reason="she played alone", game=alone))
+    ok(ratings, "player", "rename", "Anna G.", "anna", "--reason", "one card", "--by", "mira", db=one_db)
+    page = reported(ratings, one_db, tmp_path / "x.html", "anna", LADDER)
+    recorded, corrected = [text.partition(" – ")[2] for text in page.texts["g-7"][:2]]
+    assert (recorded, corrected) == ("1 Anna G., 1 anna, 2 benno", "1 anna, 2 benno")
 
 
 def test_newcomers_were_not_on_it_then(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
