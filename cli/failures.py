@@ -6,6 +6,9 @@ from typing import NamedTuple
 from ledger.errors import LedgerError
 from ledger.rejections import Refused
 
+# what the libraries say that start threads and compute hashes
+NO_MEMORY = {RuntimeError: "can't start new thread", ValueError: "no reason supplied"}
+
 
 class CommandFailure(NamedTuple):
     """Why something stopped; `reason` is one of `ledger.errors.REASONS` or the code of a refusal."""
@@ -21,16 +24,26 @@ def failure_of(error: Exception) -> CommandFailure:
         return CommandFailure(error.code, f"{error.code}: {error.message}", 2)
     if isinstance(error, LedgerError):
         return CommandFailure(error.reason, str(error), error.exit_code)
+    if is_lack_of_memory(error):
+        what = str(error) if isinstance(error, MemoryError) and error.args else "there is not enough memory for this"
+        return CommandFailure("out-of-memory", f"{what}; nothing was changed by what was under way", 3)
     if isinstance(error, OSError):
         reason = "no-space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "file"
         return CommandFailure(reason, f"{error.filename or 'input or output'}: {error.strerror or error}", 3)
-    if isinstance(error, MemoryError):
-        message = "there is not enough memory for this; nothing was changed by what was under way"
-        return CommandFailure("out-of-memory", message, 3)
     cause = f"{_place(error)}: {type(error).__name__}: {error}"
     return CommandFailure(
         "bug", f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}", 1
     )
+
+
+def is_lack_of_memory(error: BaseException | None) -> bool:
+    """Whether an error says that there is no memory: for an object, a process, a thread, or a library."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    if isinstance(error, ImportError):
+        return "failed to map segment" in str(error) or "cannot allocate memory" in str(error)
+    told = NO_MEMORY.get(type(error))
+    return isinstance(error, MemoryError) or (told is not None and told in str(error))
 
 
 def _place(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 from io import StringIO
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from cli.completion.names import named_ledger
-from cli.failures import failure_of
+from cli.failures import failure_of, is_lack_of_memory
 from cli.interrupts import INTERRUPTED, interrupted, under_way
 from ledger.rejections import did_you_mean, escaped, shown
 
@@ -177,7 +178,15 @@ def program(arguments: list[str] | None = None) -> None:
         if any("\ud800" <= character <= "\udfff" for character in argument):
             _complain(f"the argument {shown(argument)} is not valid UTF-8")
             sys.exit(2)
+    _keep_quiet_without_memory()
     sys.exit(invoke(arguments))
+
+
+def _keep_quiet_without_memory() -> None:
+    """Leave it to `failure_of` to tell that there is no memory, also where objects are dropped and threads end."""
+    unraisable, of_thread = sys.unraisablehook, threading.excepthook
+    sys.unraisablehook = lambda found: None if is_lack_of_memory(found.exc_value) else unraisable(found)
+    threading.excepthook = lambda found: None if is_lack_of_memory(found.exc_value) else of_thread(found)
 
 
 def _open_closed_streams() -> None:

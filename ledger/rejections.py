@@ -29,6 +29,7 @@ CODES = {
     "bad-utf8": "the text is not valid UTF-8",
     "bad-json": "the line is not one JSON object",
     "bad-csv": "the CSV file cannot be split into rows and columns",
+    "file-too-large": "a file needs more memory than there is",
     "line-too-long": "a line may have at most 1,048,576 bytes",
     "duplicate-key": "a JSON object names the same member twice",
     "lone-surrogate": "half of a UTF-16 surrogate pair is not a character",

@@ -21,7 +21,7 @@ from cli.output.appended import note_homeless, note_leagueless
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.columns import TableOptions
-from ledger.intake.files import STDIN, Far, read_items, size
+from ledger.intake.files import STDIN, TOO_LARGE, Far, read_items, size
 from ledger.intake.importing import Imported, Reject
 from ledger.processes.forking import available_cores
 from ledger.rejections import Rejection
@@ -123,17 +123,22 @@ def import_(
 def _proposed(files: tuple[str, ...], how: How, options: TableOptions, **hooks: Any) -> Proposal:
     """What the files hold, checked; the hooks are those of `Intake`."""
     items = (item for name in files for item in read_items(name, options))
-    done = dict.fromkeys(files, 0)
+    done, last = dict.fromkeys(files, 0), files[0]
     sizes = [size(name) or 0 for name in files]
     with _bar("checking", sum(sizes)) as completed:
 
         def reading(far: Far) -> None:
-            done[far.file] = far.read
+            nonlocal last
+            last = far.file
+            done[last] = far.read
             completed(sum(done.values()))
 
-        return how.propose(
-            items, leagueless={}, reading=reading, cores=available_cores(), batches=True, **hooks
-        )  # fmt: skip
+        try:
+            return how.propose(
+                items, leagueless={}, reading=reading, cores=available_cores(), batches=True, **hooks
+            )  # fmt: skip
+        except MemoryError:
+            raise MemoryError(f"{last}: {TOO_LARGE}") from None
 
 
 def _touches_lists(plan: Proposal) -> bool:

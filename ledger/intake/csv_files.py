@@ -39,6 +39,7 @@ from ledger.rejections import Refused
 
 LINES = 1_000
 BLANK_LINES_MAX = 100_000
+CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters, perhaps for want of a quotation mark"
 
 # line, event, a function that gives the rows as read, game id
 PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
@@ -140,10 +141,12 @@ def _recognised(
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
-    mark, blank = "\ufeff", 0
+    mark, blank, number = "\ufeff", 0, 0
     while line := file.readline(line_bytes_max + 2):
+        number += 1
         if len(line) > line_bytes_max:
-            raise Refused("line-too-long", f"a line has more than {line_bytes_max:,} bytes")
+            told = f"line {number:,} has more than {line_bytes_max:,} bytes; a table has a line per row"
+            raise Refused("line-too-long", told, number)
         blank += line.isspace()
         if blank > BLANK_LINES_MAX:
             raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank")
@@ -179,7 +182,8 @@ def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterat
         except StopIteration:
             return
         except csv.Error as error:
-            yield line, Refused("bad-csv", f"the row cannot be split into cells: {error}; the rest was not read")
+            told = CELL_TOO_LONG if "field limit" in str(error) else str(error)
+            yield line, Refused("bad-csv", f"the row cannot be split into cells: {told}; the rest was not read")
             return
         except Refused as problem:
             yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
@@ -222,6 +226,8 @@ def plain_games(
             yield first + begin, event, partial(_told, header, cells, begin, end), last_id
         first += firsts[-1]
         del some[: firsts[-1]]
+        if len(some) > ROWS_MAX:
+            return (chain(some, lines), first, last_id)  # of one game, which is too many
         if ended:
             return (iter(some), first, last_id)
 

@@ -7,6 +7,7 @@ characters are letters and marks that people there use; anything else has to be 
 import io
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import IO, Any
 
 from ledger.rejections import Refused
@@ -18,7 +19,7 @@ UTF8, WESTERN = "utf-8", "cp1252"
 
 _WESTERN = re.compile(r"[\x00-\x7fÀ-ÖØ-öø-þŒœŠšŽžŸ€‚„“”‘’‹›«»–—…·°ºª½¼¾²³§´`\xa0¡¿]*")
 _UTF8 = re.compile(rb"[\xc3-\xf4][\x80-\xbf]")
-_ODD_WORD = re.compile(r"[^\W\d_]*[^\x00-\x7f][^\W\d_]*")
+_ODD_WORD = re.compile(r"[^\W\d_]{0,30}[^\x00-\x7f][^\W\d_]{0,30}")
 
 
 def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
@@ -38,7 +39,7 @@ def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]
         head.decode()
     except UnicodeDecodeError:
         if (text := _western(head)) is not None:
-            odd = ", ".join(dict.fromkeys(_ODD_WORD.findall(text)[:3]))
+            odd = ", ".join(dict.fromkeys(one[0] for one in islice(_ODD_WORD.finditer(text), 3)))
             told = f"read as {WESTERN} (Western Europe), such as {odd}; --encoding names another"
             return _lines(text.encode()), WESTERN, told
     return _lines(head), UTF8, ""

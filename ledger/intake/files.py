@@ -26,6 +26,10 @@ from ledger.rejections import Refused, Rejection
 # rarely to a fiftieth; and how much of it may expand to nothing
 EXPANDED_BYTES, EXPANDED_TIMES, SILENT_BYTES = 100_000_000, 200, 1_000_000
 STDIN = "-"
+TOO_LARGE = (
+    "it needs more memory than there is; import it in parts, or as a table with the columns game_id, occurred_at, "
+    "player and place, which is read row by row"
+)
 TOLD_MAX = 20
 
 
@@ -81,6 +85,7 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
         yield _is_a_directory(name).rejection(name)
         return
     count, digest, found = 0, hashlib.sha256(), list[CsvColumns]()
+    is_too_large = False
 
     def note(columns: CsvColumns) -> None:
         found.append(columns)
@@ -100,9 +105,13 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
         yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
     except Refused as problem:
         yield problem.rejection(name)
+    except MemoryError:
+        is_too_large = True  # told when what was read is no longer held
     else:
         if not count:
             yield Rejection("empty-file", f"{name} holds no event", name)
+    if is_too_large:
+        yield Rejection("file-too-large", TOO_LARGE, name)
     yield Hashed(name, digest.hexdigest(), found[-1].sheet if found else None)
 
 

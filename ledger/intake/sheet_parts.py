@@ -37,7 +37,7 @@ _ODD_ODS = [
     re.compile(text)
     for text in (rb"table:formula", rb"""-type\s*=\s*["']error""", rb"rows-spanned", rb"table:visibility", rb"<!D")
 ]
-_TIMED_ODS = re.compile(rb"""-type\s*=\s*["']date[^>]*>\s*<text:p[^>]*>[^<]*:""")
+_TIMED_ODS = re.compile(rb"""-type\s*=\s*["']date[^>]{0,200}>\s{0,20}<text:p[^>]{0,200}>[^<:]{0,80}:""")
 
 Attributes = dict[str, str]
 Place = tuple[int, int]

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from ledger.errors import LedgerError, WorkerLost
@@ -32,6 +32,7 @@ PR_SET_PDEATHSIG = 1
 UNITS_MAX = 1_000
 # so many messages are made ahead of their reader, and for each process so many parts of some work
 MESSAGES_AHEAD, UNITS_AHEAD = 16, 2
+WATCHED_SECONDS = 1
 
 
 def available_cores() -> int:
@@ -51,13 +52,11 @@ def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = Fal
     killed, `TooSlow` when it gives nothing for `seconds`, `RuntimeError` when the iterator raises; errors about a file
     or a store are raised as they are.
     """
-    with _pool(1, partial(next, made, None), apart, (OSError, LedgerError)) as submitted:
+    with _pool(1, partial(next, made, None), apart, (OSError, LedgerError)) as (submitted, watched):
         waiting = deque(submitted() for _ in range(MESSAGES_AHEAD))
         while True:
-            try:
-                message = waiting.popleft().result(seconds)
-            except TimeoutError:
-                raise TooSlow(f"no answer in {seconds:g} s") from None
+            (unit,) = watched({waiting.popleft()}, seconds)
+            message = unit.result()
             if message is None:
                 return
             yield message
@@ -72,15 +71,14 @@ def forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = T
     `WorkerLost` when one of them is killed, `RuntimeError` when `work` raises; errors about a file or a store are
     raised as they are.
     """
-    from concurrent.futures import FIRST_COMPLETED, wait
-
     assert 0 < units <= UNITS_MAX
     workers = min(cores, units)
     numbers = iter(range(units))
-    with _pool(workers, work, apart, (OSError, LedgerError)) as submitted:
+    with _pool(workers, work, apart, (OSError, LedgerError)) as (submitted, watched):
         running = set(map(submitted, islice(numbers, UNITS_AHEAD * workers)))
         while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
+            done = watched(running)
+            running -= done
             for unit in done:
                 yield unit.result()
                 running.update(map(submitted, islice(numbers, 1)))
@@ -89,19 +87,16 @@ def forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = T
 @contextmanager
 def _pool(
     workers: int, work: Callable[..., Any], apart: bool, passed: tuple[type[Exception], ...]
-) -> Iterator[Callable[..., "Future[Any]"]]:
-    """A function that has processes do some work with its arguments; see `ahead` and `forked`."""
+) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:
+    """A function that has processes do some work, and one that waits for it, `_done_of`; see `ahead` and `forked`."""
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
     begin = partial(_begin_work, work, passed, _open_files() if apart else {}, sys.stdin)
     pool = ProcessPoolExecutor(workers, get_context("fork"), begin)
-    with _undisturbed():
-        pool.submit(int)  # which starts the processes
-    # until Python 3.14 has become the oldest, the library neither kills workers nor says how one ended
-    processes = list(pool._processes.values())
+    processes = _started(pool)
     try:
-        yield partial(pool.submit, _done)
+        yield partial(pool.submit, _done), partial(_done_of, pool._executor_manager_thread)
     except BrokenProcessPool:
         pool.shutdown()
         raise WorkerLost(f"a worker process {_how_lost([process.exitcode or 0 for process in processes])}") from None
@@ -109,6 +104,39 @@ def _pool(
         for process in processes:
             process.kill()
         pool.shutdown()
+
+
+def _started(pool: Any) -> "list[BaseProcess]":
+    """The processes of a pool, which it starts with its first work; none stays if its thread cannot be started."""
+    # until Python 3.14 has become the oldest, the library neither kills workers nor says how one ended
+    try:
+        with _undisturbed():
+            pool.submit(int)
+    except BaseException:
+        for process in pool._processes.values():
+            process.kill()
+        raise
+    return list(pool._processes.values())
+
+
+def _done_of(thread: Any, units: "set[Future[Any]]", seconds: float | None = None) -> "set[Future[Any]]":
+    """Those of some units of work that are done, as soon as one is. Raises `TooSlow`, `WorkerLost`.
+
+    The pool's thread hands out their results. If there is no memory for what it does, it ends without a word.
+    """
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    at_once = WATCHED_SECONDS if seconds is None else min(WATCHED_SECONDS, seconds)
+    for times in count(1):
+        alive = thread.is_alive()
+        done = wait(units, at_once, FIRST_COMPLETED).done
+        if done:
+            return done
+        if not alive:
+            raise WorkerLost("what worker processes give is not handed on; the machine may have run out of memory")
+        if seconds is not None and times * at_once >= seconds:
+            raise TooSlow(f"no answer in {seconds:g} s")
+    raise AssertionError
 
 
 def _how_lost(codes: Sequence[int]) -> str:
@@ -162,12 +190,15 @@ def _begin_work(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # objects from before the fork are not looked at again: looking would copy their memory
     gc.freeze()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    if sys.platform == "linux":
-        import ctypes
+    try:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        if sys.platform == "linux":
+            import ctypes
 
-        # the thread cannot run while compiled code holds the interpreter
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            # the thread cannot run while compiled code holds the interpreter
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (RuntimeError, ImportError, MemoryError):
+        os._exit(1)  # there is no memory for that; the parent reports it, as it does later
 
 
 def _end_with(parent: "BaseProcess") -> None:

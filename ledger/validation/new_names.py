@@ -25,7 +25,7 @@ ACCEPT = "if it is not a slip, --new-names accept takes it"
 Refusing = Literal["tables", "all", ""]
 
 _TIE = re.compile(r"[&+/;＆＋／；]")
-_SEPARATOR = re.compile(r"\s*[&+/;,＆＋／；，]\s*")
+_SEPARATOR = re.compile("[&+/;,＆＋／；，]")
 # what joins two names only if both are known
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
@@ -190,7 +190,7 @@ def tied_parts(name: str) -> list[str]:
     >>> tied_parts("Anna & Ben"), tied_parts("Anna/Ben"), tied_parts("C++")
     (['Anna', 'Ben'], ['Anna', 'Ben'], [])
     """
-    parts = _SEPARATOR.split(name) if _TIE.search(name) else []
+    parts = list(map(str.strip, _SEPARATOR.split(name))) if _TIE.search(name) else []
     return parts if all(parts) else []
 
 

@@ -82,6 +82,10 @@ def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeyp
         (OSError(28, "No space left on device", "x"), (3, "no-space")),
         (OSError(13, "Permission denied", "x"), (3, "file")),
         (MemoryError(), (3, "out-of-memory")),
+        (OSError(12, "Cannot allocate memory"), (3, "out-of-memory")),
+        (RuntimeError("can't start new thread"), (3, "out-of-memory")),
+        (ImportError("x.so: failed to map segment from shared object"), (3, "out-of-memory")),
+        (RuntimeError("x"), (1, "bug")),
         (ZeroDivisionError("x"), (1, "bug")),
         (KeyboardInterrupt(), (130, "interrupted")),
     ):

@@ -219,3 +219,16 @@ def test_failure_while_reading_ahead_is_raised() -> None:
         assert next(messages) == b"first"
         with pytest.raises(error, match=told):
             next(messages)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("where", ["multiprocessing.queues.Queue._start_thread", "threading.Thread.start"])
+def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no thread can be started that hands work on, or its results, the import does not wait for them for ever."""
+
+    def start(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(where, start)
+    with pytest.raises((WorkerLost, RuntimeError), match=r"is not handed on|can't start new thread"):
+        next(ahead(iter([b"first"])))

@@ -187,6 +187,7 @@ POWERS = ("Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey"
 CASES = {
     "is-a-directory": Case(None),
     "empty-file": Case(b" \n\n"),
+    "file-too-large": Case(line()),
     "bad-gzip": Case(gzip.compress(line(), mtime=0)[:-4]),
     "too-many-blank-lines": Case(b"\n" * 100_001 + line()),
     "bad-utf8": Case(line().replace(b"anna", b"\xff\xfe")),
@@ -379,6 +380,11 @@ def with_a_sheet(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("void", "g-0", "--reason", "a friendly", db=url).exit_code == 0
 
 
+def needs_too_much(_: object) -> None:
+    """What reading a file comes to for which there is not enough memory."""
+    raise MemoryError
+
+
 @pytest.mark.parametrize("code", CASES)
 def test_rejection_names_code_file_and_line(
     code: str,
@@ -392,6 +398,8 @@ def test_rejection_names_code_file_and_line(
     monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [PickyEntry("picky/1", "here", group)])
     besides = [PickyEntry("picky", "here", "ratings.readers")] if code == "bad-reader" else []
     monkeypatch.setattr(readers, "entry_points", lambda group: besides)
+    if code == "file-too-large":
+        monkeypatch.setattr(readers, "json_events", needs_too_much)
     registry.rule.cache_clear()
     path = tmp_path / "input"
     if case.content is None:
@@ -418,7 +426,7 @@ def test_rejection_names_code_file_and_line(
 
 # the line that is named where it is not the first; None: the file as a whole
 LINES = {
-    **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip", "end-missing")),
+    **dict.fromkeys(("is-a-directory", "file-too-large", "empty-file", "bad-gzip", "end-missing")),
     **dict.fromkeys(("another-sheet", "not-confirmed")), "changed-in-both": 2,
     **dict.fromkeys(("is-a-spreadsheet", "bad-spreadsheet", "which-sheet", "bad-reader")),
     "bad-cell": 2, "close-name": 2, "tied-players": 2,
