@@ -7,7 +7,7 @@ from ledger.errors import LedgerError
 from ledger.rejections import Refused
 
 # what the libraries say that start threads and compute hashes
-NO_MEMORY = {RuntimeError: "can't start new thread", ValueError: "no reason supplied"}
+NO_MEMORY: dict[type | None, str] = {RuntimeError: "can't start new thread", ValueError: "no reason supplied"}
 
 
 class CommandFailure(NamedTuple):

@@ -370,6 +370,13 @@ CASES = {
         told=["read as cp1252 (Western Europe), such as Müller, Jörg"],
         games=["2024-11-22-1 2024-11-22T11:00 Müller 1 Jörg 2"],
     ),
+    "a word without end, in Western Europe": csv(
+        f"Datum;1.;2.\n22.11.2024;{'x' * 300_000};Jörg\n", "cp1252",
+        refused=[("2 bad-csv", "a cell has more than 131,072 characters, perhaps for want of a quotation mark")],
+    ),
+    "blanks without end between two names": csv(
+        f"Date,1st,2nd\n2024-11-22,a{' ' * 130_000}b/c,d\n", refused=[("2 tied-players", "looks like more than one")],
+    ),
     "Excel in Poland": csv(
         "Data;1.;2.\n22.11.2024;Łukasz;Żaneta\n", "cp1250", refused=[("2 bad-utf8", "is not UTF-8"), ]
     ),
