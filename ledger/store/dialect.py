@@ -23,9 +23,6 @@ class Dialect(Protocol):
     IS_FILE: bool  # a file of this machine, which the URL's database names; else a server
     GUARDS: tuple[str, ...]  # the names of all that the migrations install to refuse changes
     READABLE_VIEW: str  # the statement that makes the view events_readable
-    # SQL for the records behind position `{after}` up to `{until}` as one value in UTF-8, each ending in a newline, or
-    # NULL if one is missing
-    JOINED_RECORDS: str
     LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the surest first
 
     # opening
@@ -89,6 +86,10 @@ class Dialect(Protocol):
     def insert(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert any number of rows in order, in the fastest way; each gives the values of these columns, where 0 and 1
         also stand for a boolean."""
+
+    def joined_records(self, connection: Connection, after: int, until: int) -> bytes | None:
+        """The records behind a position up to another as one text in UTF-8, each ending in a newline, or None if one is
+        missing. The database joins them: one value takes a fraction of the time of as many rows."""
 
     def events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
         """The events whose id or subject is one of these names, in any order, found by the indexes."""

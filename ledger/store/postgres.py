@@ -60,7 +60,7 @@ WANTED: dict[str, tuple[str | None, str]] = {
 }  # fmt: skip
 
 # the records of some positions as one value, unless one is missing; no record contains a newline
-JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
+_JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
 convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') END FROM events
 WHERE position > {after} AND position <= {until}"""
 
@@ -297,6 +297,14 @@ def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[
         with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in chain(few, rows):
                 copy.write_row(row)
+
+
+def joined_records(connection: Connection, after: int, until: int) -> bytes | None:
+    """The records of some positions as one text; in binary, as hexadecimal digits would take twice as long to read."""
+    asked = _JOINED_RECORDS.format(after=int(after), until=int(until))
+    driver: Any = connection.connection.driver_connection
+    found: bytes | None = driver.execute(asked, prepare=False, binary=True).fetchone()[0]
+    return found
 
 
 def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:

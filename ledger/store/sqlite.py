@@ -79,7 +79,7 @@ _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LI
 
 # the records of some positions as one blob, unless one is missing; no record contains a newline, and what is not text
 # is not a record
-JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
+_JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
 SELECT CASE typeof(record) WHEN 'text' THEN record ELSE 'null' END || char(10) AS record
 FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
 
@@ -225,6 +225,13 @@ def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Ite
 def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
     marks = f"({', '.join('?' * len(columns))})"
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([marks] * rows)}"
+
+
+def joined_records(connection: Connection, after: int, until: int) -> bytes | None:
+    """The records of some positions as one text."""
+    asked = _JOINED_RECORDS.format(after=int(after), until=int(until))
+    found: bytes | None = connection.exec_driver_sql(asked).scalar()
+    return found
 
 
 def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
