@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ledger.events.canonical import INTEGER_MAX, format_instant
+from ledger.events.fields import read_decimal
 from ledger.events.zones import read_instant
 from ledger.rejections import Refused, shown
 
@@ -209,4 +210,8 @@ def read_value(name: str, text: str) -> Any:
         if len(text) > 17 or abs(int(text)) > INTEGER_MAX:
             raise Refused("integer-too-large", f"{name}: {shown(text)} is outside +-(2^53 - 1)")
         return int(text)
+    try:
+        read_decimal(text)
+    except Refused as problem:
+        raise Refused(problem.code, f"{name}: {problem.message}") from None
     return text

@@ -249,6 +249,8 @@ def _games(
     of = {name: cells[column::width] for column, name in enumerate(header)}
     if "," in "".join(of.get("score", ())):
         return None  # perhaps decimal commas
+    if not all(of.get("player", ())):
+        return None
     ids = of["game_id"]
     said = list(zip(*(of[name] for name in columns.game), strict=True))
     firsts = [0, *compress(count(1), map(ne, said[1:], said)), *([len(lines)] if ended else [])]

@@ -81,7 +81,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     layout = options.layout or _layout(names, body, options)
     header, problems = _header(names, body, layout, options)
     body, repeated, totals = _without_extras(body, names, header)
-    problems += _unnamed(header, body)
+    problems += _unnamed(table, line, header, body)
     problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
     dated = header.index("occurred_at") if "occurred_at" in header else None
     order = Order("", is_needed=False)
@@ -257,9 +257,12 @@ def _without_extras(
     return kept, (*repeated,), (*totals,)
 
 
-def _unnamed(header: Header, body: Rows) -> Iterator[Refused]:
-    """What is wrong with columns that have no name: there is something in them."""
+def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:
+    """What is wrong with columns that have no name: an error stands in its place, or there is something in them."""
     for column in (column for column, name in enumerate(header) if name == ""):
+        if told := table.faults.get((header_line - 1, column)):
+            yield Refused("bad-cell", f"{table.sheet}!{_letters(column)}{header_line}: {told}")
+            continue
         line, text = next(((line, text) for line, row in body if (text := _cell(row, column))), (0, ""))
         if text:
             yield Refused(

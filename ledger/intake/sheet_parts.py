@@ -19,6 +19,8 @@ PIECE_BYTES, OVERLAP_BYTES = 1 << 20, 256
 FAULTS_MAX = 100_000
 ROWS_MAX, COLUMNS_MAX = 1 << 20, 1 << 14  # of a sheet
 UNWORKED = "a formula without a value; open the file in a spreadsheet program and save it"
+# those that no format of a number shows, which old programs write as the number 0
+SURE_ERRORS = re.compile(r"#(?:DIV/0!|N/A|NAME\?|NULL!|NUM!|REF!|VALUE!)|Err:\d{3}", re.ASCII)
 ERRORS = re.compile(r"#[A-Z0-9/]+[!?]?|Err:\d+", re.ASCII)
 # formats with a time of day that have no code of their own
 TIMED_FORMATS = {str(number) for number in (18, 19, 20, 21, 22, 45, 46, 47)}
@@ -272,9 +274,8 @@ class _OdsTable:
         """Note what is odd about the cell that ends."""
         own = self._attributes
         formula, kind = "table:formula" in own, own.get("office:value-type")
-        is_error = own.get("calcext:value-type") == "error" or (
-            formula and kind != "float" and ERRORS.fullmatch(self._value)
-        )
+        errors = SURE_ERRORS if kind == "float" else ERRORS
+        is_error = own.get("calcext:value-type") == "error" or (formula and errors.fullmatch(self._value))
         if is_error or (formula and kind is None):
             for place in self._places():
                 _note(self._found, place, f"the error {self._value or '#'}" if is_error else UNWORKED)

@@ -115,23 +115,31 @@ def _long_games(
         elif len(numbered) > ROWS_MAX:
             yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
         else:
-            yield line, _long_game(games, columns, options), games, key
+            event = _long_game(numbered, columns, options)
+            yield (isinstance(event, Refused) and event.line) or line, event, games, key
         last_id, unreadable = key, None
 
 
-def _long_game(rows: list[Cells], columns: CsvColumns, options: TableOptions) -> dict[str, Any] | Refused:
+def _long_game(
+    numbered: list[tuple[int, Any]], columns: CsvColumns, options: TableOptions
+) -> dict[str, Any] | Refused:  # fmt: skip
+    """The game of some rows, or what is wrong: with one of them, then with its line."""
+    line = None
     try:
-        event = read_game(_shared(rows, columns), columns, options)
-        event["data"]["participants"] = [
-            {
-                name: read_value(name, row[name]) if name in READ_COLUMNS else row[name]
-                for name in columns.player
-                if name in row
-            }
-            for row in rows
-        ]
+        event = read_game(_shared([row for _, row in numbered], columns), columns, options)
+        participants = event["data"]["participants"] = []
+        for line, row in numbered:  # noqa: B007
+            if "player" not in row:
+                raise Refused("missing-member", "the row has no player; name one, or leave the row out")
+            participants.append(
+                {
+                    name: read_value(name, row[name]) if name in READ_COLUMNS else row[name]
+                    for name in columns.player
+                    if name in row
+                }
+            )
     except Refused as problem:
-        return problem
+        return Refused(problem.code, problem.message, problem.line or line)
     return event
 
 

@@ -1,63 +1,32 @@
 """Tables as people keep them, each with what comes out of it: games, or the exact refusal."""
 
-import gzip
 from datetime import date, datetime
-from typing import Any, NamedTuple
 
-from sheet_files import CURRENCY, DATETIME, EPOCH_1904, ERROR, PERCENT, UNWORKED, WORKED, Raw, archive, ods, xlsx
-
-PARTS = ("others", "merged", "epoch", "more", "name_of_sheet", "hidden_rows", "hidden_columns")
-SET = ("--set", "game=catan")
-NUMBERED = "numbered by day"
-
-
-class Case(NamedTuple):
-    """A file's content, under a name; the games in it, as `ID DATE PLAYER PLACE-OR-SCORE ...`, or what is refused, as
-    `LINE CODE` with a part of the message; what is told about it; and the options of the import.
-    """
-
-    content: bytes
-    games: list[str] = []
-    refused: list[tuple[str, str]] = []
-    told: list[str] = []
-    options: tuple[str, ...] = SET
-    name: str = "results.csv"
-
-
-def sheet(*rows: list[Any], name: str = "results.xlsx", **more: Any) -> Case:
-    """A case of an .xlsx file with these rows."""
-    parts = {part: more.pop(part) for part in PARTS if part in more}
-    others = parts.pop("others", ())
-    if "name_of_sheet" in parts:
-        parts["name"] = parts.pop("name_of_sheet")
-    return Case(xlsx([*rows], *others, **parts), name=name, **more)
-
-
-def csv(text: str, encoding: str = "utf-8", **more: Any) -> Case:
-    """A case of a CSV file."""
-    return Case(text.encode(encoding), **more)
-
-
-# a worksheet, and rows for it, as text
-MAIN = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-WORKSHEET = b"<worksheet " + MAIN + b"><sheetData>%s</sheetData></worksheet>"
-SHEET_ROWS = b"".join(
-    b"<row>" + b"".join(b'<c t="inlineStr"><is><t>' + cell + b"</t></is></c>" for cell in row.split()) + b"</row>"
-    for row in (b"Date 1st 2nd", b"2024-11-22 anna ben")
+import file_kinds
+import text_files
+from cases import (
+    AFTER,
+    D22,
+    D23,
+    HEAD,
+    LONG,
+    MERGED_DAY,
+    NUMBERED,
+    ODS_ERROR,
+    OLD_ERROR,
+    ONE,
+    SET,
+    SHEET_ROWS,
+    TWO,
+    WIDE,
+    WORKSHEET,
+    Case,
+    csv,
+    sheet,
 )
-D22, D23 = date(2024, 11, 22), date(2024, 11, 23)
-ONE = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
-TWO = [*ONE, "2024-11-23-1 2024-11-23T11:00 ben 1 anna 2"]
-WIDE = [["Date", "1st", "2nd"], [D22, "anna", "ben"], [D23, "ben", "anna"]]
-LONG = [["Datum", "Spieler", "Platz"], [D22, "anna", 1], [D22, "ben", 2], [D23, "ben", 1], [D23, "anna", 2]]
-ODS_ERROR = Raw(
-    ' table:formula="of:=1/0" office:value-type="string" calcext:value-type="error"', "<text:p>#DIV/0!</text:p>"
-)
-# what is said of the row after one that cannot be read, where a game has several
-AFTER = ("3 bad-csv", "the row before it (line 2) may belong to this game")
-HEAD = ["Date", "1st", "2nd"]
+from sheet_files import CURRENCY, DATETIME, EPOCH_1904, ERROR, PERCENT, UNWORKED, WORKED, Raw, ods
 
-CASES = {
+SHEETS = {
     # layouts
     "a column per place": sheet(*WIDE, games=TWO, told=["Date = occurred_at", NUMBERED]),
     "a row per player, in German": sheet(*LONG, games=TWO, told=["Spieler = player, Platz = place"]),
@@ -158,6 +127,17 @@ CASES = {
     "a date that is a word": sheet(
         HEAD, ["Friday", "anna", "ben"], refused=[("2 bad-time", "Results!2: 'Friday' is not a time")]
     ),
+    "a date that no calendar has": sheet(
+        HEAD, [Raw(' s="1"', "<v>99999999</v>"), "anna", "ben"],
+        refused=[("2 bad-time", "Results!2: occurred_at: '99999999' is a number; format the column as dates")],
+    ),
+    "a date to come": sheet(
+        HEAD, [date(2999, 1, 1), "anna", "ben"], refused=[("2 unlikely-date", "2999-01-01T11:00:00Z lies ahead")]
+    ),
+    "an hour that the clocks leave out": csv(
+        "Date,1st,2nd\n31.03.2024 02:30,anna,ben\n",
+        refused=[("2 nonexistent-time", "does not exist in Europe/Berlin (clocks change); write the time")],
+    ),
     "no date at all": sheet(
         HEAD, [None, "anna", "ben"], refused=[("2 missing-member", "Results!2: the row has no date")]
     ),
@@ -195,6 +175,35 @@ CASES = {
     ),
     "two rows of headers": sheet(
         [None, "Result", "Result"], *WIDE, games=TWO, told=["left out: line 1 above the header"]
+    ),
+    "a title merged over the table": sheet(
+        ["Catan Club 2024"], *WIDE, merged="A1:C1", games=TWO, told=["left out: line 1 above the header"]
+    ),
+    "a header of two rows, merged": sheet(
+        ["Date", "Players"], [None, "1st", "2nd"], [D22, "anna", "ben"], merged="B1:C1",
+        refused=[
+            ("1 unknown-column", "not known: 'Players'"), ("1 missing-column", "there is no column 'player'"),
+            ("1 unknown-column", "column C has no name, and '2nd' is in it (line 2); give it a name"),
+        ],
+    ),
+    "a second row of headers below": sheet(
+        HEAD, [None, "(winner)", "(loser)"], [D22, "anna", "ben"],
+        refused=[("2 missing-member", "Results!2: the row has no date")],
+    ),
+    "a remark below": sheet(
+        *WIDE, [], ["Played at Ben's"], refused=[("5 bad-time", "Results!5: \"Played at Ben's\" is not a time like")],
+    ),
+    "a remark beside the table": sheet(
+        HEAD, [D22, "anna", "ben", None, None, "ask Ben"], [D23, "ben", "anna"],
+        refused=[("1 unknown-column", "Results!1: column F has no name, and 'ask Ben' is in it (line 2); give it")],
+    ),
+    "a total that nothing calls so": sheet(
+        ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], [None, None, 17],
+        refused=[("4 missing-member", "Results!4: the row has no player; name one, or leave the row out")],
+    ),
+    "a column of totals in a row per player": sheet(
+        ["Date", "Name", "Points", "Total"], [D22, "anna", 9, 9], [D22, "ben", 8, 8],
+        refused=[("1 unknown-column", "Results!1: not known: 'Total'; rename a column with --map 'Total=OURS', drop")],
     ),
     "a total below": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], ["Total", None, 17],
@@ -254,6 +263,34 @@ CASES = {
         [*HEAD, "x"], *[[D22, "anna", "ben", ERROR]] * 1_200, [D22, "anna", ERROR], options=(*SET, "--map", "x="),
         refused=[("1202 bad-cell", "Results!C1202: the error #REF!")],
     ),
+    "an error in the header": sheet(
+        ["Date", "1st", ERROR], [D22, "anna", "ben"], refused=[("1 bad-cell", "Results!C1: the error #REF!")]
+    ),
+    "an error in a column without a name": sheet(
+        HEAD, [D22, "anna", "ben", ERROR], refused=[("2 bad-cell", "Results!D2: the error #REF!")]
+    ),
+    "a formula that gives a text, a date, and nothing": sheet(
+        [*HEAD, "3rd"],
+        [Raw(' s="1"', "<f>A1</f><v>45618</v>"), Raw(' t="str"', "<f>A1</f><v>anna</v>"), "ben",
+         Raw(' t="str"', "<f>A1</f><v></v>")],
+        games=ONE,
+    ),
+    "a wrong score in the second row of a game": sheet(
+        ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", "eight"],
+        refused=[("3 bad-decimal", "Results!3: score: 'eight' is not a decimal number such as 12 or -0.5")],
+    ),
+    "a wrong place in the third row of a game": sheet(
+        LONG[0], [D22, "anna", 1], [D22, "ben", 2], [D22, "cleo", "3rd"],
+        refused=[("4 not-an-integer", "Results!4: place: '3rd' is not a whole number")],
+    ),
+    "truth as a score": sheet(
+        ["Date", "Name", "Points"], [D22, "anna", True], [D22, "ben", 2],
+        refused=[("2 bad-decimal", "Results!2: score: 'true' is not a decimal number")],
+    ),
+    "a number that no score has": sheet(
+        ["Date", "Name", "Points"], [D22, "anna", 1e20], [D22, "ben", 1],
+        refused=[("2 bad-decimal", "Results!2: score: '1e+20' is not a decimal number")],
+    ),
     "an error in a dropped column": sheet(
         [*HEAD, "x"], [D22, "anna", "ben", ERROR], options=(*SET, "--map", "x="), games=ONE
     ),
@@ -288,6 +325,17 @@ CASES = {
     ),
     "names with blanks around": sheet(HEAD, [D22, " anna ", "ben\u00a0"], games=ONE),
     # sheets
+    "a line break in a name": sheet(
+        HEAD, [D22, "anna\nmaria", "ben"], refused=[("2 bad-csv", "Results!2: 1st: 'anna\\nmaria' runs over several")]
+    ),
+    "line breaks in the header": sheet(["Date", "1st\nplace", "2nd\nplace"], [D22, "anna", "ben"], games=ONE),
+    "somebody against themselves": sheet(
+        HEAD, [D22, "anna", "anna"], refused=[("2 player-twice", "'anna' takes part twice")]
+    ),
+    "a place that nobody has": sheet(
+        LONG[0], [D22, "anna", 1], [D22, "ben", 3],
+        refused=[("2 place-gap", "the places 1, 3 have a gap: is somebody missing? Ties are 1, 2, 2, 4 or 1, 2, 2, 3")],
+    ),
     "a hidden sheet": sheet(
         *WIDE, others=[("Old", "hidden", [["x"]])], games=TWO, told=["sheet Results, not Old"]
     ),
@@ -305,6 +353,13 @@ CASES = {
     ),
     "two sheets, one named": sheet(
         ["x"], others=[("Games", "visible", WIDE)], options=(*SET, "--sheet", "games"), games=TWO
+    ),
+    "a hidden sheet, named": sheet(
+        ["x"], others=[("Old", "hidden", WIDE)], options=(*SET, "--sheet", "old"), games=TWO
+    ),
+    "a sheet that only a program shows again": sheet(
+        others=[("Old", "veryHidden", WIDE)],
+        refused=[("None empty-file", "no sheet that is not hidden has anything in it")],
     ),
     "a sheet that is not there": sheet(
         *WIDE, options=(*SET, "--sheet", "Gmaes"),
@@ -339,6 +394,13 @@ CASES = {
         ods([HEAD, *[[D22, "anna", ODS_ERROR]] * 3]), name="results.ods",
         refused=[(f"{line} bad-cell", f"Results!C{line}: the error #DIV/0!") for line in (2, 3, 4)],
     ),
+    "an error as old programs write it": Case(
+        ods([HEAD, [D22, "anna", OLD_ERROR]]), name="results.ods",
+        refused=[("2 bad-cell", "Results!C2: the error Err:502")],
+    ),
+    "cells merged downwards in LibreOffice": Case(
+        ods([LONG[0], [MERGED_DAY, "anna", 1], [None, "ben", 2]]), name="results.ods", games=ONE
+    ),
     "a formula's error in LibreOffice": Case(
         ods([HEAD, [D22, "anna", ODS_ERROR]]),
         refused=[("2 bad-cell", "Results!C2: the error #DIV/0!")], name="results.ods",
@@ -346,125 +408,5 @@ CASES = {
     "rows that repeat": Case(
         ods([*WIDE, *[[None]] * 1_048_000]), games=TWO, name="results.ods",
     ),
-    # text
-    "semicolons and decimal commas": csv(
-        "Datum;Spieler;Punkte\n22.11.2024;anna;7,5\n22.11.2024;ben;7\n",
-        games=["2024-11-22-1 2024-11-22T11:00 anna =7.5 ben =7"],
-    ),
-    "decimal commas in a table of the usual form": csv(
-        "game_id;occurred_at;player;score\n7;2024-11-22;anna;7,5\n7;2024-11-22;ben;7\n",
-        games=["7 2024-11-22T11:00 anna =7.5 ben =7"],
-    ),
-    "a comma for thousands in a table of the usual form": csv(
-        "game_id;occurred_at;player;score\n7;2024-11-22;anna;1,500\n7;2024-11-22;ben;7\n",
-        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
-    ),
-    "a comma for thousands": csv(
-        "Datum;Spieler;Punkte\n22.11.2024;anna;1,500\n22.11.2024;ben;7\n",
-        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
-    ),
-    "tabs": csv("Date\t1st\t2nd\n22.11.2024\tanna\tben\n", games=ONE, name="results.tsv"),
-    "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
-    "Excel in Western Europe": csv(
-        "Datum;1.;2.\n22.11.2024;Müller;Jörg\n", "cp1252",
-        told=["read as cp1252 (Western Europe), such as Müller, Jörg"],
-        games=["2024-11-22-1 2024-11-22T11:00 Müller 1 Jörg 2"],
-    ),
-    "a word without end, in Western Europe": csv(
-        f"Datum;1.;2.\n22.11.2024;{'x' * 300_000};Jörg\n", "cp1252",
-        refused=[("2 bad-csv", "a cell has more than 131,072 characters, perhaps for want of a quotation mark")],
-    ),
-    "blanks without end between two names": csv(
-        f"Date,1st,2nd\n2024-11-22,a{' ' * 130_000}b/c,d\n", refused=[("2 tied-players", "looks like more than one")],
-    ),
-    "Excel in Poland": csv(
-        "Data;1.;2.\n22.11.2024;Łukasz;Żaneta\n", "cp1250", refused=[("2 bad-utf8", "is not UTF-8"), ]
-    ),
-    "Excel in Poland, as said": csv(
-        "Data;1.;2.\n22.11.2024;Łukasz;Żaneta\n", "cp1250", options=(*SET, "--encoding", "cp1250"),
-        games=["2024-11-22-1 2024-11-22T11:00 Łukasz 1 Żaneta 2"],
-    ),
-    "an encoding that it has not": csv(
-        "Data;1.;2.\n22.11.2024;Łukasz;ben\n", options=(*SET, "--encoding", "ascii"),
-        refused=[("2 bad-utf8", "byte 23 is not ascii; name another encoding with --encoding")],
-    ),
-    "Unicode text of Excel": csv(
-        "Date\t1st\t2nd\r\n22.11.2024\tanna\tben\r\n", "utf-16", games=ONE, name="results.txt"
-    ),
-    "ends of lines as old Macs write them": csv("Date,1st,2nd\r22/11/2024,anna,ben\r23/11/2024,ben,anna\r", games=TWO),
-    "all three ends of lines": csv("Date,1st,2nd\r\n22/11/2024,anna,ben\r23/11/2024,ben,anna\n", games=TWO),
-    "mixed ends of lines": csv("Date,1st,2nd\r\n22/11/2024,anna,ben\n23/11/2024,ben,anna\r\n", games=TWO),
-    "NUL bytes": csv("Date,1st,2nd\n22/11/2024,an\0na,ben\n", refused=[("2 bad-identifier", "")]),
-    "NUL bytes in the header": csv(
-        "Da\0te,1st,2nd\n22/11/2024,anna,ben\n", refused=[("1 bad-csv", "the file is neither text nor a spreadsheet")]
-    ),
-    "names with the delimiter in them": csv(
-        'Date,1st,2nd\n2024-11-22,"van Dam, Jan","O""Neill"\n',
-        games=['2024-11-22-1 2024-11-22T11:00 van Dam, Jan 1 O"Neill 2'],
-    ),
-    "a quotation mark that is never closed": csv(
-        'Date,1st,2nd\n22/11/2024,"anna,ben\n23/11/2024,ben,anna\n',
-        refused=[("2 bad-csv", "the row cannot be split into cells: unexpected end of data; the rest was not read")],
-    ),
-    "a row with more cells than the header": csv(
-        "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "the row has 4 cells, the header 3")]
-    ),
-    "an export of Google Sheets": csv('Date,1st,2nd\r\n"11/22/2024","anna","ben"\r\n', games=ONE),
-    # what a file is
-    "a spreadsheet called CSV": sheet(*WIDE, name="results.csv", games=TWO),
-    "a spreadsheet in gzip": Case(gzip.compress(xlsx(WIDE)), name="results.csv.gz", games=TWO),
-    "CSV called a spreadsheet": csv("Date,1st,2nd\n22/11/2024,anna,ben\n", games=ONE, name="results.xlsx"),
-    "with macros": sheet(
-        *WIDE, more={"xl/vbaProject.bin": b"\xd0\xcf\x11\xe0" + bytes(64)}, name="results.xlsm", games=TWO
-    ),
-    "old Excel": Case(
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), name="results.xls",
-        refused=[("None is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")],
-    ),
-    "with a password": Case(
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"), name="results.xlsx",
-        refused=[("None bad-spreadsheet", "it is protected by a password; save it without one")],
-    ),
-    "cut off": Case(
-        xlsx(WIDE)[:900], name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
-    ),
-    "the start of an archive": Case(
-        xlsx([])[:30] + b"", name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
-    ),
-    "binary Excel": Case(
-        archive({"xl/workbook.bin": b""}), name="results.xlsb",
-        refused=[("None is-a-spreadsheet", "it has the binary format of Excel; save it as .xlsx")],
-    ),
-    "Numbers": Case(
-        archive({"Index/Document.iwa": b""}), name="results.numbers",
-        refused=[("None is-a-spreadsheet", "it is a document of Numbers, Pages or Keynote; export it as .xlsx")],
-    ),
-    "a text of Word": Case(
-        archive({"word/document.xml": b""}), name="results.xlsx",
-        refused=[("None is-a-spreadsheet", "it is a text, not a spreadsheet; copy its table into one")],
-    ),
-    "a text of LibreOffice": Case(
-        archive({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}), name="results.ods",
-        refused=[("None is-a-spreadsheet", "it is an OpenDocument, but no spreadsheet")],
-    ),
-    "an archive of tables": Case(
-        archive({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}), name="results.zip",
-        refused=[("None is-a-spreadsheet", "it is an archive of 2 files, such as 'more.csv'; take")],
-    ),
-    "a web page": csv(
-        "<html><table><tr><td>Date", name="results.xls", refused=[("None is-a-spreadsheet", "it is XML or HTML; save")]
-    ),
-    "an old spreadsheet in XML": csv(
-        '<?xml version="1.0"?><Workbook/>', name="results.xml",
-        refused=[("None is-a-spreadsheet", "it is XML or HTML; save")],
-    ),
-    "a PDF": csv("%PDF-1.7\n", name="results.pdf", refused=[("None is-a-spreadsheet", "it is a PDF; save")]),
-    "a part that is missing": Case(
-        archive({"xl/styles.xml": b"<styleSheet/>"}), name="results.xlsx",
-        refused=[("None bad-spreadsheet", "it is damaged: xl/workbook.xml is missing; open it")],
-    ),
-    "a document type": sheet(
-        more={"xl/worksheets/sheet1.xml": b'<!DOCTYPE x [<!ENTITY a "b">]><worksheet/>'},
-        options=(*SET, "--sheet", "Results"), refused=[("None bad-spreadsheet", "it declares a document type")],
-    ),
 }  # fmt: skip
+CASES = SHEETS | text_files.CASES | file_kinds.CASES

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from corpus import SET, Case
+from cases import SET, Case
 
 FOLDER = Path(__file__).parent / "files"
 DROPPED = (*SET, "--map", "Beitrag=", "--map", "Anteil=")

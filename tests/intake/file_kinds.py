@@ -1,0 +1,78 @@
+"""Files that are called what they are not, are no tables, or came to harm, each with what comes out of it."""
+
+import gzip
+
+from cases import ONE, SET, TWO, WIDE, Case, csv, sheet, with_declared_size
+from sheet_files import archive, xlsx
+
+CASES = {
+    "a spreadsheet called CSV": sheet(*WIDE, name="results.csv", games=TWO),
+    "a spreadsheet in gzip": Case(gzip.compress(xlsx(WIDE)), name="results.csv.gz", games=TWO),
+    "CSV called a spreadsheet": csv("Date,1st,2nd\n22/11/2024,anna,ben\n", games=ONE, name="results.xlsx"),
+    "with macros": sheet(
+        *WIDE, more={"xl/vbaProject.bin": b"\xd0\xcf\x11\xe0" + bytes(64)}, name="results.xlsm", games=TWO
+    ),
+    "a spreadsheet called old Excel": sheet(*WIDE, name="results.xls", games=TWO),
+    "CSV called LibreOffice": csv("Date,1st,2nd\n22/11/2024,anna,ben\n", games=ONE, name="results.ods"),
+    "nothing": Case(b"", refused=[("None empty-file", "holds no event")]),
+    "nothing called a spreadsheet": Case(b"", name="results.xlsx", refused=[("None empty-file", "holds no event")]),
+    "nothing but blank lines": csv("\n\n  \n", refused=[("None empty-file", "holds no event")]),
+    "a bomb, as it says itself": Case(
+        with_declared_size(xlsx(WIDE), 1 << 31), name="results.xlsx",
+        refused=[("None bad-spreadsheet", "it expands to more than 1 GB; save the table alone as .xlsx")],
+    ),
+    "a bomb that calls itself small": Case(
+        with_declared_size(xlsx(WIDE), 100), name="results.xlsx",
+        refused=[("None bad-spreadsheet", "it is damaged: I/O error: File is larger than its declared")],
+    ),
+    "old Excel": Case(
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), name="results.xls",
+        refused=[("None is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")],
+    ),
+    "with a password": Case(
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"), name="results.xlsx",
+        refused=[("None bad-spreadsheet", "it is protected by a password; save it without one")],
+    ),
+    "cut off": Case(
+        xlsx(WIDE)[:900], name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
+    ),
+    "the start of an archive": Case(
+        xlsx([])[:30] + b"", name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
+    ),
+    "binary Excel": Case(
+        archive({"xl/workbook.bin": b""}), name="results.xlsb",
+        refused=[("None is-a-spreadsheet", "it has the binary format of Excel; save it as .xlsx")],
+    ),
+    "Numbers": Case(
+        archive({"Index/Document.iwa": b""}), name="results.numbers",
+        refused=[("None is-a-spreadsheet", "it is a document of Numbers, Pages or Keynote; export it as .xlsx")],
+    ),
+    "a text of Word": Case(
+        archive({"word/document.xml": b""}), name="results.xlsx",
+        refused=[("None is-a-spreadsheet", "it is a text, not a spreadsheet; copy its table into one")],
+    ),
+    "a text of LibreOffice": Case(
+        archive({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}), name="results.ods",
+        refused=[("None is-a-spreadsheet", "it is an OpenDocument, but no spreadsheet")],
+    ),
+    "an archive of tables": Case(
+        archive({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}), name="results.zip",
+        refused=[("None is-a-spreadsheet", "it is an archive of 2 files, such as 'more.csv'; take")],
+    ),
+    "a web page": csv(
+        "<html><table><tr><td>Date", name="results.xls", refused=[("None is-a-spreadsheet", "it is XML or HTML; save")]
+    ),
+    "an old spreadsheet in XML": csv(
+        '<?xml version="1.0"?><Workbook/>', name="results.xml",
+        refused=[("None is-a-spreadsheet", "it is XML or HTML; save")],
+    ),
+    "a PDF": csv("%PDF-1.7\n", name="results.pdf", refused=[("None is-a-spreadsheet", "it is a PDF; save")]),
+    "a part that is missing": Case(
+        archive({"xl/styles.xml": b"<styleSheet/>"}), name="results.xlsx",
+        refused=[("None bad-spreadsheet", "it is damaged: xl/workbook.xml is missing; open it")],
+    ),
+    "a document type": sheet(
+        more={"xl/worksheets/sheet1.xml": b'<!DOCTYPE x [<!ENTITY a "b">]><worksheet/>'},
+        options=(*SET, "--sheet", "Results"), refused=[("None bad-spreadsheet", "it declares a document type")],
+    ),
+}  # fmt: skip

@@ -1,0 +1,82 @@
+"""Tables as text, as people and programs write them, each with what comes out of it."""
+
+from cases import AFTER, ONE, SET, TWO, csv
+
+CASES = {
+    "semicolons and decimal commas": csv(
+        "Datum;Spieler;Punkte\n22.11.2024;anna;7,5\n22.11.2024;ben;7\n",
+        games=["2024-11-22-1 2024-11-22T11:00 anna =7.5 ben =7"],
+    ),
+    "decimal commas in a table of the usual form": csv(
+        "game_id;occurred_at;player;score\n7;2024-11-22;anna;7,5\n7;2024-11-22;ben;7\n",
+        games=["7 2024-11-22T11:00 anna =7.5 ben =7"],
+    ),
+    "a comma for thousands in a table of the usual form": csv(
+        "game_id;occurred_at;player;score\n7;2024-11-22;anna;1,500\n7;2024-11-22;ben;7\n",
+        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
+    ),
+    "a comma for thousands": csv(
+        "Datum;Spieler;Punkte\n22.11.2024;anna;1,500\n22.11.2024;ben;7\n",
+        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
+    ),
+    "tabs": csv("Date\t1st\t2nd\n22.11.2024\tanna\tben\n", games=ONE, name="results.tsv"),
+    "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
+    "Excel in Western Europe": csv(
+        "Datum;1.;2.\n22.11.2024;Müller;Jörg\n", "cp1252",
+        told=["read as cp1252 (Western Europe), such as Müller, Jörg"],
+        games=["2024-11-22-1 2024-11-22T11:00 Müller 1 Jörg 2"],
+    ),
+    "a word without end, in Western Europe": csv(
+        f"Datum;1.;2.\n22.11.2024;{'x' * 300_000};Jörg\n", "cp1252",
+        refused=[("2 bad-csv", "a cell has more than 131,072 characters, perhaps for want of a quotation mark")],
+    ),
+    "blanks without end between two names": csv(
+        f"Date,1st,2nd\n2024-11-22,a{' ' * 130_000}b/c,d\n", refused=[("2 tied-players", "looks like more than one")],
+    ),
+    "Excel in Poland": csv(
+        "Data;1.;2.\n22.11.2024;Łukasz;Żaneta\n", "cp1250", refused=[("2 bad-utf8", "is not UTF-8"), ]
+    ),
+    "Excel in Poland, as said": csv(
+        "Data;1.;2.\n22.11.2024;Łukasz;Żaneta\n", "cp1250", options=(*SET, "--encoding", "cp1250"),
+        games=["2024-11-22-1 2024-11-22T11:00 Łukasz 1 Żaneta 2"],
+    ),
+    "an encoding that it has not": csv(
+        "Data;1.;2.\n22.11.2024;Łukasz;ben\n", options=(*SET, "--encoding", "ascii"),
+        refused=[("2 bad-utf8", "byte 23 is not ascii; name another encoding with --encoding")],
+    ),
+    "Unicode text of Excel": csv(
+        "Date\t1st\t2nd\r\n22.11.2024\tanna\tben\r\n", "utf-16", games=ONE, name="results.txt"
+    ),
+    "ends of lines as old Macs write them": csv("Date,1st,2nd\r22/11/2024,anna,ben\r23/11/2024,ben,anna\r", games=TWO),
+    "all three ends of lines": csv("Date,1st,2nd\r\n22/11/2024,anna,ben\r23/11/2024,ben,anna\n", games=TWO),
+    "mixed ends of lines": csv("Date,1st,2nd\r\n22/11/2024,anna,ben\n23/11/2024,ben,anna\r\n", games=TWO),
+    "NUL bytes": csv("Date,1st,2nd\n22/11/2024,an\0na,ben\n", refused=[("2 bad-identifier", "")]),
+    "NUL bytes in the header": csv(
+        "Da\0te,1st,2nd\n22/11/2024,anna,ben\n", refused=[("1 bad-csv", "the file is neither text nor a spreadsheet")]
+    ),
+    "names with the delimiter in them": csv(
+        'Date,1st,2nd\n2024-11-22,"van Dam, Jan","O""Neill"\n',
+        games=['2024-11-22-1 2024-11-22T11:00 van Dam, Jan 1 O"Neill 2'],
+    ),
+    "a quotation mark within a name": csv('Date,1st,2nd\n2024-11-22,an"na,ben\n', games=[ONE[0].replace("an", 'an"')]),
+    "something behind a quotation mark": csv(
+        'Date,1st,2nd\n2024-11-22,"anna"x,ben\n', refused=[("2 bad-csv", "',' expected after '\"'; the rest was not")]
+    ),
+    "another delimiter further down": csv(
+        "Date;1st;2nd\n22.11.2024;anna;ben\n23.11.2024,ben,anna\n",
+        refused=[("3 bad-time", "'23.11.2024,ben,anna' is not a time like")],
+    ),
+    "UTF-8 as Excel saves it": csv("Date;1st;2nd\r\n22.11.2024;anna;ben\r\n", "utf-8-sig", games=ONE),
+    "UTF-16 that does not say so": csv(
+        "Date,1st,2nd\n22/11/2024,anna,ben\n", "utf-16-le",
+        refused=[("1 bad-csv", "the file is neither text nor a spreadsheet; save its table as .xlsx or as CSV UTF-8")],
+    ),
+    "a quotation mark that is never closed": csv(
+        'Date,1st,2nd\n22/11/2024,"anna,ben\n23/11/2024,ben,anna\n',
+        refused=[("2 bad-csv", "the row cannot be split into cells: unexpected end of data; the rest was not read")],
+    ),
+    "a row with more cells than the header": csv(
+        "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "the row has 4 cells, the header 3")]
+    ),
+    "an export of Google Sheets": csv('Date,1st,2nd\r\n"11/22/2024","anna","ben"\r\n', games=ONE),
+}  # fmt: skip
