@@ -87,12 +87,19 @@ def _may_be_odd(archive: ZipFile, part: str, odd: list[re.Pattern[bytes]]) -> bo
     return False
 
 
-def _read(archive: ZipFile, part: str, handler: Any) -> None:
-    """Give the elements of a part to a handler. Raises `Refused`."""
+def refuse_damaged(archive: ZipFile) -> None:
+    """Raises `Refused` for an ods file whose content is no XML: its reader may look for what is missing for ever."""
+    if ODS in archive.namelist():
+        _read(archive, ODS)
+
+
+def _read(archive: ZipFile, part: str, handler: Any = None) -> None:
+    """Give the elements of a part to a handler, if there is one. Raises `Refused`."""
     parser = ParserCreate()
-    parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = handler.start, handler.end
-    parser.CharacterDataHandler = handler.text
+    if handler is not None:
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = handler.start, handler.end
+        parser.CharacterDataHandler = handler.text
     parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
         with archive.open(part) as file:

@@ -20,7 +20,7 @@ from ledger.errors import WorkerLost
 from ledger.intake.archives import DAMAGED, PROTECTED, SAVE, opened_archive
 from ledger.intake.columns import TableOptions
 from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
-from ledger.intake.sheet_parts import Oddities, oddities
+from ledger.intake.sheet_parts import Oddities, oddities, refuse_damaged
 from ledger.intake.table_games import Found
 from ledger.intake.tables_read import LISTED_MAX, TableRead
 from ledger.processes.forking import TooSlow, ahead
@@ -127,8 +127,9 @@ def _content(path: str, wanted: str | None) -> Iterator[Any]:
 
     with open(path, "rb") as file:
         archive = opened_archive(file)
-        file.seek(0)
         try:
+            refuse_damaged(archive)
+            file.seek(0)
             sheet, left_out = _chosen(CalamineWorkbook.from_filelike(file), wanted)
             if sheet.end is not None and (sheet.end[0] + 1) * (sheet.end[1] + 1) > CELLS_MAX:
                 told = f"the sheet {shown(sheet.name)} has more than {CELLS_MAX:,} cells; {SAVE}"

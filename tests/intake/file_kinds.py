@@ -3,7 +3,8 @@
 import gzip
 
 from cases import ONE, SET, TWO, WIDE, Case, csv, sheet, with_declared_size
-from sheet_files import archive, xlsx
+from damages import parts_of
+from sheet_files import archive, ods, xlsx
 
 CASES = {
     "a spreadsheet called CSV": sheet(*WIDE, name="results.csv", games=TWO),
@@ -67,6 +68,10 @@ CASES = {
         refused=[("None is-a-spreadsheet", "it is XML or HTML; save")],
     ),
     "a PDF": csv("%PDF-1.7\n", name="results.pdf", refused=[("None is-a-spreadsheet", "it is a PDF; save")]),
+    "an end that is missing": Case(
+        archive({part: text.replace(b"</table:table>", b"") for part, text in parts_of(ods(WIDE))}), name="results.ods",
+        refused=[("None bad-spreadsheet", "it is damaged: content.xml: mismatched tag: line 1, column")],
+    ),
     "a part that is missing": Case(
         archive({"xl/styles.xml": b"<styleSheet/>"}), name="results.xlsx",
         refused=[("None bad-spreadsheet", "it is damaged: xl/workbook.xml is missing; open it")],
