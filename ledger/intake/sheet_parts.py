@@ -18,6 +18,7 @@ from ledger.rejections import Refused
 PIECE_BYTES, OVERLAP_BYTES = 1 << 20, 256
 FAULTS_MAX = 100_000
 ROWS_MAX, COLUMNS_MAX = 1 << 20, 1 << 14  # of a sheet
+PUT_RIGHT = "; put it right in a spreadsheet program"
 UNWORKED = "a formula without a value; open the file in a spreadsheet program and save it"
 # those that no format of a number shows, which old programs write as the number 0
 SURE_ERRORS = re.compile(r"#(?:DIV/0!|N/A|NAME\?|NULL!|NUM!|REF!|VALUE!)|Err:\d{3}", re.ASCII)
@@ -209,7 +210,7 @@ class _XlsxSheet:
         elif tag == "c":
             place = self._row, self._column
             if self._kind == "e":
-                _note(self._found, place, f"the error {self._value or '#'}")
+                _note(self._found, place, f"the error {self._value or '#'}{PUT_RIGHT}")
             elif self._formula and not self._value and self._kind != "str":
                 _note(self._found, place, UNWORKED)
             elif self._style in self._timed_styles and _WHOLE.fullmatch(self._value):
@@ -285,7 +286,7 @@ class _OdsTable:
         is_error = own.get("calcext:value-type") == "error" or (formula and errors.fullmatch(self._value))
         if is_error or (formula and kind is None):
             for place in self._places():
-                _note(self._found, place, f"the error {self._value or '#'}" if is_error else UNWORKED)
+                _note(self._found, place, f"the error {self._value or '#'}{PUT_RIGHT}" if is_error else UNWORKED)
         elif kind == "date" and ":" in self._value:
             self._found.timed.update(self._places())
         if (spanned := int(own.get("table:number-rows-spanned", 1))) > 1:
