@@ -25,7 +25,11 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
 @format_option
 @click.pass_obj
 def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
-    """The lists of months and years, whether they are closed, and how many players are on them."""
+    """The lists of months and years, whether they are closed, and how many players are on them.
+
+    Then the lists that were published, of other ladders as well: each is shown by ratings standings LADDER
+    --as-published. Of the coordinates only --known-at matters to them.
+    """
     emit(view_of(open_ledger(db), as_of, known_at, rules).lists(period), form)
 
 

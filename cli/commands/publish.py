@@ -18,7 +18,7 @@ from projections.queries.coordinates import Coordinates, Times
 from projections.queries.publication import publication
 from projections.queries.results import ABSENT
 from projections.queries.standings import Ranking
-from projections.queries.survey import due
+from projections.queries.survey import due, timed_rulesets
 from projections.replay.ladders import parse_name
 from projections.rulesets.periods import period_of
 
@@ -53,7 +53,10 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
                     if found.rows:
                         events = publication(ladders, found, now)
                         rows.append(_published(how, found, seen.coordinates, events, now, seen.times))
-        every = DuePublished(seen.coordinates, how.dry_run, tuple(rows), failed=tuple(seen.failures), times=seen.times)
+        failed, has_timed = tuple(seen.failures), bool(timed_rulesets(seen))
+        every = DuePublished(
+            seen.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=seen.times
+        )
         return emit(every, how.form)
     with view.asking(ladder) as asked:
         ladders, times = asked.ladders, asked.times

@@ -7,6 +7,7 @@ from cli.output import render
 from cli.output.impact import print_differing, print_impact
 from cli.output.previewed import print_preview
 from cli.output.sheet_differences import print_sheet_differences
+from cli.output.survey import tell_no_timed
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection
 from ledger.validation.new_names import TOLD_MAX
@@ -165,6 +166,9 @@ def print_due_published(found: DuePublished) -> None:
         _say_published(one)
     if not found.rows and not found.failed:
         render.echo("No list is due.")
+        if not found.has_timed:
+            tell_no_timed()
+            render.hanging("Any other ladder is published by its name: ratings publish LADDER --as-of DATE", 2)
 
 
 def _say_published(found: PublishedOutcome) -> None:

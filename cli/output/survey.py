@@ -1,5 +1,6 @@
 """How all ladders, all lists and the statistics of a player look, as tables and as CSV."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -44,12 +45,45 @@ def print_ladders(found: AllLadders) -> None:
 
 def print_all_lists(found: AllLists) -> None:
     """The lists, and whether they are open."""
-    if not found.rows:
-        render.note("There is no such list yet.")
-        return
-    _heading_of_all(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
-    rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in found.rows]
-    render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
+    if found.rows:
+        _heading_of_all(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
+        rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in found.rows]
+        render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
+    elif not found.has_timed:
+        tell_no_timed()
+    else:
+        during = f"during {found.period} " if found.period else ""
+        render.note(f"No list of a month or year has a game {during}yet.")
+    if found.published:
+        _print_published(found)
+
+
+def _print_published(found: AllLists) -> None:
+    """The published lists, and how one of them is seen."""
+    times = found.times
+    render.echo(f"\n{render.count(len(found.published), 'published list')}\n")
+    rows = [
+        (row.ladder, "its end" if row.as_of is None else times.minute(row.as_of), times.minute(row.recorded_at),
+         row.by, row.players)
+        for row in found.published
+    ]  # fmt: skip
+    header = ("list", times.column("played up to"), "published", "by", "players")
+    render.print_table(header, rows, right=("players",))
+    last = next(row for row in reversed(found.published) if row.is_last)
+    render.hanging(f"\nOne of them: ratings standings {shlex.quote(last.ladder)} --as-published", 2)
+
+
+def tell_no_timed() -> None:
+    """Say that no ruleset of the ledger makes lists of months or years, and which shipped ones do."""
+    from projections.replay.partition import by_time
+    from projections.rulesets.versions import read_toml, shipped
+
+    rulesets = (read_toml(text)[0] for text in shipped())
+    ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and by_time(one)))
+    render.hanging(
+        f"No ruleset here makes lists of months or years. Shipped ones that do: {', '.join(ids)}; such as: "
+        f"ratings rules publish --shipped {ids[0]}", 2,
+    )  # fmt: skip
 
 
 Many = AllLadders | AllLists | PlayerStatistics

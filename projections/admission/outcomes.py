@@ -171,12 +171,15 @@ class PublishedOutcome(Written):
 
 @dataclass(frozen=True, slots=True)
 class DuePublished(Answer):
-    """The lists that were due; `failed` tells which ladders cannot be replayed, and why."""
+    """The lists that were due; `failed` tells which ladders cannot be replayed, and why. `has_timed` tells whether any
+    ruleset makes lists of months or years.
+    """
 
     at: Coordinates
     dry_run: bool
     rows: tuple[PublishedOutcome, ...]
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
     @property
     def is_refused(self) -> bool:

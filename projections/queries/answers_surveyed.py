@@ -5,6 +5,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from projections.queries.answers import Answer, LastEvent
+from projections.queries.answers_beside import PublicationRow
 from projections.queries.coordinates import Coordinates
 from projections.queries.results import FRACTION_ONLY, HIDDEN, Result
 
@@ -65,10 +66,16 @@ class ListRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllLists(ManyAnswers):
-    """The lists of months and years."""
+    """The lists of months and years, and those that were published, of ladders as well.
+
+    `period` is the only one that was asked for. `has_timed` tells whether any ruleset makes lists of months or years.
+    """
 
     at: Coordinates
     rows: tuple[ListRow, ...]
+    published: tuple[PublicationRow, ...]
+    period: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

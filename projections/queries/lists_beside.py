@@ -30,16 +30,20 @@ from projections.replay.containment import RuleFailure, told_with_game
 
 def publications(connection: Connection, until: int) -> Publications:
     """The lists published up to a position, the last one of each ladder and time."""
+    return Publications(published_rows(connection, until), times=times_of(connection))
+
+
+def published_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
+    """The same without how times are shown."""
     every = published_lists(connection, until)
     last = {one.ladder: one.position for one in every}
-    rows = tuple(
+    return tuple(
         PublicationRow(
             one.ladder, None if one.as_of is None else moment(one.as_of), one.known_at, one.ruleset, one.row_count,
             one.games, one.position, one.recorded_at, one.by, last[one.ladder] == one.position,
         )
         for one in latest_lists(every)
     )  # fmt: skip
-    return Publications(rows, times=times_of(connection))
 
 
 def list_beside(connection: Connection, ladders: Ladders, one: PublishedList, note: Note) -> ListBeside:

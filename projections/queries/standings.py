@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from array import array
+from calendar import monthrange
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
@@ -29,7 +31,8 @@ from projections.queries import answers
 from projections.queries.coordinates import Coordinates, Times
 from projections.queries.results import ABSENT, Absent
 from projections.replay.containment import RuleFailure
-from projections.replay.ladders import Stream, parse_name, refuse_name, streams
+from projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
+from projections.replay.partition import by_time
 from projections.replay.replay import replay
 from projections.replay.selection import rows_in_order
 from projections.replay.trace import Before, Trace
@@ -391,7 +394,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
     if not versions:
         raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
     if reason := refuse_name(name, versions[0].ruleset):
-        raise UnknownLadder(f"{shown(ladder)} is not a ladder: {reason}")
+        raise UnknownLadder(f"{shown(ladder)} is not a ladder: {reason}{_day_meant(name, versions[0].ruleset)}")
     if rules is None:
         return versions
     if not (chosen := _only(versions, rules)):
@@ -399,6 +402,19 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
         hint = did_you_mean(rules, [version.ruleset.name for version in versions])
         raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names}){hint}")
     return chosen
+
+
+def _day_meant(name: LadderName, ruleset: Ruleset) -> str:
+    """The end of a message about a name with a month or day, where the ruleset has no such ladders: what is meant."""
+    if by_time(ruleset):
+        return ""
+    for value in name.values:
+        with suppress(ValueError):
+            month = date.fromisoformat(f"{value}-01")
+            value = f"{value}-{monthrange(month.year, month.month)[1]}"
+        with suppress(ValueError):
+            return f"; a ladder as it stood on a day has --as-of, such as --as-of {date.fromisoformat(value)}"
+    return ""
 
 
 def check_version(facts: Facts, rules: str | None) -> None:

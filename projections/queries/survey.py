@@ -17,6 +17,7 @@ from ledger.events.zones import day_start, local_time
 from ledger.rejections import shown
 from ledger.validation.published_lists import published_lists
 from projections.queries.answers import Failed, Standings
+from projections.queries.answers_beside import PublicationRow
 from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, LadderRow, ListRow, PersonRow
 from projections.queries.coordinates import Coordinates, Times, instant_played, moment
 from projections.queries.standings import Ladders, standings_answer, why_unfinished
@@ -187,12 +188,16 @@ def grouped(rows: Iterable[PersonRow], name: str) -> dict[str, list[PersonRow]]:
 
 
 def all_lists(seen: Survey, period: str | None) -> AllLists:
-    """The lists of months and years, of one period, YYYY or YYYY-MM, or of all. Raises `BadArgument`."""
+    """The lists of months and years, of one period, YYYY or YYYY-MM, or of all; and of it the published lists.
+
+    Raises `BadArgument`.
+    """
+    from projections.queries.lists_beside import published_rows  # the other questions about all ladders do not need it
+
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
-    timed = [one for one in seen.usable if by_time(seen.facts.rulesets[one][0].ruleset)]
-    for ladders, stream in seen.streams(timed):
+    for ladders, stream in seen.streams(timed := timed_rulesets(seen)):
         ruleset = stream.versions[0].ruleset
         parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
         value, span = parts.get("month") or parts["year"], period_of(ruleset, parse_name(stream.ladder).values)
@@ -214,7 +219,19 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
                     ladders.coordinates.until,
                 )
             )
-    return AllLists(seen.coordinates, tuple(rows), **seen.told())
+    every, listed = published_rows(seen.connection, seen.facts.position), {row.list for row in rows}
+    published = tuple(one for one in every if period is None or one.ladder in listed or _ends_in(seen, one, period))
+    return AllLists(seen.coordinates, tuple(rows), published, period=period, has_timed=bool(timed), **seen.told())
+
+
+def timed_rulesets(seen: Survey) -> list[str]:
+    """The ids of the rulesets that make lists of months or years."""
+    return [one for one in seen.usable if by_time(seen.facts.rulesets[one][0].ruleset)]
+
+
+def _ends_in(seen: Survey, one: PublicationRow, period: str) -> bool:
+    """Whether a published list shows what was played up to a time in a month or year."""
+    return one.as_of is not None and seen.times.minute(one.as_of).startswith(period)
 
 
 def due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:

@@ -85,7 +85,9 @@ class View(Positions):
             return everybody(seen)
 
     def lists(self, period: str | None = None) -> AllLists:
-        """Lists of months and years, or of one, YYYY or YYYY-MM. Raises as `surveying` does, and `BadArgument`."""
+        """Lists of months and years, or of one, YYYY or YYYY-MM, and those that were published: of these coordinates
+        only `known_at` matters. Raises as `surveying` does, and `BadArgument`.
+        """
         from projections.queries.survey import all_lists
 
         with self.surveying() as seen:

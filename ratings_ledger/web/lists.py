@@ -10,13 +10,13 @@ from ratings_ledger.web.visits import Visit
 
 def lists_page(visit: Visit) -> Page:
     """The published lists, and the lists of months and years. Raises as `View.lists` does."""
-    found, published = visit.view.lists(), visit.view.publications()
+    found = visit.view.lists()
     lasts = [visit.last_event(row.list).position for row in found.rows]
     # only a decision can take a list away
-    last = max([*lasts, visit.decided, *(row.position for row in published.rows)], default=0)
+    last = max([*lasts, visit.decided, *(row.position for row in found.published)], default=0)
     found = replace(found, at=found.at._replace(known_at=last))
     shown = {
-        "found": found, "published": [row for row in published.rows if row.ladder in visit.published],
+        "found": found, "published": [row for row in found.published if row.ladder in visit.published],
         "failed": (*found.unusable, *found.failed), "last": last,
     }  # fmt: skip
     return Page(LISTS, "lists", "Lists", found, found.times, shown, "rows", visit.query)

@@ -1,0 +1,72 @@
+"""Where nothing is due and no list has a month: what the ledger's own ladders have instead, and where it is seen."""
+
+from collections.abc import Callable
+
+import pytest
+from correction_helpers import Ratings, read
+from publishing_helpers import BASIC, MARCH, list_ledger, publish
+from test_only_ladder import one_ladder
+
+NO_TIMED = (
+    "No ruleset here makes lists of months or years. Shipped ones that do: catan-monthly, catan-open, catan-annual; "
+    "such as: ratings rules publish --shipped catan-monthly\n"
+)
+
+
+def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """Given a ladder published as of a day, `lists` says that no ruleset makes lists of months, and shows it."""
+    db = copied_file(one_ladder)
+    told = publish(ratings, db, BASIC, "--as-of", "2024-03-31")
+
+    (row,) = read(ratings, db, "lists")["published"]
+    assert (row["ladder"], row["as_of"], row["players"]) == (BASIC, "2024-03-31T21:59:59.999999Z", 3)
+    shown = ratings("lists", db=db).stdout
+    assert shown.startswith(NO_TIMED + "\n1 published list\n\n")
+    assert "catan-elo/basic  2024-03-31 21:59" in shown
+    assert shown.endswith("\nOne of them: ratings standings catan-elo/basic --as-published\n")
+    assert read(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == told["position"]
+
+
+def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """With --period, those of its months and those of what was played up to then are shown, and no others."""
+    db = copied_file(list_ledger)
+    publish(ratings, db, MARCH)
+    publish(ratings, db, BASIC, "--as-of", "2010-04-30")
+
+    found = {period: [row["ladder"] for row in read(ratings, db, "lists", "--period", period)["published"]]
+             for period in ("2010", "2010-03", "2010-04", "2011")}  # fmt: skip
+    assert found == {"2010": [BASIC, MARCH], "2010-03": [MARCH], "2010-04": [BASIC], "2011": []}
+    assert ratings("lists", "--period", "2011", db=db).stderr == (
+        "No list of a month or year has a game during 2011 yet.\n"
+    )
+
+
+def test_due_without_lists_says_what_is_published(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """Given no ruleset of months, `publish --due` says so, which there are, and how a ladder is published."""
+    assert ratings("publish", "--due", db=copied_file(one_ladder)).stdout == (
+        "No list is due.\n"
+        + NO_TIMED
+        + "Any other ladder is published by its name: ratings publish LADDER --as-of DATE\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [
+        ("elo-chess/2024-02", "2024-02-29"),
+        ("elo-chess/all/2024-09-15", "2024-09-15"),
+        ("elo-chess/2024-13", None),
+        ("elo-chess/nine", None),
+    ],
+)
+def test_ladder_of_a_month_is_asked_by_a_day(
+    name: str, day: str | None, copied_file: Callable[..., str], ratings: Ratings
+) -> None:
+    """A name with a month or day, of a ruleset without months, is answered with the option that shows that day."""
+    db = copied_file(one_ladder)
+    assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=db).exit_code == 0
+
+    refused = ratings("standings", name, db=db)
+    assert (refused.exit_code, "is not a ladder" in refused.stderr) == (2, True)
+    meant = f"; a ladder as it stood on a day has --as-of, such as --as-of {day}\n"
+    assert refused.stderr.endswith(meant) if day else "--as-of" not in refused.stderr
