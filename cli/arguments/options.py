@@ -11,6 +11,7 @@ from cli.arguments.command import OneOf
 from cli.output import render
 from cli.output.emit import FORMATS
 from ledger.events.fields import read_by, read_slug
+from ledger.intake.game_names import game_slug
 from ledger.rejections import Refused
 
 if TYPE_CHECKING:
@@ -80,13 +81,13 @@ by_option = click.option(
 
 def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """An option's games, each once, which must be ones that the shipped Elo ruleset can be published for."""
-    for value in values:
-        try:
-            read_slug(value)
-            read_slug(f"elo-{value}")
-        except Refused as problem:
-            raise click.BadParameter(problem.message) from None
-    return tuple(dict.fromkeys(values))
+    try:
+        games = dict.fromkeys(map(game_slug, values))
+        for game in games:
+            read_slug(f"elo-{game}")
+    except Refused as problem:
+        raise click.BadParameter(problem.message) from None
+    return (*games,)
 
 
 ignore_clock_option = click.option(

@@ -34,7 +34,7 @@ from ledger.intake.recognition import (
     with_points,
 )
 from ledger.intake.table_games import ROWS_MAX, Found, cells_of, games_of_rows
-from ledger.intake.tables_read import TableRead
+from ledger.intake.tables_read import LISTED_MAX, TableRead, replaced_told
 from ledger.rejections import Refused
 
 LINES = 1_000
@@ -47,11 +47,11 @@ PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
 
 def table_events(
     file: IO[bytes], options: TableOptions, line_bytes_max: int
-) -> Iterator[Found | TableRead | TableOptions]:
+) -> Iterator[Found | TableRead | TableOptions | str]:
     """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file.
 
     A table that has not the usual form is taken for what it is. How it is read comes first, and if that is known only
-    in the end, once more.
+    in the end, once more; sentences say what else matters.
     """
     head, full, number = list[str](), 0, 1
     try:
@@ -74,27 +74,48 @@ def table_events(
     if problems or options.layout or options.dates or not _has_usual_dates(head[at + 1 :], delimiter, header):
         yield from _recognised(chain(head, lines), options, encoding, sentences)
         return
-    columns, blank = header_columns(header), at
+    columns = header_columns(header)
+    used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
+    replaced = {ours: name for name, ours in used.items() if ours in options.fixed}
     read = TableRead(
-        PLACES if columns.places else ROWS, {name: ours for name, ours in zip(names, header, strict=True) if ours},
+        PLACES if columns.places else ROWS, {name: ours for name, ours in used.items() if ours not in replaced},
         number, blank=at, dropped=tuple(name for name, ours in zip(names, header, strict=True) if ours is None),
         delimiter=delimiter, encoding=encoding, told=sentences,
     )  # fmt: skip
     yield read
     if options.found is not None:
         options.found(columns)
-    first, last_id = at + 2, None
-    lines = chain(head[at + 1 :], lines)
+    blank = [at]
+    found = _usual_games(chain(head[at + 1 :], lines), at + 2, delimiter, header, options, blank)
+    texts: dict[str, dict[str, None]] = {ours: {} for ours in replaced}
+    yield from _noting(found, texts) if texts else found
+    if blank != [at]:
+        yield read._replace(blank=sum(blank), told=())
+    for ours, seen in texts.items():
+        if seen:
+            yield replaced_told(replaced[ours], seen, ours, options.fixed[ours])
+
+
+def _usual_games(
+    lines: Iterator[str], first: int, delimiter: str, header: Header, options: TableOptions, blank: list[int]
+) -> Iterator[Found]:
+    """The games of the lines after a header; for a line that is blank a 1 is added to `blank`."""
+    columns, last_id = header_columns(header), None
     if not columns.places:
         lines, first, last_id = yield from plain_games(lines, first, delimiter, header, columns, options)
+    rows = _rows(lines, delimiter, header, first, partial(blank.append, 1))
+    yield from games_of_rows(rows, columns, options, last_id)
 
-    def skip() -> None:
-        nonlocal blank
-        blank += 1
 
-    yield from games_of_rows(_rows(lines, delimiter, header, first, skip), columns, options, last_id)
-    if blank > at:
-        yield read._replace(blank=blank, told=())
+def _noting(found: Iterator[Found], texts: dict[str, dict[str, None]]) -> Iterator[Found]:
+    """Some games; by column, what their rows have there is kept in `texts`, as far as it will be told."""
+    for one in found:
+        rows = one[2]() if callable(one[2]) else one[2]
+        for row in rows if isinstance(rows, list) else [rows or {}]:
+            for ours, seen in texts.items():
+                if len(seen) <= LISTED_MAX and (text := row.get(ours)):
+                    seen[text] = None
+        yield one
 
 
 def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
@@ -109,7 +130,7 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
 
 def _recognised(
     lines: Iterator[str], options: TableOptions, encoding: str, told: tuple[str, ...]
-) -> Iterator[Found | TableRead | TableOptions]:
+) -> Iterator[Found | TableRead | TableOptions | str]:
     """The games of a table of any form, all of whose rows are held in memory if there is a header among the first."""
     some, cells, blank, problem = list[str](), 0, 0, None
     try:

@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 from ledger.intake.aliases import under_aliases
 from ledger.intake.columns import CsvColumns, TableOptions
 from ledger.intake.encodings import Pieces
+from ledger.intake.game_names import under_slug
 from ledger.intake.json_lines import numbered_lines
 from ledger.intake.readers import Opened, reader_of
 from ledger.intake.tables_read import TableRead
@@ -192,7 +193,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     """The items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader = reader_of(name.removesuffix(".gz"), start)
-    used = dict[str, str]()
+    aliases, games = dict[str, str](), dict[str, str]()
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
             yield Noted(name, found)
@@ -205,10 +206,13 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             yield None
         else:
             line, event, source, rows_of = found
+            if reader.tables:
+                event = under_slug(event, games)
             if options.aliases and reader.tables:
-                event = under_aliases(event, options.aliases, used)
+                event = under_aliases(event, options.aliases, aliases)
             yield Item(name, line, event, source, rows_of, reader.tables)
-    if used:
-        told = [f"{alias} = {player}" for alias, player in used.items()]
-        more = f" and {len(told) - TOLD_MAX:,} more" if len(told) > TOLD_MAX else ""
-        yield Noted(name, f"aliases: {', '.join(told[:TOLD_MAX])}{more}")
+    for what, used in (("games", games), ("aliases", aliases)):
+        if used:
+            told = [f"{written} = {meant}" for written, meant in used.items()]
+            more = f" and {len(told) - TOLD_MAX:,} more" if len(told) > TOLD_MAX else ""
+            yield Noted(name, f"{what}: {', '.join(told[:TOLD_MAX])}{more}")

@@ -36,7 +36,7 @@ from ledger.intake.layouts import (
     numbered,
 )
 from ledger.intake.table_games import Found, cells_of, games_of_rows
-from ledger.intake.tables_read import TableRead, rows_left_out
+from ledger.intake.tables_read import TableRead, replaced_told, rows_left_out
 from ledger.rejections import Refused, shown
 
 # a header is looked for in so many rows, and has at least so many columns that are known
@@ -70,8 +70,8 @@ class Table(NamedTuple):
     told: tuple[str, ...] = ()
 
 
-def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | TableRead | TableOptions]:
-    """The games of a table, after what it was taken for; or everything that is wrong with it.
+def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
+    """The games of a table, after what it was taken for, and sentences; or everything that is wrong with it.
 
     The options with which the next such table is read alike come before the games, too.
     """
@@ -81,6 +81,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     layout = options.layout or _layout(names, body, options)
     header, problems = _header(names, body, layout, options)
     body, repeated, totals = _without_extras(body, names, header)
+    header, replaced = _without_replaced(names, header, body, options)
     problems += _unnamed(table, line, header, body)
     problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
     dated = header.index("occurred_at") if "occurred_at" in header else None
@@ -91,7 +92,9 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         problems.append(problem)
     has_ids = "game_id" in (*header, *options.fixed)
     dropped = _dropped(names, options)
-    unknown = tuple(name for name, ours in zip(names, header, strict=True) if ours is None and name not in dropped)
+    unknown = tuple(
+        name for name, ours in zip(names, header, strict=True) if ours is None and name not in (*dropped, *replaced)
+    )
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
     renamed = {name: ours for name, ours in used.items()
                if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
@@ -108,6 +111,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         yield from _wrong_rows(table, body, readable, order.name)
         return
     yield read._replace(told=(*table.told, *_sentences(read, renamed, order)))
+    yield from filter(None, replaced.values())
     yield options._replace(
         found=None, sheet=options.sheet or table.sheet or None, layout=layout, columns={**options.columns, **renamed},
         dates=order.name if order.told else options.dates,
@@ -116,6 +120,10 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     if options.found is not None:
         options.found(columns)
     rows = ((there, _read_row(table, there, row, header, order.name)) for there, row in body)
+    if day := options.fixed.get("occurred_at"):
+        rows = (
+            (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows
+        )
     for there, event, source, rows_of in games_of_rows(_rewritten(rows, read), columns, options):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
@@ -255,6 +263,21 @@ def _without_extras(
         else:
             kept.append((line, row))
     return kept, (*repeated,), (*totals,)
+
+
+def _without_replaced(
+    names: list[str], header: Header, body: Rows, options: TableOptions
+) -> tuple[Header, dict[str, str]]:
+    """The columns without those that one value for all rows replaces, and by name what is said of these, if anything
+    is in them.
+    """
+    kept, told = [*header], dict[str, str]()
+    for column, ours in enumerate(header):
+        if ours and ours in options.fixed:
+            kept[column] = None
+            texts = dict.fromkeys(text for _, row in body if (text := _cell(row, column)))
+            told[names[column]] = replaced_told(names[column], texts, ours, options.fixed[ours]) if texts else ""
+    return kept, told
 
 
 def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:

@@ -46,7 +46,7 @@ class Sheet(NamedTuple):
     hidden: list[int]
 
 
-def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead | TableOptions]:
+def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
     """The games of the sheet that the options name, or the only one, after what was recognised.
 
     Raises `Refused`.

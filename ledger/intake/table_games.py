@@ -23,6 +23,7 @@ from ledger.intake.columns import (
     read_value,
     told_not_utf8,
 )
+from ledger.intake.game_names import game_slug
 from ledger.rejections import Refused, shown
 
 ROWS_MAX = 4_096
@@ -149,7 +150,7 @@ def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     shared = {name: value for part in reversed(parts) for name, value in part.items()}
     for part in parts:
         for name, value in part.items():
-            if value != shared[name]:
+            if value != shared[name] and not (name == "game" and game_slug(value) == game_slug(shared[name])):
                 raise Refused(
                     "rows-disagree", f"{name} is {shown(shared[name])} and {shown(value)} in the rows of one game"
                 )

@@ -7,7 +7,7 @@ Date   Winner  2nd   Remark                 the header again
 Total  1                                    a total
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from ledger.rejections import shown
@@ -66,3 +66,13 @@ def rows_left_out(table: TableRead) -> list[str]:
         listed[LISTED_MAX:] = [f"and {len(listed) - LISTED_MAX:,} more such lines"]
     above = [f"{', '.join(f'line {line}' for line in table.above)} above the header"] if table.above else []
     return above + listed
+
+
+def replaced_told(column: str, texts: Collection[str], ours: str, value: str) -> str:
+    """A sentence that says that one value for all rows takes the place of what a column has; of many texts the first.
+
+    >>> replaced_told("Spiel", ["catan", "schach"], "game", "catan")
+    'game=catan replaces column Spiel (catan, schach)'
+    """
+    more = " and others" if len(texts) > LISTED_MAX else ""
+    return f"{ours}={value} replaces column {column} ({', '.join([*texts][:LISTED_MAX])}{more})"

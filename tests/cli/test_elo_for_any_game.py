@@ -31,10 +31,10 @@ def versions(ratings: Ratings, db: str) -> list[str]:
 
 
 def test_init_for_games_publishes_only_elo(db: str, ratings: Ratings) -> None:
-    """`init --for` publishes Elo for each named game and no other ruleset."""
+    """`init --for` publishes Elo for each named game, however it is written, and no other ruleset."""
     assert versions(ratings, db) == ["elo-chess@1", "elo-go@1"]
     assert read(ratings, db, "rules", "show", "elo-go")["scope"]["game"] == ["go"]
-    again = ratings("init", "--for", "go", "--for", "catan", db=db)
+    again = ratings("init", "--for", "Go", "--for", "Catan", db=db)
     assert "Rulesets published: elo-catan@1." in again.stdout
     assert versions(ratings, db) == ["elo-chess@1", "elo-go@1", "elo-catan@1"]
 
@@ -140,7 +140,7 @@ WRONG = {
     "a game for something else": (["rules", "publish", "--shipped", "--game", "go"], "--game goes with --shipped elo"),
     "no such ruleset": (["rules", "publish", "--shipped", "eol"], "no shipped ruleset is called 'eol'"),
     "neither": (["rules", "publish"], "name files, or --shipped"),
-    "capitals": (["init", "--for", "Chess"], "lower-case letters"),
+    "letters of another script": (["init", "--for", "囲碁"], "is not a name like blue-max: it needs letters a to z"),
     "too long": (["init", "--for", "x" * 61], "is not a name like"),
     "nothing": (["init", "--for", ""], "is not a name like"),
     "with --no-rules": (["init", "--for", "go", "--no-rules"], "choose one"),

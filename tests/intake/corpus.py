@@ -90,6 +90,30 @@ SHEETS = {
         ["Nr.", *HEAD], [7, D22, "anna", "ben"], games=["7" + ONE[0][12:]], told=["Nr. = game_id"]
     ),
     "games called by their number": sheet(["Game", *HEAD], ["7", D22, "anna", "ben"], games=["7" + ONE[0][12:]]),
+    # games
+    "games as people write them": sheet(
+        ["Date", "Spiel", "1st", "2nd"], [D22, "Settlers of Catan", "anna", "ben"],
+        [D23, "SÉTTLERS OF CATAN!", "ben", "anna"], options=(), games=TWO,
+        told=["games: Settlers of Catan = settlers-of-catan, SÉTTLERS OF CATAN! = settlers-of-catan"],
+    ),
+    "a game as people write it, for all rows": sheet(
+        *WIDE, options=("--set", "game=Catan"), games=TWO, told=["games: Catan = catan"]
+    ),
+    "games in letters that no name of a game has": sheet(
+        ["Date", "Spiel", "1st", "2nd"], [D22, "囲碁 9", "anna", "ben"], [D23, "!", "ben", "anna"], options=(),
+        refused=[
+            ("2 bad-slug", "'囲碁 9' is not a name like blue-max: it needs letters a to z; write such a name instead"),
+            ("3 bad-slug", "'!' is not a name like blue-max"),
+        ],
+    ),
+    "a column of games that one value replaces": sheet(
+        ["Date", "Spiel", "1st", "2nd"], [D22, "catan", "anna", "ben"], [D23, "schach", "ben", "anna"], games=TWO,
+        told=["game=catan replaces column Spiel (catan, schach)", "columns: Date = occurred_at\n"],
+    ),
+    "a column of dates that one value replaces": sheet(
+        HEAD, ["soon", "anna", "ben"], options=(*SET, "--set", "occurred_at=2024-11-22"), games=ONE,
+        told=["occurred_at=2024-11-22 replaces column Date (soon)"],
+    ),
     # dates
     "real dates with times": sheet(
         HEAD, [datetime(2024, 11, 22, 20, 5), "anna", "ben"], games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"]

@@ -19,6 +19,18 @@ CASES = {
         "Datum;Spieler;Punkte\n22.11.2024;anna;1,500\n22.11.2024;ben;7\n",
         refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
     ),
+    "games as people write them, in a table of the usual form": csv(
+        "game_id,occurred_at,game,player,place\n7,2024-11-22,Catan,anna,1\n7,2024-11-22,catan,ben,2\n", options=(),
+        games=["7" + ONE[0][12:]], told=["games: Catan = catan"],
+    ),
+    "a column of the usual form that one value replaces": csv(
+        "game_id,occurred_at,game,player,place\n7,2024-11-22,Chess,anna,1\n7,2024-11-22,Chess,ben,2\n",
+        games=["7" + ONE[0][12:]], told=["game=catan replaces column game (Chess)"],
+    ),
+    "a column for places that one value replaces": csv(
+        "game_id,occurred_at,game,1st,2nd\n7,2024-11-22,Chess,anna,ben\n\n",
+        games=["7" + ONE[0][12:]], told=["game=catan replaces column game (Chess)"],
+    ),
     "tabs": csv("Date\t1st\t2nd\n22.11.2024\tanna\tben\n", games=ONE, name="results.tsv"),
     "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
     "Excel in Western Europe": csv(
