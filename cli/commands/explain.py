@@ -43,7 +43,7 @@ def explain_(
     """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count.
 
     With a player instead of a game: how their place on LADDER comes about, or why they have none. LADDER may be left
-    out if there is only one.
+    out if there is only one on which the game counts, or that the player is on.
 
     \b
         ratings explain --change PLAYER LADDER --from published --to now
@@ -66,7 +66,7 @@ def explain_(
         emit(found, form)
         return
     view = view_of(open_ledger(db), as_of, known_at, rules)
-    game, ladder = view.with_ladder(game, ladder)
+    game, ladder = view.with_ladder(game, ladder, is_player)
     emit(_explained(view, ladder, game, is_player), form)
 
 

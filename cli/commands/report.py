@@ -85,7 +85,7 @@ def report_player(
 
     For auditors: one file, which can be printed. It shows every game with its terms, each cause of the difference, who
     decided what and why, the rules, and the commands that check each number. The same ledger gives the same bytes.
-    LADDER may be left out if there is only one.
+    LADDER may be left out if PLAYER is on no other.
     """
     site = site_of("", names, "")
     from ratings_ledger import open as open_pages

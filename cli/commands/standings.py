@@ -54,7 +54,7 @@ def history_(
 ) -> None:
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment.
 
-    LADDER may be left out if there is only one.
+    LADDER may be left out if PLAYER is on no other.
     """
     view = view_of(open_ledger(db), as_of, known_at, rules)
     player, ladder = view.with_ladder(player, ladder)

@@ -68,9 +68,12 @@ def other_ladder(facts: Facts, ladder: str) -> str | None:
     return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"
 
 
-def only_ladder_of(there: Collection[LadderRow]) -> str:
-    """The ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several."""
-    first, *others = sorted(there, key=lambda row: (-row.games, row.ladder)) or (None,)
+def only_ladder_of(there: Collection[LadderRow], which: str = "") -> str:
+    """The ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several.
+
+    `which` says what is special about them, behind the word "ladders".
+    """
+    first, *others = sorted(there, key=lambda row: -row.games) or (None,)
     if first is None:
         raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
     if not others:
@@ -78,4 +81,4 @@ def only_ladder_of(there: Collection[LadderRow]) -> str:
     told = "".join(f"\n  {row.ladder} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_TOLD])
     more = len(there) - LADDERS_TOLD
     rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
-    raise BadArgument(f"name one of the {len(there):,} ladders:{told}{rest}", "ladder")
+    raise BadArgument(f"name one of the {len(there):,} ladders{which}:{told}{rest}", "ladder")

@@ -539,16 +539,43 @@ class View(Positions):
             rows, older=every - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
         )  # fmt: skip
 
-    def with_ladder(self, one: str, other: str | None) -> tuple[str, str]:
-        """A player or game and a ladder, in whichever order they were given, or with the only ladder there is.
+    def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
+        """A player and a ladder, in whichever order they were given, or with the only ladder that the player is on.
 
-        Raises as `only_ladder` does.
+        Unless `is_player`, it may be a game as well, with the only ladder on which it counts; several on which it did
+        the same are as good as one, which is told in a note. Raises as `only_ladder` does.
         """
         if other is not None:
             return self._in_order(one, other)
         if "/" in one:
             raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
-        return one, self.only_ladder()
+        from projections.queries.own_ladders import ladders_counting, ladders_of_player, longest_first
+        from projections.queries.survey import all_ladders
+
+        with self.surveying() as seen:
+            every = all_ladders(seen).rows
+            of_game = None if is_player else ladders_counting(seen, one)
+            is_known = of_game is not None or seen.facts.knows(one)
+            if len(every) < 2 or not (is_known or is_player):
+                return one, only_ladder_of(every[:1])
+            if of_game is None:
+                refuse_unknown(seen.facts, one)
+            own = longest_first(every, ladders_of_player(seen, one) if of_game is None else of_game)
+        names = [row.ladder for row in own] or of_game
+        if not names:
+            raise BadArgument(f"{shown(one)} is on no ladder; see: ratings games", "player")
+        if of_game is not None and (alike := self._alike(names, one)):
+            return one, alike
+        return one, only_ladder_of(own, f" that {shown(one)} is on")
+
+    def _alike(self, ladders: Sequence[str], game_id: str) -> str | None:
+        """The first of some ladders if a game did the same on all of them, which is told."""
+        first, *others = (self.explain(ladder, game_id) for ladder in ladders)
+        if any(replace(one, ladder=first.ladder) != first for one in others):
+            return None
+        if others:
+            self.note(f"it is the same on {' and '.join(one.ladder for one in others)}")
+        return first.ladder
 
     def _meant(self, connection: Connection, game_id: str | None, game: str | None, player: str | None) -> str:
         """What was probably meant where no game is found."""

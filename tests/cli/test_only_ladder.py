@@ -43,16 +43,64 @@ def test_the_only_ladder_is_meant(command: list[str], copied: Callable[..., str]
     assert read(ratings, db, *command) == read(ratings, db, *command, there["ladder"])
 
 
-@pytest.mark.parametrize("command", ASKED.values(), ids=ASKED)
-def test_several_ladders_are_listed(command: list[str], copied: Callable[..., str], ratings: Ratings) -> None:
+OF_ALL, OF_BEN = ("standings", "books"), ("history", "explain a player", "explain a change")
+
+
+@pytest.mark.parametrize("question", [*OF_ALL, *OF_BEN])
+def test_several_ladders_are_listed(question: str, copied: Callable[..., str], ratings: Ratings) -> None:
     """Given two ladders, a question without a ladder is wrong usage, which lists both, the longer one first."""
-    done = ratings(*command, "--format", "json", db=copied(two_ladders))
+    done = ratings(*ASKED[question], "--format", "json", db=copied(two_ladders))
 
     assert (done.exit_code, done.stdout) == (2, "")
+    those = " that 'ben' is on" if question in OF_BEN else ""
     assert json.loads(done.stderr.splitlines()[-1]) == {
         "reason": "usage", "exit_code": 2,
-        "message": "name one of the 2 ladders:\n  catan-elo/cities (3 games)\n  catan-elo/basic (2 games)",
+        "message": f"name one of the 2 ladders{those}:\n  catan-elo/cities (3 games)\n  catan-elo/basic (2 games)",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", [("history", "cleo"), ("explain", "cleo"), ("explain", "g-2"), ("explain", "g-5")])
+def test_own_ladder_is_meant(asked: tuple[str, ...], copied: Callable[..., str], ratings: Ratings) -> None:
+    """Given two ladders, of which a player or game is on one, that is meant."""
+    db = copied(two_ladders)
+    ladder = "catan-elo/cities" if "g-5" in asked else "catan-elo/basic"
+    assert read(ratings, db, *asked) == read(ratings, db, *asked, ladder)
+
+
+def elo_ladders(ratings: Ratings, url: str) -> None:
+    """Make a ledger with a two-player game of catan, then one of three players and one of two, then one of chess."""
+    assert ratings("init", "--no-rules", db=url).exit_code == 0
+    for game in ("catan", "chess"):
+        assert ratings("rules", "publish", "--shipped", "elo", "--game", game, db=url).exit_code == 0
+    tables = [("catan", "anna", "ben"), ("catan", "anna", "ben", "cleo"), ("catan", "ben", "anna"), ("chess", "x", "y")]
+    for number, (game, *players) in enumerate(tables, 1):
+        at = f"2024-03-0{number}T12:00:00Z"
+        take_in(ratings, url, event("game.recorded", at, **placing(f"g-{number}", *players, game=game)))
+
+
+def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """A game that did the same on two ladders is explained on the first, and the other named; else both are listed."""
+    db = copied_file(elo_ladders)
+
+    told = ratings("explain", "g-1", db=db)
+    assert told.stderr == "note: it is the same on elo-catan/2\n"
+    assert told.stdout == ratings("explain", "g-1", "elo-catan/all", db=db).stdout
+    refused = ratings("explain", "g-3", db=db)
+    assert refused.stderr.endswith(
+        "name one of the 2 ladders that 'g-3' is on:\n  elo-catan/all (3 games)\n  elo-catan/2 (2 games)\n"
+    )
+
+
+def test_void_game_and_strangers_without_a_ladder(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """A voided game says why it counts for nothing, a player without games is on no ladder, a typo is a typo."""
+    db = copied_file(elo_ladders)
+    assert ratings("void", "g-4", "--reason", "was a joke", db=db).exit_code == 0
+
+    assert "Not counted: the game is voided" in ratings("explain", "g-4", db=db).stdout
+    for command in ("history", "explain"):
+        assert "'x' is on no ladder; see: ratings games" in ratings(command, "x", db=db).stderr
+        told = ratings(command, "annna", db=db)
+        assert (told.exit_code, "did you mean anna?" in told.stderr) == (1, True), told
 
 
 def test_only_ladder_of_a_moment(copied_file: Callable[..., str], ratings: Ratings) -> None:

@@ -263,7 +263,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["美咲", LADDER, "--as-of", "2025-01-11"], 1, "it began at 2025-01-12 21:00:00 Europe/Berlin"),
     (["anna", LADDER, "--known-at", "1"], 2, "no ruleset is called 'elo-catan' at position 1"),
     (["anna", LADDER, "-o", "x.pdf"], 2, "must end in .html"),
-    (["anna"], 2, "name one of the 3 ladders:"),
+    (["anna"], 2, "name one of the 3 ladders that 'anna' is on:"),
 ]
 
 
