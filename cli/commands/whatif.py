@@ -1,6 +1,7 @@
 """`whatif`: all games under an unpublished ruleset, compared with the ledger as it is. Nothing is written."""
 
 import math
+import os.path
 from typing import Any
 
 import click
@@ -15,7 +16,9 @@ from ledger.events.fields import composed
 from ledger.events.types import Ruleset
 from ledger.rejections import shown
 from ledger.store.opening import open_ledger
+from projections.queries.answers_recorded import RulesetState
 from projections.queries.simulation import variants
+from projections.queries.view import View
 from projections.rulesets.versions import NESTED_MAX, read_ruleset
 
 VARIANTS_MAX = 100
@@ -34,10 +37,10 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
 
 
 @command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", metavar="FILE|RULESET", type=click.Path())
 @click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=composed, help="Only this one; repeatable.")
 @click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_settings,
-              help="Other values for a key of FILE, each tried; without a value the key is left out.")  # fmt: skip
+              help="Other values for a key of it, each tried; without a value the key is left out.")  # fmt: skip
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @format_option
@@ -51,17 +54,25 @@ def whatif(
     \b
         ratings whatif club-catan-elo-2.toml
         ratings whatif club-catan-elo-2.toml --set params.k_total=16,32,64
+        ratings whatif elo-chess --set params.k_total=16,24
+
+    Instead of FILE, a published RULESET, which is then its newest version in force, or one version, ID@VERSION.
 
     Who would have different points or a different rank, who enters or leaves the top ten, which published lists would
     come out differently, and how well both predict results. Its effective_from is ignored; for what publishing it would
     change, see rules publish --dry-run.
     """
-    rulesets = _rulesets(file, settings)
-    emit(view_of(open_ledger(db), as_of, known_at, None).simulate(rulesets, ladders), form)
+    view = view_of(open_ledger(db), as_of, known_at, None)
+    emit(view.simulate(_rulesets(view, file, settings), ladders), form)
 
 
-def _rulesets(file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
-    """The ruleset of a file with each combination of other values; a `click.ClickException` says what is wrong."""
+def _rulesets(view: View, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
+    """The ruleset of a file, or a published one, with each combination of other values.
+
+    A `click.ClickException` says what is wrong. Raises as `View.ruleset` does.
+    """
+    if not os.path.isfile(file):
+        return _combined(file, _published(view, file).data, settings)
     if not settings:
         ruleset, problems = read_file(file)
         if ruleset is None:
@@ -70,13 +81,25 @@ def _rulesets(file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str,
     data, problems = read_tables(file)
     if data is None:
         raise click.ClickException("\n".join(problem_line(file, problem) for problem in problems))
+    return _combined(file, data, settings)
+
+
+def _published(view: View, name: str) -> RulesetState:
+    """What a published ruleset says. Raises `click.UsageError` for what may have been meant as a file."""
+    if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
+        raise click.UsageError(f"{shown(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")
+    return view.ruleset(name)
+
+
+def _combined(name: str, data: dict[str, Any], settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
+    """The ruleset that some tables say, with each combination of other values."""
     if (count := math.prod(map(len, settings.values()))) > VARIANTS_MAX:
         raise click.UsageError(f"{count:,} combinations of values; at most {VARIANTS_MAX} are tried at once")
-    return [(told, _ruleset(file, told, given)) for told, given in variants(data, settings)]
+    return [(told, _ruleset(name, told, given)) for told, given in variants(data, settings)]
 
 
 def _ruleset(file: str, told: dict[str, str], data: dict[str, Any]) -> Ruleset:
     ruleset, problems = read_ruleset(data)
     if ruleset is None:
-        raise click.ClickException(f"{problem_line(file, problems[0])} (with {settings_told(told)})")
+        raise click.ClickException(problem_line(file, problems[0]) + (f" (with {settings_told(told)})" if told else ""))
     return ruleset

@@ -69,11 +69,11 @@ def _largest(one: Radius) -> str:
     return f"{render.human(most.change, signed=True)} {render.plain(most.player)}"
 
 
-def print_differing(lists: Sequence[DifferingList], times: Times) -> None:
+def print_differing(lists: Sequence[DifferingList], times: Times, when: str = "today") -> None:
     """Print the published lists that would come out differently."""
     if not lists:
         return
-    render.echo("\nPublished, and would come out differently today:")
+    render.echo(f"\nPublished, and would come out differently {when}:")
     for one in lists[:SHOWN_CHANGES]:
         render.echo(f"  {listed(one, times)}, published at position {one.position:,}")
     if len(lists) > SHOWN_CHANGES:

@@ -53,7 +53,7 @@ def print_simulation(found: Simulation) -> None:
     if len(differing) > DETAILED:
         render.echo(f"\nThe players of others than these {DETAILED}: --ladder LADDER, or --format json")
     _print_quality(variant)
-    print_differing(variant.published, found.times)
+    print_differing(variant.published, found.times, "under these rules")
 
 
 def _moves(one: SimulatedLadder) -> list[Effect]:
@@ -106,7 +106,7 @@ def _print_variants(found: tuple[Variant, ...]) -> None:
     for name in ladders[:DETAILED]:
         there = [next((one for one in variant.ladders if one.radius.ladder == name), None) for variant in found]
         before = None if there[0] is None else there[0].quality.before
-        rows: list[list[render.Cell]] = [["as it is", 0, 0, "", "", *_measures(before)]]
+        rows: list[list[render.Cell]] = [] if before is None else [["as it is", 0, 0, "", "", *_measures(before)]]
         rows += [_compared(variant, one) for variant, one in zip(found, there, strict=True)]
         for index in (header.index("up"), header.index("down")):
             # flush right, with as many decimal places as the longest needs

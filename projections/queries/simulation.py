@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 
 from ledger.errors import BadArgument, RulesetRefused, Unknown
 from ledger.events.types import Ruleset
-from ledger.rejections import Refused, shown
+from ledger.rejections import Refused, closest, shown
+from projections.contract import joined
 from projections.facts.columns import Facts
 from projections.queries.answers_compared import Predicted, Quality, Radius, SimulatedLadder, Simulation, Variant
 from projections.queries.coordinates import Times
@@ -18,7 +19,7 @@ from projections.queries.predictions import quality
 from projections.queries.standings import Ladders, versions_of
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name, refuse_name
-from projections.rulesets.versions import bind, refuse_months, refuse_sequel
+from projections.rulesets.versions import bind, games_of, refuse_months, refuse_sequel
 
 
 def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
@@ -56,6 +57,19 @@ def simulated(
     failed: list[str] = []
     variants = tuple(_variant(connection, now, told, ruleset, ladders, failed) for told, ruleset in rulesets)
     return Simulation(now.coordinates, variants, failed=tuple(dict.fromkeys(failed)), times=times)
+
+
+def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
+    """What keeps a ruleset from being compared with anything, and which id was probably meant; or None."""
+    rulesets = now.facts.rulesets
+    if ruleset.id in rulesets and now.every(ruleset.id):
+        return None
+    others = [one for one in sorted(rulesets) if games_of(rulesets[one]) & {*ruleset.scope.game} and now.every(one)]
+    told = f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with"
+    if others:
+        told += f"; {joined(others)} {'score' if len(others) > 1 else 'scores'} its games: did you mean "
+        told += f'id = "{closest(ruleset.id, others) or others[0]}"?'
+    return told
 
 
 def _refuse_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:

@@ -495,12 +495,15 @@ class View(Positions):
         On the ladders that are named, or on all. `rules` does not matter; a date ends in the zone of the first ruleset
         if there is no home zone. Raises as `surveying` does, `Unknown` for a ladder without games, `RulesetRefused`.
         """
-        from projections.queries.simulation import simulated
+        from projections.queries.simulation import simulated, why_alone
 
         with self._reading() as connection:
             times = times_of(connection)
             every = self._kept.checked(connection, position_known(connection, self.known_at, None, self.note))
             now = every.at(instant_played(self.as_of, times.home or rulesets[0][1].time_zone))
+            for told in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
+                if told is not None:
+                    self.note(told)
             return simulated(connection, now, rulesets, ladders, times)
 
     def games(

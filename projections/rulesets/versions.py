@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from ledger.events.canonical import INSTANT_MIN
 from ledger.events.game_types import GAME_TYPES
@@ -352,9 +353,24 @@ def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> lis
         message = {
             "extra_forbidden": f"there is no key of this name here{_whose(key, table, model)}",
             "missing": "this key must be given",
-        }.get(problem["type"]) or f"{problem['msg']} (it is {shown(problem['input'])})"
+        }.get(problem["type"]) or f"{_needed(problem)} (it is {shown(problem['input'])})"
         found.append(RulesetProblem(key, message))
     return found
+
+
+NEEDED = {
+    "string": 'a text in quotes is needed, such as "24"', "int": "a whole number is needed",
+    "bool": "true or false is needed", "list": "a list is needed, in [ and ]", "dict": "a table is needed",
+    "model": "a table is needed",
+}  # fmt: skip
+
+
+def _needed(problem: ErrorDetails) -> str:
+    """What a value should have been."""
+    if problem["loc"][0] == "assumed":
+        return "the reason why it is assumed is needed, a text in quotes"
+    plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
+    return plain or problem["msg"].replace("Input should", "this should", 1).removeprefix("Value error, ")
 
 
 def _whose(key: str, table: str, model: type[BaseModel]) -> str:

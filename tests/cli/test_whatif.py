@@ -1,6 +1,7 @@
 """`whatif`: a ruleset that is not published beside the ledger as it is, with numbers that can be checked by hand."""
 
 import hashlib
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -223,6 +224,7 @@ def test_empty_value_drops_the_key(db: str, rules: Rules, ratings: Ratings) -> N
         ("id.x=3", 2, "'id' is not a table"),
         ("params=3", 2, "'params' holds several values"),
         ("scope.game=chess", 2, "'game' holds several values"),
+        ("scope.players_min=x", 1, "scope.players_min: a whole number is needed (it is 'x')"),
         ("k", 2, "'k' is not KEY=VALUE"),
         ("=3", 2, "'=3' is not KEY=VALUE"),
         ("params.scale=" + ",".join(map(str, range(1, 102))), 2, "101 combinations of values; at most 100"),
@@ -239,12 +241,64 @@ def test_wrong_key_or_value_is_refused(
     assert "Traceback" not in result.stderr
 
 
+def test_number_as_a_reason_is_refused_in_plain_words(db: str, rules: Rules, ratings: Ratings) -> None:
+    """A number where a file gives the reason why a value is assumed is told as that, with its line."""
+    file = rules()
+    file.write_text(file.read_text(encoding="utf-8").partition("[assumed]")[0] + "[assumed]\nk_total = 24\n")
+    lines = file.read_text(encoding="utf-8").splitlines()
+
+    assert ratings("whatif", file, db=db).stderr == (
+        f"Error: {file}:{len(lines)}: assumed.k_total: the reason why it is assumed is needed, a text in quotes "
+        "(it is 24)\n"
+    )
+
+
 # -- which ruleset, which ladders
+
+
+def test_published_ruleset_is_tried_with_other_values(db: str, rules: Rules, ratings: Ratings) -> None:
+    """A published ruleset, or one version of it, is tried like a file that says the same."""
+    settings = ("--set", "params.k_per_pair=8,16")
+    of_file = whatif(ratings, db, rules(), *settings)
+
+    for name in ("catan-elo", "catan-elo@2009-01"):
+        found = whatif(ratings, db, name, *settings)
+        assert [one["ladders"] for one in found] == [one["ladders"] for one in of_file]
+        assert moves(found[1]["ladders"][0]) == CHANGES
+        assert {one["ruleset"] for one in found} == {"catan-elo@2009-01"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("catan-ello", "no ruleset catan-ello is published at position 5; see: ratings rules list; did you mean "
+         "catan-elo?"),
+        ("catan-elo@9", "did you mean catan-elo@2009-01?"), ("no.toml", "'no.toml' is no file"),
+        ("/", "'/' is a folder"),
+    ],
+)  # fmt: skip
+def test_neither_file_nor_ruleset(name: str, told: str, db: str, ratings: Ratings) -> None:
+    """What is neither a file nor a published ruleset is wrong usage, and says what was probably meant."""
+    done = ratings("whatif", name, db=db)
+    assert (done.exit_code, done.stdout, done.stderr.endswith(f"{told}\n")) == (2, "", True), done
+
+
+def test_nothing_to_compare_with_is_told(db: str, rules: Rules, ratings: Ratings) -> None:
+    """A file whose id no ladder has is compared with nothing, which is told with the ruleset that scores its games."""
+    done = ratings("whatif", rules(), "--set", "id=house-catan", "--set", "params.k_total=", db=db)
+
+    assert done.stderr == (
+        "note: no ladder of house-catan has a game, so there is nothing to compare it with; catan-elo scores its "
+        'games: did you mean id = "catan-elo"?\n'
+    )
+    assert "as it is" not in done.stdout
+    assert ratings("whatif", "catan-elo", db=db).stderr == ""
 
 
 def test_new_ruleset_has_new_players(db: str, rules: Rules, ratings: Ratings) -> None:
     """On the ladders of a ruleset with a new id, all players are new."""
-    (variant,) = whatif(ratings, db, rules(), "--set", "id=other")
+    done = ratings("whatif", rules(), "--set", "id=other", "--format", "json", db=db)
+    (variant,) = json.loads(done.stdout)["variants"]
     (ladder,) = variant["ladders"]
 
     assert (variant["ruleset"], ladder["ladder"], ladder["players"]) == ("other@new", "other/basic", 4)
