@@ -29,10 +29,8 @@ def _versions(seen: Survey, ladder: str) -> list[Version]:
     return seen.facts.rulesets[parse_name(ladder).ruleset_id]
 
 
-def ladders_of_player(seen: Survey, player: str) -> list[str] | None:
-    """The ladders that a player is on; None if nothing is recorded about them."""
-    if not seen.facts.knows(player):
-        return None
+def ladders_of_player(seen: Survey, player: str) -> list[str]:
+    """The ladders that a player is on."""
     name, found = seen.facts.current(player), list[str]()
     for ladders, stream in seen.streams(seen.usable):
         with seen.noting():

@@ -563,8 +563,9 @@ class View(Positions):
                 return one, only_ladder_of(every[:1])
             if of_game is None:
                 refuse_unknown(seen.facts, one)
-            own = longest_first(every, ladders_of_player(seen, one) if of_game is None else of_game)
-        names = [row.ladder for row in own] or of_game
+            there = ladders_of_player(seen, one) if of_game is None else of_game
+            own = longest_first(every, there)
+        names = [row.ladder for row in own] or there
         if not names:
             raise BadArgument(f"{shown(one)} is on no ladder; see: ratings games", "player")
         if of_game is not None and (alike := self._alike(names, one)):
