@@ -9,6 +9,7 @@ from ledger.errors import Unknown
 from ledger.events.types import Ruleset
 from ledger.rejections import Rejection, shown
 from ledger.store.log import read_live
+from projections.facts.columns import Facts
 from projections.game_clock import GameClock, clock_at
 from projections.game_clock.events import unknown_player
 from projections.game_clock.logs import clock_events
@@ -28,6 +29,15 @@ def events_of_clock(connection: Connection, game_id: str, until: int) -> list[di
     if not events:
         raise Unknown(None, f"no clock of a game {shown(game_id)} is recorded")
     return events
+
+
+def games_timed(facts: Facts) -> frozenset[str]:
+    """The games whose clock was started."""
+    gone = facts.recorded.withdrawn
+    return frozenset(
+        game_id for game_id, events in facts.recorded.clocks.items()
+        if any(kind == "clock.started" and at not in gone for at, _, kind, _ in events)
+    )  # fmt: skip
 
 
 def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:

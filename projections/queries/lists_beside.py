@@ -30,10 +30,10 @@ from projections.replay.containment import RuleFailure, told_with_game
 
 def publications(connection: Connection, until: int) -> Publications:
     """The lists published up to a position, the last one of each ladder and time."""
-    return Publications(published_rows(connection, until), times=times_of(connection))
+    return Publications(publication_rows(connection, until), times=times_of(connection))
 
 
-def published_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
+def publication_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
     """The same without how times are shown."""
     every = published_lists(connection, until)
     last = {one.ladder: one.position for one in every}

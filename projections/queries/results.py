@@ -13,15 +13,22 @@ floats to six places, and coordinates as members of their own.
     {'player': 'anna', 'points': '20/3', 'points_decimal': '6.666667'}
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import Enum
 from fractions import Fraction
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
+from ledger.errors import BadArgument
 from projections.contract import decimal
 from projections.queries.coordinates import Coordinates
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from projections.queries.frames import Column
 
 
 class Absent(Enum):
@@ -69,8 +76,28 @@ class Result:
             elif isinstance(value, Coordinates):
                 found |= value.stated()
             else:
-                found[told] = _plain(value)
+                found[told] = plain_data(value)
         return found
+
+    def arrow(self) -> "pa.Table":
+        """The rows of an answer as a `pyarrow.Table`, with the columns that their plain data have.
+
+        Raises `BadArgument` for a result without rows, or without the extra `frames`.
+        """
+        from projections.queries.frames import frame_of
+
+        return frame_of(_columns(self.row_kind(), getattr(self, "rows", None) or ()))
+
+    @classmethod
+    def row_kind(cls) -> "type[Result]":
+        """What the rows of such an answer are. Raises `BadArgument` if it has none."""
+        there = cls.__dict__.get("rows")
+        hint = get_type_hints(there.fget)["return"] if isinstance(there, property) else get_type_hints(cls).get("rows")
+        for told in get_args(hint) if get_origin(hint) is UnionType else (hint,):
+            kind: type[Any] = next(iter(get_args(told)), object)
+            if issubclass(kind, Result):
+                return kind
+        raise BadArgument(f"{cls.__name__} has no rows", "rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +109,23 @@ class Rows(Result):
     def model_dump(self, mode: Literal["json"] = "json") -> list[dict[str, Any]]:  # type: ignore[override]
         """The rows as plain data."""
         return [row.model_dump(mode) for row in self.rows]
+
+
+def _columns(kind: type[Result], rows: Sequence[Result]) -> "Iterator[Column]":
+    """The members of rows as columns, but for those that apply to no row."""
+    from projections.queries.frames import Column
+
+    hints = get_type_hints(kind)
+    for name, told, is_exact, *_ in members(kind):
+        hint, values = hints.get(name), [getattr(row, name) for row in rows]
+        kinds = frozenset(get_args(hint) if get_origin(hint) is UnionType else (hint,))
+        if Absent not in kinds or any(value is not ABSENT for value in values):
+            present = [None if value is ABSENT else value for value in values]
+            if is_exact or datetime in kinds:
+                yield Column(told, present, kinds)
+            else:
+                kinds = kinds - {Fraction} | {str} if Fraction in kinds else kinds
+                yield Column(told, [plain_data(value) for value in present], kinds)
 
 
 _MEMBERS: dict[type[Result], list[tuple[str, str, bool, bool, bool]]] = {}
@@ -109,7 +153,8 @@ def _is_exact(hint: Any) -> bool:
 _PLAIN = frozenset({str, int, bool, type(None)})
 
 
-def _plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
+    """Any member of a result as plain data."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Result):
@@ -124,7 +169,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain_data(item) for item in value]
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain_data(item) for name, item in value.items()}
     return value

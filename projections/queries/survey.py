@@ -192,7 +192,9 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
 
     Raises `BadArgument`.
     """
-    from projections.queries.lists_beside import published_rows  # the other questions about all ladders do not need it
+    from projections.queries.lists_beside import (
+        publication_rows,  # the other questions about all ladders do not need it
+    )
 
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")
@@ -219,7 +221,7 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
                     ladders.coordinates.until,
                 )
             )
-    every, listed = published_rows(seen.connection, seen.facts.position), {row.list for row in rows}
+    every, listed = publication_rows(seen.connection, seen.facts.position), {row.list for row in rows}
     published = tuple(one for one in every if period is None or one.ladder in listed or _ends_in(seen, one, period))
     return AllLists(seen.coordinates, tuple(rows), published, period=period, has_timed=bool(timed), **seen.told())
 

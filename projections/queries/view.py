@@ -233,13 +233,11 @@ class View(Positions):
 
         Raises as `publications` does.
         """
+        from projections.queries.clocks import games_timed
+
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
-            recorded = self._known(connection, position, lazily=True).facts.recorded
-        return frozenset(
-            game_id for game_id, events in recorded.clocks.items()
-            if any(kind == "clock.started" and at not in recorded.withdrawn for at, _, kind, _ in events)
-        )  # fmt: skip
+            return games_timed(self._known(connection, position, lazily=True).facts)
 
     @asked_again
     def history(self, ladder: str, player: str) -> History:

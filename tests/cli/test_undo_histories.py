@@ -210,6 +210,8 @@ class History:
         return self.run("league", "create", f"l{self.league}", "--game", "go", "--players-per-game", "2")
 
     def join(self) -> bool:
+        """Some seats of a league are taken."""
+        self.create()
         done = [self.run("league", "join", f"l{self.league}", name) for name in PLAYERS[: self.chance.randint(1, 8)]]
         return done[-1]
 
