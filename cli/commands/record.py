@@ -52,12 +52,16 @@ def record(
     """
     ledger, is_shown = how.ledger, False
     if can_ask() and not (players and game and game_id):
-        from cli.commands.record_asking import Typed, ask_for_game  # most games are typed whole, or by a program
+        from cli.commands.record_asking import NOW, Typed, ask_for_game  # most games are typed whole, or by a program
 
         def event_of(typed: Typed) -> dict[str, Any]:
-            return _whole(ledger, _game(typed.players, typed.game, typed.game_id, labels), at, zone)[0]
+            when = None if typed.at == NOW else typed.at
+            return _whole(ledger, _game(typed.players, typed.game, typed.game_id, labels), when, zone)[0]
 
-        how, (players, game, game_id) = ask_for_game(how, Typed(players, game, game_id), event_of)
+        if (answered := ask_for_game(how, Typed(players, game, game_id, at), zone, event_of)) is None:
+            return 1
+        how, (players, game, game_id, at) = answered
+        at = None if at == NOW else at
         is_shown = how.form == "table" and not how.dry_run
     event = _game(players, game, game_id, labels) if players else _read_event(game, game_id, *labels.values())
     undated, league = False, None

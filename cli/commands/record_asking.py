@@ -15,30 +15,38 @@ from cli.output import render
 from cli.output.appended import note_homeless, note_new, rejection_line
 from cli.output.impact import print_impact
 from ledger import clock
-from ledger.events.canonical import parse_instant
-from ledger.events.fields import composed
-from ledger.events.zones import local_time
+from ledger.events.canonical import format_instant, parse_instant
+from ledger.events.fields import composed, read_slug
+from ledger.events.zones import local_time, read_instant
+from ledger.intake.dates import moment_text, order_of
 from ledger.intake.files import Item
 from ledger.intake.table_games import TIE
-from ledger.rejections import closest, shown
+from ledger.rejections import Refused, closest, shown
 from ledger.store.log import first_positions
+from ledger.validation.validator import why_unlikely
 from projections.admission.proposals import Proposal
 from projections.facts.players import known_players
 from projections.queries.coordinates import Times, moment, times_of
 from projections.queries.event_texts import result_told
 from projections.queries.known_names import game_names
 
-RECORD, PLAYERS, GAME, GAME_ID = "rpgi"
-CHANGED: dict[str, dict[str, Any]] = {PLAYERS: {"players": ()}, GAME: {"game": None}, GAME_ID: {"game_id": None}}
-KEYS = {RECORD: "record it", PLAYERS: "other players", GAME: "another game", GAME_ID: "another id"}
+RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"
+CHANGED: dict[str, dict[str, Any]] = {
+    PLAYERS: {"players": ()}, GAME: {"game": None}, TIME: {"at": None}, GAME_ID: {"game_id": None},
+}  # fmt: skip
+KEYS = {
+    RECORD: "record it", PLAYERS: "change players", GAME: "game", TIME: "time", GAME_ID: "id", LEAVE: "leave",
+}  # fmt: skip
+NOW = "now"
 
 
 class Typed(NamedTuple):
-    """A game as it was typed, as far as it was: tied players are joined by =."""
+    """A game as it was typed, as far as it was: tied players are joined by =; `at` may be `NOW`."""
 
     players: tuple[str, ...] = ()
     game: str | None = None
     game_id: str | None = None
+    at: str | None = None
 
 
 class Suggestions(NamedTuple):
@@ -50,14 +58,18 @@ class Suggestions(NamedTuple):
     times: Times
 
 
-def ask_for_game(how: How, typed: Typed, event_of: Callable[[Typed], dict[str, Any]]) -> tuple[How, Typed]:
-    """A whole game, once somebody has seen what recording it does and pressed the key for that, and how it is recorded.
+def ask_for_game(
+    how: How, typed: Typed, zone: str | None, event_of: Callable[[Typed], dict[str, Any]]
+) -> tuple[How, Typed] | None:
+    """A whole game, once somebody has seen what recording it does and pressed the key for that, and how it is recorded;
+    None if they leave. Times are read in a zone, by default the ledger's.
 
     Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
     """
     known = _known(how)
+    zone = zone or known.times.home
     while True:
-        typed = _completed(how, typed, known)
+        typed = _completed(how, typed, known, zone)
         event = event_of(typed)
         plan = how.propose([Item("", 0, event, None)])
         if {one.code for one in plan.result.rejected} == {"close-name"}:
@@ -72,6 +84,9 @@ def ask_for_game(how: How, typed: Typed, event_of: Callable[[Typed], dict[str, A
         plan.close()
         if key == RECORD:
             return how, typed
+        if key == LEAVE:
+            render.note("nothing was recorded")
+            return None
         typed = typed._replace(**CHANGED[key])
 
 
@@ -95,14 +110,16 @@ def _known(how: How) -> Suggestions:
     return Suggestions(sorted(known_players(facts)), games, last, times)
 
 
-def _completed(how: How, typed: Typed, known: Suggestions) -> Typed:
+def _completed(how: How, typed: Typed, known: Suggestions, zone: str | None) -> Typed:
     """The same with all that is missing."""
     if typed.game is None:
         typed = typed._replace(game=_game(known))
     if not typed.players:
         typed = typed._replace(players=_players(known))
+    if typed.at is None:
+        typed = typed._replace(at=_when(how, zone))
     if typed.game_id is None:
-        typed = typed._replace(game_id=_game_id(how, known))
+        typed = typed._replace(game_id=_game_id(how, typed.at or NOW, known))
     return typed
 
 
@@ -113,12 +130,43 @@ def _game(known: Suggestions) -> str:
         name = ask_line(f"game{default}: ", known.games) or known.last or ""
         if not name:
             render.note(f"such as {', '.join(known.games[:10]) or 'catan'}")
+        elif (wrong := _why_no_game(name)) is not None:
+            render.note(wrong)
         elif name in known.games or (meant := closest(name, known.games)) is None:
             return name
         elif ask(f"{shown(name)} was never played: did you mean {shown(meant)}?", ("yes", "new")) == "yes":
             return meant
         else:
             return name
+
+
+def _why_no_game(name: str) -> str | None:
+    """Why no game can be called so, or None."""
+    try:
+        read_slug(name)
+    except Refused as problem:
+        return problem.message
+    return None
+
+
+def _when(how: How, zone: str | None) -> str:
+    """When it was played, as an import reads it from a cell of its own; `NOW` for an empty line."""
+    while True:
+        text = ask_line(f"when [{NOW}]: ", [])
+        if text.casefold() in ("", NOW):
+            return NOW
+        try:
+            instant = read_instant(moment_text(text, None, order_of([(1, text)], None).name), zone)
+        except Refused as problem:
+            if problem.code == "unclear-dates":
+                render.note(f"{shown(text)} may be read with the day or with the month first; write it as 2024-11-22")
+            else:
+                render.note(problem.message.removeprefix("occurred_at: "))
+            continue
+        why = None if how.terms.any_date else why_unlikely(instant, clock.now())
+        if why is None:
+            return format_instant(instant)
+        render.note(why)
 
 
 def _players(known: Suggestions) -> tuple[str, ...]:
@@ -140,9 +188,10 @@ def _players(known: Suggestions) -> tuple[str, ...]:
             there += names
 
 
-def _game_id(how: How, known: Suggestions) -> str:
-    """The game's own id; by default the date and a number of the day, as in a table without ids."""
-    day = f"{local_time(clock.now(), known.times.zone):%Y-%m-%d}"
+def _game_id(how: How, at: str, known: Suggestions) -> str:
+    """The game's own id; by default its date and a number of the day, as in a table without ids."""
+    played = clock.now() if at == NOW else read_instant(at, known.times.zone)
+    day = f"{local_time(played, known.times.zone):%Y-%m-%d}"
     with how.ledger.reading() as connection:
         free = next(name for number in count(1) if not first_positions(connection, [name := f"{day}-{number}"]))
     return ask_line(f"its own id [{free}]: ", []) or free

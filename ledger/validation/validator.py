@@ -138,13 +138,8 @@ class Validator:
 
     def _refuse_unlikely(self, played_at: int) -> None:
         """Raises `Refused` (unlikely-date) for a game that nobody can have played yet, or hardly anybody remembers."""
-        if self._now is None or EARLIEST <= played_at <= self._now + DAY:
-            return
-        if played_at < EARLIEST:
-            why = "lies before 1900; is the century missing?"
-        else:
-            why = f"lies ahead: this machine's clock says {format_instant(self._now)[:19]}Z"
-        raise Refused("unlikely-date", f"{format_instant(played_at)[:19]}Z {why} (--any-date takes it)")
+        if self._now is not None and (why := why_unlikely(played_at, self._now)):
+            raise Refused("unlikely-date", f"{why} (--any-date takes it)")
 
     def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """An event, or a game as corrected, comes into force."""
@@ -305,3 +300,14 @@ class _Before(Log):
 def _data(connection: Connection, until: int, type_name: str) -> list[dict[str, str]]:
     found = read_where(connection, until=until, type_name=type_name)
     return [event.data for event in known_of(type_name, found)]
+
+
+def why_unlikely(played_at: int, now: int) -> str | None:
+    """Why hardly any game was played then, given the current time; or None."""
+    if EARLIEST <= played_at <= now + DAY:
+        return None
+    if played_at < EARLIEST:
+        why = "lies before 1900; is the century missing?"
+    else:
+        why = f"lies ahead: this machine's clock says {format_instant(now)[:19]}Z"
+    return f"{format_instant(played_at)[:19]}Z {why}"

@@ -11,8 +11,9 @@ from correction_helpers import Ratings, event, placing, read, take_in
 from terminals import CTRL_C, CTRL_D, typed
 
 GAME = "game [chess]: "
-KEYS = "r: record it   p: other players   g: another game   i: another id "
-LEFT = "p: other players   g: another game   i: another id "
+KEYS = "r: record it   p: change players   g: game   t: time   i: id   q: leave "
+LEFT = KEYS.removeprefix("r: record it   ")
+WHEN = "when [now]: "
 YES = "did you mean 'María José', 1 game? [yes, new, stop] "
 
 
@@ -63,7 +64,7 @@ def test_what_is_missing_is_asked_for(db: str, ratings: Ratings) -> None:
     shown_before = ratings("record", "--game", "chess", "--game-id", "g-2", "mira", "Jürgen=anouk", "María José",
                            "--dry-run", db=db).stdout.split("\n", 1)[1]  # fmt: skip
     before = head_of(ratings, db)
-    asked = [(GAME, "\r"), *places("mira", "Jürgen = anouk", "María José"), ("]: ", "g-2\r"), (KEYS, "r")]
+    asked = [(GAME, "\r"), *places("mira", "Jürgen = anouk", "María José"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r")]
     code, stdout, shown = typed(["--db", db, "record"], asked)
 
     assert (code, stdout) == (0, f"1 appended; the head is {before + 1}.\n"), shown
@@ -102,7 +103,11 @@ def test_default_id_is_free(one_db: str, ratings: Ratings) -> None:
     ids = []
     for _ in range(3):
         assert (
-            typed(["--db", one_db, "record", "--game", "chess", "mira", "anouk"], [("]: ", "\r"), (KEYS, "r")])[0] == 0
+            typed(
+                ["--db", one_db, "record", "--game", "chess", "mira", "anouk"],
+                [(WHEN, "\r"), ("]: ", "\r"), (KEYS, "r")],
+            )[0]
+            == 0
         )
         ids.append(recorded(ratings, one_db)["game_id"])
     day = ids[0][:-2]
@@ -115,7 +120,7 @@ MEANT = {"yes": ("yes\r", "María José"), "new": ("new\r", "maria jose")}
 @pytest.mark.parametrize(("answer", "player"), MEANT.values(), ids=MEANT)
 def test_close_name_is_asked_about(answer: str, player: str, one_db: str, ratings: Ratings) -> None:
     """A new name that is close to a known one is asked about, and is that one or a new player."""
-    asked = [(GAME, "\r"), *places("maria jose", "mira"), ("]: ", "g-2\r"), (YES, answer), (KEYS, "r")]
+    asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, answer), (KEYS, "r")]
     code, _, shown = typed(["--db", one_db, "record"], asked)
     assert code == 0, shown
     assert recorded(ratings, one_db) == placing("g-2", player, "mira", game="chess")
@@ -123,7 +128,8 @@ def test_close_name_is_asked_about(answer: str, player: str, one_db: str, rating
 
 def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings) -> None:
     """Somebody who stops at a close name types the players again."""
-    asked = [(GAME, "\r"), *places("maria jose", "mira"), ("]: ", "g-2\r"), (YES, "stop\r"), *places("mira", "anouk"),
+    asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "stop\r"),
+             *places("mira", "anouk"),
              (KEYS, "r")]  # fmt: skip
     assert typed(["--db", one_db, "record"], asked)[0] == 0
     assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
@@ -131,7 +137,8 @@ def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings
 
 def test_another_key_goes_back(one_db: str, ratings: Ratings) -> None:
     """Other keys change the players, the game or the id; a key without a meaning does nothing."""
-    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-2\r"), (KEYS, "xp"), *places("anouk", "mira"),
+    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "xp"),
+             *places("anouk", "mira"),
              (KEYS, "g"), (GAME, "catan\r"), (KEYS, "i"), ("]: ", "g-3\r"), (KEYS, "r")]  # fmt: skip
     code, _, shown = typed(["--db", one_db, "record"], asked)
     assert code == 0, shown
@@ -140,7 +147,15 @@ def test_another_key_goes_back(one_db: str, ratings: Ratings) -> None:
 
 def test_refused_game_can_be_changed(one_db: str, ratings: Ratings) -> None:
     """A game whose id is taken is refused with its code, cannot be recorded, and gets another id."""
-    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-1\r"), (LEFT, "ri"), ("]: ", "g-2\r"), (KEYS, "r")]
+    asked = [
+        (GAME, "\r"),
+        *places("mira", "anouk"),
+        (WHEN, "\r"),
+        ("]: ", "g-1\r"),
+        (LEFT, "ri"),
+        ("]: ", "g-2\r"),
+        (KEYS, "r"),
+    ]
     code, _, shown = typed(["--db", one_db, "record"], asked)
     assert (code, "id-conflict: " in shown or "game-exists: " in shown) == (0, True), shown
     assert recorded(ratings, one_db)["game_id"] == "g-2"
@@ -151,14 +166,40 @@ def test_mistakes_are_asked_again(one_db: str, ratings: Ratings) -> None:
     asked = [
         (GAME, "ches\r"), ("did you mean 'chess'? [yes, new] ", "y\r"), ("place 1: ", "\r"), ("place 1: ", "mira\r"),
         ("place 2: ", "mira\r"), ("place 2: ", "anouk=\r"), ("place 2: ", "\r"), ("place 2: ", "anouk\r"),
-        ("place 3: ", "\r"), ("]: ", "g-2\r"), (KEYS, "r"),
+        ("place 3: ", "\r"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r"),
     ]  # fmt: skip
     code, _, shown = typed(["--db", one_db, "record"], asked)
     assert (code, shown.count("at least two players"), "is there already" in shown) == (0, 2, True), shown
     assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
 
 
-DIALOGUE = [(GAME, "\r"), *places("maria jose", "mira"), ("]: ", "g-2\r"), (YES, "y\r"), (KEYS, "r")]
+def test_time_is_asked_for_and_checked_at_once(one_db: str, ratings: Ratings) -> None:
+    """A moment is taken as tables have it, in the home zone; another, and a name that no game has, is asked again."""
+    assert ratings("zone", "Europe/Berlin", db=one_db).exit_code == 0
+    asked = [
+        (GAME, "Chess Club\r"), (GAME, "\r"), *places("mira", "anouk"), (WHEN, "soon\r"), (WHEN, "5/6/2024\r"),
+        (WHEN, "2999-01-01\r"), (WHEN, "22.11.2024 8:05 PM\r"), ("its own id [2024-11-22-1]: ", "\r"), (KEYS, "t"),
+        (WHEN, "2024-11-23\r"), (KEYS, "r"),
+    ]  # fmt: skip
+    code, _, shown = typed(["--db", one_db, "record"], asked)
+
+    assert code == 0, shown
+    for told in ("'Chess Club'", "'soon'", "with the day or with the month first", "lies ahead", "2024-11-22 20:05"):
+        assert told in shown, told
+    (last,) = read(ratings, one_db, "log", "--limit", "1")["rows"]
+    assert (last["occurred_at"], last["data"]["game_id"]) == ("2024-11-23T11:00:00.000000Z", "2024-11-22-1")
+
+
+def test_leaving_records_nothing(one_db: str, ratings: Ratings) -> None:
+    """The key q ends it like Ctrl-C, with exit code 1."""
+    before = head_of(ratings, one_db)
+    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "now\r"), ("]: ", "g-2\r"), (KEYS, "q")]
+    code, stdout, shown = typed(["--db", one_db, "record"], asked)
+    assert (code, stdout, head_of(ratings, one_db)) == (1, "", before)
+    assert shown.endswith("q\r\nnothing was recorded\r\n")
+
+
+DIALOGUE = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "y\r"), (KEYS, "r")]
 
 
 @pytest.mark.parametrize("piped", [True, False], ids=["piped", "on a terminal"])
@@ -177,7 +218,7 @@ def test_ctrl_c_and_ctrl_d_record_nothing(at: int, key: str, piped: bool, one_db
 def test_tabulator_key_completes(one_db: str, ratings: Ratings) -> None:
     """With all of it at a terminal, games and players are completed, tied ones and other capitals, too."""
     asked = [(GAME, "cat\t\r"), ("place 1: ", "mi\t=jür\t\r"), ("place 3: ", "mar\t\r"), ("place 4: ", "\r"),
-             ("]: ", "c-2\r"), (KEYS, "r")]  # fmt: skip
+             (WHEN, "\r"), ("]: ", "c-2\r"), (KEYS, "r")]  # fmt: skip
     code, _, shown = typed(["--db", one_db, "record"], asked, piped=False)
     assert code == 0, shown
     assert recorded(ratings, one_db) == placing("c-2", "mira=Jürgen", "María José", game="catan")
@@ -186,7 +227,7 @@ def test_tabulator_key_completes(one_db: str, ratings: Ratings) -> None:
 def test_dry_run_asks_and_records_nothing(one_db: str, ratings: Ratings) -> None:
     """With --dry-run the game is asked for and shown, and no key records it."""
     before = head_of(ratings, one_db)
-    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-2\r")]
+    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r")]
     code, stdout, _ = typed(["--db", one_db, "record", "--dry-run"], asked)
     assert (code, stdout.splitlines()[0]) == (0, f"1 would be appended; the head is {before}.")
     assert head_of(ratings, one_db) == before
@@ -194,7 +235,7 @@ def test_dry_run_asks_and_records_nothing(one_db: str, ratings: Ratings) -> None
 
 def test_result_can_be_json(one_db: str) -> None:
     """Questions are for the terminal alone: the result on standard output is JSON, with all that it changes."""
-    asked = [(GAME, "\r"), *places("mira", "anouk"), ("]: ", "g-2\r"), (KEYS, "r")]
+    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r")]
     code, stdout, _ = typed(["--db", one_db, "record", "--format", "json"], asked)
     told = json.loads(stdout)
     assert (code, told["appended"], {one["player"] for one in told["changes"]}) == (0, 1, {"mira", "anouk"})
@@ -220,6 +261,6 @@ def test_empty_ledger_suggests_what_is_rated(ratings: Ratings, tmp_path: Path) -
     """In a ledger without games the game is the one that its ruleset rates."""
     db = str(tmp_path / "new.db")
     assert ratings("init", "--for", "go", db=db).exit_code == 0
-    asked = [("game [go]: ", "\r"), *places("mira", "anouk"), ("]: ", "g-1\r"), (KEYS, "r")]
+    asked = [("game [go]: ", "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-1\r"), (KEYS, "r")]
     assert typed(["--db", db, "record"], asked)[0] == 0
     assert recorded(ratings, db)["game"] == "go"
