@@ -27,7 +27,13 @@ def sync(
             compared.append(synced(connection, file, options, reason, clock.now()))
         found = compared[-1]
         return how.propose(
-            found.entries, leagueless={}, based_on=found.looked_at, still=found.still, batches=True, whole=True
+            found.entries,
+            leagueless={},
+            based_on=found.looked_at,
+            still=found.still,
+            batches=True,
+            whole=True,
+            compared=True,
         )
 
     plan, options = agreed_names(how, options, [file], propose)

@@ -72,6 +72,7 @@ class Item(NamedTuple):
     source: Any
     rows_of: str | None = None  # the game id, if the event was put together from rows of a CSV file
     table: bool = False
+    is_numbered: bool = False  # whether the game's id is its day and what the table counted
 
 
 # what is read of a file, in its order
@@ -193,11 +194,12 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     """The items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader = reader_of(name.removesuffix(".gz"), start)
-    aliases, games = dict[str, str](), dict[str, str]()
+    aliases, games, is_numbered = dict[str, str](), dict[str, str](), False
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
             yield Noted(name, found)
         elif isinstance(found, TableRead):
+            is_numbered = found.is_numbered
             yield Noted(name, "", read=found)
             yield from (Noted(name, told) for told in found.told)
         elif isinstance(found, TableOptions):
@@ -210,7 +212,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
                 event = under_slug(event, games)
             if options.aliases and reader.tables:
                 event = under_aliases(event, options.aliases, aliases)
-            yield Item(name, line, event, source, rows_of, reader.tables)
+            yield Item(name, line, event, source, rows_of, reader.tables, is_numbered)
     for what, used in (("games", games), ("aliases", aliases)):
         if used:
             told = [f"{written} = {meant}" for written, meant in used.items()]

@@ -19,8 +19,8 @@ from ledger.events.canonical import format_instant, parse_object
 from ledger.events.records import build, surely_fits
 from ledger.events.types import TYPES, Draft, read_event
 from ledger.intake.columns import TableOptions
-from ledger.intake.files import Entry, Far, Hashed, Item, Noted
-from ledger.intake.layouts import other_day_told
+from ledger.intake.day_numbers import DayNumbers, is_by_day
+from ledger.intake.files import STDIN, Entry, Far, Hashed, Item, Noted
 from ledger.intake.parsing import Block, ParsedItem, read_blocks
 from ledger.intake.spool import Spool, WaitingDraft
 from ledger.intake.tables_read import TableRead
@@ -31,7 +31,7 @@ from ledger.store.log import Head, Log, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
 from ledger.validation.new_names import CloseName, First, Newcomers, Refusing
-from ledger.validation.repeated_games import resent
+from ledger.validation.repeated_games import resent, ways_out
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
 CHUNK_EVENTS = 50_000
@@ -124,11 +124,13 @@ class Intake:
         cores: int = 1,
         batches: bool = False,
         whole: bool = False,
+        compared: bool = False,
     ) -> None:
         """Check all items. `newcomers` says who is new.
 
         With `batches` they are whole files, and what each brings is recorded as a batch after the last of it. If it is
-        `whole`, it is appended in one transaction, however many they are.
+        `whole`, it is appended in one transaction, however many they are; if it is `compared`, it is what a sheet says
+        beside what it gave before.
 
         `understood` gets each item with what it says, before it is compared with the log.
 
@@ -148,7 +150,8 @@ class Intake:
         # with batches: the hashes of the files, where the log has what was taken from each, and the ids of the batches
         # of other ledgers that are left out, and of what withdraws them
         self._batches, self._hashes = batches, dict[str, tuple[str, str | None]]()
-        self._whole = whole
+        self._whole, self._compared = whole, compared
+        self._told_ways = set[tuple[str, str]]()
         self._ranges: dict[str, list[list[int]]] = {}
         self._left_out: set[str] = set()
         self._spool, self._is_closed = Spool(), False
@@ -157,6 +160,7 @@ class Intake:
             self._recorded_at = next_recorded_at(self.result.head, clock, terms.ignore_clock)
             now = None if terms.any_date else clock()
             self._validator = Validator(self._connection, self._spool, ladders, now)
+            self._numbers = DayNumbers(self._connection)
             with closing(read_blocks(items, terms.keep_going, cores)) as blocks:
                 for block in blocks:
                     self._validate(block, reading)
@@ -165,6 +169,7 @@ class Intake:
             if self._left_out:
                 told = f"{count(len(self._left_out), 'event')} about batches of another ledger, whose positions do not "
                 self.result.notes.append(f"{told}hold here, left out")
+            self.result.notes += self._numbers.notes()
             self._introduce(self._newcomers)
             if not self.is_refused:
                 self.result.would_append = self._spool.count
@@ -291,6 +296,10 @@ class Intake:
         return identities(self._connection)
 
     def _validate(self, block: Block, reading: Callable[[Far], None]) -> None:
+        for noted in block:
+            if isinstance(noted, Noted) and noted.read is not None:
+                self._numbers.read_from(noted.file, noted.read.sheet)
+        block = self._numbers.numbered(block)
         parsed = [entry for entry in block if isinstance(entry, ParsedItem)]
         drafts = [entry.outcome[0] for entry in parsed if isinstance(entry.outcome, tuple)]
         found = lookup(self._connection, drafts, self._spool)
@@ -330,13 +339,13 @@ class Intake:
         if known[0]:
             problem = known[1]
             if problem is not None and item.table:
-                problem = _of_one_day(resent(Log(self._connection), self._people, draft, problem), draft)
+                problem = self._with_ways_out(resent(Log(self._connection), self._people, draft, problem), draft, item)
             if problem is None:
                 self._settle_existing(item, draft)
             return problem
         if (waiting := self._spool.find(draft)) is not None:
             problem = self._against_waiting(item, draft, waiting)
-            return _of_one_day(problem, draft) if item.table else problem
+            return self._with_ways_out(problem, draft, item) if item.is_numbered else problem
         if self._batches and self._is_left_out(draft, data):
             self._left_out.add(draft.event_id)
             return None
@@ -413,6 +422,18 @@ class Intake:
             f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
         )
 
+    def _with_ways_out(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
+        """A refusal of a table's game that has the id of another, with what to do, once for each file."""
+        if problem is None or problem.code != "id-conflict":
+            return problem
+        game_id = draft.subject.partition(":")[2]
+        is_edited = item.file != STDIN and not self._compared and self._numbers.gave(item.file, game_id)
+        told = ways_out(is_by_day(game_id), is_edited)
+        if (item.file, told) in self._told_ways:
+            return problem
+        self._told_ways.add((item.file, told))
+        return problem._replace(message=f"{problem.message}; {told}")
+
     def _settle_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
         self._settled(item.line, draft.event_id, False)
@@ -439,13 +460,6 @@ class Intake:
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)
         self._reject(placed, source)
-
-
-def _of_one_day(problem: Rejection | None, draft: Draft) -> Rejection | None:
-    """A refusal of a game that has the id of another, with what to do if the ids were made of the day."""
-    if problem is None or problem.code != "id-conflict":
-        return problem
-    return problem._replace(message=problem.message + other_day_told(draft.subject.partition(":")[2]))
 
 
 def rows_apart(subject: str) -> Rejection:

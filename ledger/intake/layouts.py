@@ -47,23 +47,6 @@ _DRAWN = (
 Rows = Iterable[tuple[int, Cells | Refused]]
 
 
-_BY_DAY = re.compile(r"\d{4}-\d\d-\d\d-[1-9]\d*", re.ASCII)
-
-
-def other_day_told(game_id: str) -> str:
-    """What to do about a game that is another than the one recorded, if both were `numbered` by their day; or nothing.
-
-    >>> other_day_told("g-1")
-    ''
-    """
-    if _BY_DAY.fullmatch(game_id) is None:
-        return ""
-    return (
-        "; if it is a game of another table of that day, number the games in a column of each table and name it with "
-        "--map THEIRS=game_id, or keep the games of a day in one table"
-    )
-
-
 def numbered(rows: Rows, layout: str) -> Iterator[tuple[int, Cells | Refused]]:
     """Rows without numbers of games, with those: date and number of the day, in the order of the rows.
 

@@ -118,6 +118,11 @@ def _correct(
         told = f"no game {shown(name)} is recorded; new games go in with: ratings import"
         found.items.append(Rejection("game-unknown", told, item.file, item.line))
         return
+    if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
+        # the number that the table counted may be that of another game
+        told = f"{shown(name)} is another game; a table without numbers is compared by: ratings import FILE --sync"
+        found.items.append(Rejection("id-conflict", told, item.file, item.line))
+        return
     new = as_it_should_be(game, people, event["data"], columns)
     try:
         moved = parse_instant(event["occurred_at"]) != game.occurred_at

@@ -187,9 +187,10 @@ def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
         draft, data = read_line(item.event) if isinstance(item.event, bytes) else read_event(item.event)
     except Refused:
         return None
-    return (
-        SheetGame(item, data, likeness_of(data, draft.occurred_at, people)) if draft.type == "game.recorded" else None
-    )
+    if draft.type != "game.recorded":
+        return None
+    # which id it gets is decided here
+    return SheetGame(item._replace(is_numbered=False), data, likeness_of(data, draft.occurred_at, people))
 
 
 def _twice(row: SheetGame) -> Rejection:

@@ -26,17 +26,27 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
         return conflict
     there, here = people.present(game.data), people.present(parse_object(draft.data.encode()))
     if game.voided:
-        return conflict._replace(message=f"the game {shown(here['game_id'])} is recorded, and voided; {_ANOTHER}")
+        return conflict._replace(message=f"the game {shown(here['game_id'])} is recorded, and voided")
     if game.occurred_at == draft.occurred_at and said(there) == said(here):
         return None
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
     return conflict._replace(
-        message=f"the game {shown(here['game_id'])} is recorded already with another content: {told}; "
-        f"ratings correct puts it right, or --sync if an edited file of the same name brought it; {_ANOTHER}"
+        message=f"the game {shown(here['game_id'])} is recorded already with another content: {told}"
     )
 
 
-_ANOTHER = "another game needs another game_id"
+def ways_out(is_by_day: bool, is_edited: bool) -> str:
+    """What to do about a game of a table that has the id of another, depending on whether the id is made of a day, and
+    whether a table of that name gave the other, which it may be, edited.
+    """
+    if is_edited:
+        return "if the table was edited, --sync brings the ledger to what it says; another game needs another game_id"
+    if is_by_day:
+        return (
+            "games of two tables on one day: number them in a column of each table (--map THEIRS=game_id), or keep the "
+            "games of a day in one table"
+        )
+    return "ratings correct puts it right; another game needs another game_id"
 
 
 def result_of(game: dict[str, Any]) -> str:

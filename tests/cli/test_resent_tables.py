@@ -50,8 +50,7 @@ def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None
 
     assert conflicts == [
         "the game 'g-1' is recorded already with another content: there 1 anna, 2 ben, 3 calra; here 1 anna, 2 ben, "
-        "3 clara; ratings correct puts it right, or --sync if an edited file of the same name brought it; another game "
-        "needs another game_id"
+        "3 clara; ratings correct puts it right; another game needs another game_id"
     ]
     told = imported(ratings, db, late)
     assert (told["existing"], told["appended"], told["rejected"], told["head"]) == (2, 1, [], before + 2)
@@ -82,12 +81,25 @@ def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratin
     assert f"with another content: {why}; ratings correct" in told
 
 
+def test_edited_table_is_sent_to_sync(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A row that differs from what a table of the same name gave is refused with what brings it in; told once."""
+    sheet = tmp_path / "club.csv"
+    sheet.write_text(HEADER + "".join(ROWS.values()).replace("g-", "h-"), encoding="utf-8")
+    assert ratings("import", sheet, db=db).exit_code == 0
+    sheet.write_text(sheet.read_text(encoding="utf-8").replace("anna", "dora"), encoding="utf-8")
+    done = ratings("import", sheet, db=db)
+    first, second = done.stderr.splitlines()[:2]
+    advice = "; if the table was edited, --sync brings the ledger to what it says; another game needs another game_id"
+    assert first.endswith(f"here 1 dora, 2 ben, 3 calra{advice}")
+    assert second.endswith("here 1 ben, 2 clara, 3 dora")
+
+
 def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     """A changed sheet row for a voided game is refused, while the original row is already there."""
     ratings("void", "g-1", "--reason", "never played", db=db)
 
     assert refused(ratings, db, SHEET.replace("calra", "clara")) == [
-        "the game 'g-1' is recorded, and voided; another game needs another game_id"
+        "the game 'g-1' is recorded, and voided; ratings correct puts it right; another game needs another game_id"
     ]
     assert imported(ratings, db, SHEET)["existing"] == 2
 
@@ -113,9 +125,7 @@ def test_tables_of_one_day_are_told_apart(together: bool, db: str, ratings: Rati
         assert ratings("import", blitz, *given, db=db).exit_code == 0
     done = ratings("import", *([blitz] if together else []), rapid, *given, db=db)
     assert (done.exit_code, "id-conflict" in done.stderr) == (1, True)
-    told = (
-        "number the games in a column of each table and name it with --map THEIRS=game_id, or keep the games of a day"
-    )
+    told = "number them in a column of each table (--map THEIRS=game_id), or keep the games of a day in one table"
     assert told in done.stderr
     rapid.write_text("Date,Code,1st,2nd\n2024-11-22,r-1,ben,anna\n", encoding="utf-8")
     assert ratings("import", blitz, *given, db=db).exit_code == 0
