@@ -8,6 +8,7 @@ from itertools import chain, compress, count, islice, pairwise
 from operator import ne
 from typing import IO, Any
 
+from ledger.intake.cell_errors import may_hold_errors
 from ledger.intake.columns import (
     DELIMITERS,
     READ_COLUMNS,
@@ -261,7 +262,7 @@ def _games(
     text, width = "".join(lines).replace("\r\n", "\n"), len(header)
     text += "" if text.endswith("\n") else "\n"
     edges = (f" {delimiter}", f"{delimiter} ", " \n", "\n ")
-    odd = '"' in text or any(edge in text for edge in edges) or text.startswith(" ")
+    odd = '"' in text or may_hold_errors(text) or any(edge in text for edge in edges) or text.startswith(" ")
     if odd or any(line.count(delimiter) != width - 1 for line in lines):
         return None
     cells = text.replace("\n", delimiter).split(delimiter)[:-1]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ledger.intake.cell_errors import column_letters, error_told
 from ledger.intake.columns import (
     GAME_COLUMNS,
     Cells,
@@ -77,6 +78,9 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     """
     at = header_at(table.rows, options) or 0
     line, names = table.rows[at][0], [" ".join(name.split()) for name in table.rows[at][1]]
+    if wrong := {(line - 1, column): told for column, name in enumerate(names) if (told := error_told(name))}:
+        table = table._replace(faults={**table.faults, **wrong})
+        names = ["" if (line - 1, column) in wrong else name for column, name in enumerate(names)]
     body = table.rows[at + 1 :]
     layout = options.layout or _layout(names, body, options)
     header, problems = _header(names, body, layout, options)
@@ -283,16 +287,15 @@ def _without_replaced(
 def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:
     """What is wrong with columns that have no name: an error stands in its place, or there is something in them."""
     for column in (column for column, name in enumerate(header) if name == ""):
+        letters = column_letters(column)
         if told := table.faults.get((header_line - 1, column)):
-            yield Refused("bad-cell", f"{table.sheet}!{_letters(column)}{header_line}: {told}")
+            where = f"{table.sheet}!{letters}{header_line}" if table.sheet else f"column {letters}"
+            yield Refused("bad-cell", f"{where}: {told}")
             continue
         line, text = next(((line, text) for line, row in body if (text := _cell(row, column))), (0, ""))
         if text:
-            yield Refused(
-                "unknown-column",
-                f"column {_letters(column)} has no name, and {shown(text)} is in it (line {line}); give it a name, "
-                f"or leave it empty",
-            )
+            told = f"column {letters} has no name, and {shown(text)} is in it (line {line})"
+            yield Refused("unknown-column", f"{told}; give it a name, or leave it empty")
 
 
 def _columns(header: Header, layout: str) -> CsvColumns:
@@ -308,7 +311,7 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
     """A row's cells by column, with a time as it is usually written, and a point in decimal numbers."""
     for column, name in enumerate(header) if table.faults else ():
         if name is not None and (told := table.faults.get((line - 1, column))):
-            return Refused("bad-cell", f"{table.sheet}!{_letters(column)}{line}: {told}")
+            return Refused("bad-cell", f"{table.sheet}!{column_letters(column)}{line}: {told}")
     cells = cells_of(row, header)
     if isinstance(cells, Refused):
         return cells
@@ -330,13 +333,3 @@ def with_points(cells: Cells) -> Cells | Refused:
                 )
             cells[name] = text.replace(",", ".")
     return cells
-
-
-def _letters(column: int) -> str:
-    """What spreadsheets call a column, from 0: A, B ... Z, AA ..."""
-    found = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        found = chr(65 + rest) + found
-    return found

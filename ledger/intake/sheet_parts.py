@@ -13,12 +13,12 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
 from ledger.intake.archives import DAMAGED, ODS, SAVE, XLSX
+from ledger.intake.cell_errors import PUT_RIGHT
 from ledger.rejections import Refused
 
 PIECE_BYTES, OVERLAP_BYTES = 1 << 20, 256
 FAULTS_MAX = 100_000
 ROWS_MAX, COLUMNS_MAX = 1 << 20, 1 << 14  # of a sheet
-PUT_RIGHT = "; put it right in a spreadsheet program"
 UNWORKED = "a formula without a value; open the file in a spreadsheet program and save it"
 # those that no format of a number shows, which old programs write as the number 0
 SURE_ERRORS = re.compile(r"#(?:DIV/0!|N/A|NAME\?|NULL!|NUM!|REF!|VALUE!)|Err:\d{3}", re.ASCII)

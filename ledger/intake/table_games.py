@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import Any
 
+from ledger.intake.cell_errors import column_letters, error_told, may_hold_errors
 from ledger.intake.columns import (
     READ_COLUMNS,
     Cells,
@@ -50,13 +51,17 @@ def cells_of(row: list[str], header: Header) -> Cells | Refused:
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
     stripped = dict(zip(header, map(str.strip, row), strict=False))
     text = "".join(row)
-    odd = not text.isprintable() and _ODD.search(text)
+    odd = (not text.isprintable() and _ODD.search(text)) or may_hold_errors(text)
     if not odd and all(stripped) and all(stripped.values()):
         return stripped  # type: ignore[return-value]  # no name is None
     found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
     if "" not in found and not odd:
         return found
-    for name, text in found.items():
+    for column, (name, text) in enumerate(zip(header, map(str.strip, row), strict=False)):
+        if not text or name is None:
+            continue
+        if told := error_told(text):
+            return Refused("bad-cell", f"column {column_letters(column)}: {told}")
         if not name:
             return Refused("unknown-column", f"{shown(text)} is in a column without a name")
         if not_utf8(text):

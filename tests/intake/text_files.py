@@ -31,6 +31,24 @@ CASES = {
         "game_id,occurred_at,game,1st,2nd\n7,2024-11-22,Chess,anna,ben\n\n",
         games=["7" + ONE[0][12:]], told=["game=catan replaces column game (Chess)"],
     ),
+    "errors of formulas": csv(
+        "Date;1st;2nd;3rd\n22.11.2024;#BEZUG!;ben;\n23.11.2024;ben;anna;#N/A\n24.11.2024;ben;anna\n",
+        refused=[
+            ("2 bad-cell", "column B: the error #BEZUG!; put it right in a spreadsheet program"),
+            ("3 bad-cell", "column D: the error #N/A"),
+        ],
+    ),
+    "errors of formulas in a table of the usual form": csv(
+        "game_id,occurred_at,player,place\n7,2024-11-22,anna,1\n7,2024-11-22,ben,2\n7,2024-11-22,Err:502,3\n",
+        refused=[("4 bad-cell", "column C: the error Err:502")],
+    ),
+    "an error for the name of a player": csv(
+        "Date,anna,ben,#REF!\n2024-11-22,1,2,3\n", refused=[("1 bad-cell", "column D: the error #REF!; put it")],
+    ),
+    "errors in a dropped column, and a name that looks like one": csv(
+        "Date,1st,2nd,x\n2024-11-22,#1,ben,#NAME?\n", options=(*SET, "--map", "x="),
+        games=[ONE[0].replace("anna", "#1")],
+    ),
     "tabs": csv("Date\t1st\t2nd\n22.11.2024\tanna\tben\n", games=ONE, name="results.tsv"),
     "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
     "Excel in Western Europe": csv(
