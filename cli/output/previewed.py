@@ -84,6 +84,9 @@ def _skipped(table: TableRead) -> Iterator[str]:
     if table.totals:
         words = ", ".join(dict.fromkeys(shown(word) for _, word in table.totals[:LISTED_MAX]))
         yield f"{_lines([line for line, _ in table.totals])}, {words}"
+    if table.gameless:
+        words = ", ".join(dict.fromkeys(shown(text) for _, text in table.gameless[:LISTED_MAX]))
+        yield f"{_lines([line for line, _ in table.gameless])} without players, {words}"
     if table.blank:
         yield render.count(table.blank, "blank line")
     if table.dropped:

@@ -127,7 +127,7 @@ def read_names(
     places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
     kinds = [places.get(name, name) for name in given]
     twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
-    problems += [Refused("bad-csv", f"two columns are called {shown(name)}") for name in twice]
+    problems += [Refused("column-twice", f"two columns are called {shown(name)}") for name in twice]
     wide = bool(places)
     if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
         listed = ", ".join(map(shown, odd))

@@ -450,9 +450,9 @@ class Intake:
             told = f"the row at line {item.line}, which was refused, may belong to this game"
             if self.terms.keep_going:
                 # otherwise nothing is appended anyway, and one refusal is enough
-                found = rows_apart(waiting.draft.subject) if apart else Rejection("bad-csv", told)
+                found = rows_apart(waiting.draft.subject) if apart else Rejection("game-incomplete", told)
                 self._note(found, waiting.file, waiting.line, waiting.rows)
-        return rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem
+        return rows_apart(game_id) if apart and again and problem.code != "game-incomplete" else problem
 
     def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
         placed = rejection._replace(file=file or None, line=(line or None) if file else None)

@@ -91,7 +91,7 @@ def by_pair(rows: Rows) -> Iterator[tuple[int, Cells | Refused]]:
         if isinstance(cells, Refused):
             yield line, cells
             continue
-        shared = {name: text for name, text in cells.items() if name not in _OF_PAIR}
+        shared = {name: text for name, text in cells.items() if name not in OF_PAIR}
         try:
             found = _sides(cells)
         except Refused as problem:
@@ -101,7 +101,7 @@ def by_pair(rows: Rows) -> Iterator[tuple[int, Cells | Refused]]:
             yield line, {**shared, "player": cells[name], **outcome}
 
 
-_OF_PAIR = (FIRST, SECOND, RESULT, FIRST_SCORE, SECOND_SCORE)
+OF_PAIR = (FIRST, SECOND, RESULT, FIRST_SCORE, SECOND_SCORE)
 
 
 def _sides(cells: Cells) -> tuple[Cells, Cells]:

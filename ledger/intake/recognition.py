@@ -17,6 +17,7 @@ from ledger.intake.columns import (
     Header,
     TableOptions,
     header_columns,
+    is_place,
     not_utf8,
     read_names,
     told_not_utf8,
@@ -25,6 +26,7 @@ from ledger.intake.dates import Order, moment_text, order_of
 from ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
 from ledger.intake.layouts import (
     LAYOUTS,
+    OF_PAIR,
     OF_PLAYER,
     PAIR,
     PLACES,
@@ -42,6 +44,7 @@ from ledger.rejections import Refused, shown
 
 # a header is looked for in so many rows, and has at least so many columns that are known
 HEADER_ROWS, KNOWN_MIN = 20, 2
+REMARK_CELLS_MAX = 2  # of a row that is no game
 NUMBERED = "games have no number of their own; they are numbered by day, such as 2024-11-22-1"
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
 
@@ -85,10 +88,11 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     layout = options.layout or _layout(names, body, options)
     header, problems = _header(names, body, layout, options)
     body, repeated, totals = _without_extras(body, names, header)
+    body, gameless = _without_gameless(table, body, header, layout)
     header, replaced = _without_replaced(names, header, body, options)
     problems += _unnamed(table, line, header, body)
     problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
-    dated = header.index("occurred_at") if "occurred_at" in header else None
+    dated = _dated(header)
     order = Order("", is_needed=False)
     try:
         order = order_of(((there, _cell(row, dated)) for there, row in body), options.dates)
@@ -104,9 +108,10 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
                if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
     read = TableRead(
         layout, used, line, above=tuple(there for there, _ in table.rows[:at]), repeated=repeated, totals=totals,
-        blank=table.blank, hidden=(*table.hidden,), dropped=dropped, unknown=unknown, is_numbered=not has_ids,
-        dates=order.name if order.is_needed else None, dates_from=order.decided_by, sheet=table.sheet or None,
-        other_sheets=(*table.other_sheets,), delimiter=table.delimiter or None, encoding=table.encoding,
+        gameless=gameless, blank=table.blank, hidden=(*table.hidden,), dropped=dropped, unknown=unknown,
+        is_numbered=not has_ids, dates=order.name if order.is_needed else None, dates_from=order.decided_by,
+        sheet=table.sheet or None, other_sheets=(*table.other_sheets,), delimiter=table.delimiter or None,
+        encoding=table.encoding,
     )  # fmt: skip
     if problems:
         yield read._replace(told=table.told)
@@ -128,7 +133,9 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         rows = (
             (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows
         )
-    for there, event, source, rows_of in games_of_rows(_rewritten(rows, read), columns, options):
+    for there, event, source, rows_of in games_of_rows(
+        _rewritten(rows, read), columns, options, is_row_whole=layout != ROWS
+    ):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
 
@@ -257,7 +264,7 @@ def _without_extras(
     body: Rows, names: list[str], header: Header
 ) -> tuple[Rows, tuple[int, ...], tuple[tuple[int, str], ...]]:
     """The rows without repetitions of the header and totals, and which those were."""
-    dated = header.index("occurred_at") if "occurred_at" in header else None
+    dated = _dated(header)
     kept, repeated, totals = Rows(), list[int](), list[tuple[int, str]]()
     for line, row in body:
         if repeats(row, names):
@@ -267,6 +274,41 @@ def _without_extras(
         else:
             kept.append((line, row))
     return kept, (*repeated,), (*totals,)
+
+
+def _without_gameless(
+    table: Table, body: Rows, header: Header, layout: str
+) -> tuple[Rows, tuple[tuple[int, str], ...]]:
+    """The rows without those of one or two cells and no player, where a row is a game; and which those were."""
+    if layout == ROWS:
+        return body, ()
+    kept, gameless = Rows(), list[tuple[int, str]]()
+    faulty = {row for row, _ in table.faults}
+    for line, row in body:
+        filled = [text for cell in row if (text := cell.strip())]
+        # with another delimiter a whole game is in one cell, behind its date
+        is_remark = not any(text[0].isdigit() and any(map(str.isalpha, text)) for text in filled)
+        is_short = len(filled) <= REMARK_CELLS_MAX
+        if is_short and is_remark and line - 1 not in faulty and not _has_player(row, header):
+            gameless.append((line, filled[0]))
+        else:
+            kept.append((line, row))
+    return kept, (*gameless,)
+
+
+def _has_player(row: list[str], header: Header) -> bool:
+    """Whether a row has something in a player's place; where that is a number, a text without a date is a remark."""
+    for column, name in enumerate(header):
+        if name and (text := _cell(row, column)):
+            if is_place(name) or name in OF_PAIR:
+                return True
+            if name.startswith(OF_PLAYER) and (_cell(row, _dated(header)) or _NUMBER.fullmatch(text)):
+                return True
+    return False
+
+
+def _dated(header: Header) -> int | None:
+    return header.index("occurred_at") if "occurred_at" in header else None
 
 
 def _without_replaced(

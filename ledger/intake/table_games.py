@@ -37,12 +37,18 @@ Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
 
 
 def games_of_rows(
-    rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, last_id: str | None = None
+    rows: Iterator[tuple[int, Cells | Refused]],
+    columns: CsvColumns,
+    options: TableOptions,
+    last_id: str | None = None,
+    is_row_whole: bool = False,
 ) -> Iterator[Found]:
-    """The games of some rows, after one with the id `last_id`."""
+    """The games of some rows, after one with the id `last_id`. With `is_row_whole` the rows of a game have one line, so
+    that one that cannot be read belongs to no other.
+    """
     if columns.places:
         return (_wide_game(line, cells, columns, options) for line, cells in rows)
-    return _long_games(rows, columns, options, last_id)
+    return _long_games(rows, columns, options, last_id, is_row_whole)
 
 
 def cells_of(row: list[str], header: Header) -> Cells | Refused:
@@ -68,7 +74,7 @@ def cells_of(row: list[str], header: Header) -> Cells | Refused:
             return Refused("bad-utf8", told_not_utf8(text))
         if "\n" in text or "\r" in text:
             # an unclosed quote swallows the rows after it, and with them players of other games
-            return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
+            return Refused("line-break", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
     return found
 
 
@@ -90,7 +96,11 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
 
 
 def _long_games(
-    rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, last_id: str | None
+    rows: Iterator[tuple[int, Cells | Refused]],
+    columns: CsvColumns,
+    options: TableOptions,
+    last_id: str | None,
+    is_row_whole: bool,
 ) -> Iterator[Found]:
     """The games of the rows after the one with the id `last_id`."""
 
@@ -111,13 +121,15 @@ def _long_games(
             if not isinstance(problem, Refused):
                 problem = Refused("missing-member", "the row has no game_id")
             # a row that cannot be read may belong to the previous game, which is then incomplete
-            yield line, problem, numbered[0][1] if isinstance(numbered[0][1], dict) else None, last_id
-            unreadable = line
+            source = numbered[0][1] if isinstance(numbered[0][1], dict) else None
+            yield line, problem, source, None if is_row_whole else last_id
+            unreadable = None if is_row_whole else line
             continue
         games = [cells for _, cells in numbered if isinstance(cells, dict)]
         if unreadable is not None:
             # ... or to the game after it
-            yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
+            told = f"the row before it (line {unreadable}) may belong to this game"
+            yield line, Refused("game-incomplete", told), games, key
         elif len(numbered) > ROWS_MAX:
             yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
         else:

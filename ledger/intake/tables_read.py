@@ -4,6 +4,7 @@ A title row                                 above the header
 Date   Winner  2nd   Remark     header 2    columns Date = occurred_at ..., dropped Remark
 1.2.   anna    ben   late
 Date   Winner  2nd   Remark                 the header again
+no game this week                           no game
 Total  1                                    a total
 """
 
@@ -23,6 +24,7 @@ class TableRead(NamedTuple):
     header:       the line of the header; `above` it are titles
     repeated:     rows that are the header again
     totals:       rows that sum up others, with the word that says so
+    gameless:     rows that hold a remark or a date, but no player, with the text
     blank:        how many rows are empty
     hidden:       rows that a spreadsheet hides, which are read like the others
     dropped:      columns that somebody said to leave out
@@ -39,6 +41,7 @@ class TableRead(NamedTuple):
     above: tuple[int, ...] = ()
     repeated: tuple[int, ...] = ()
     totals: tuple[tuple[int, str], ...] = ()
+    gameless: tuple[tuple[int, str], ...] = ()
     blank: int = 0
     hidden: tuple[int, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -60,7 +63,7 @@ def rows_left_out(table: TableRead) -> list[str]:
     ['line 1 above the header', "line 9, 'Total'"]
     """
     found = [(line, f"line {line}, the header again") for line in table.repeated]
-    found += [(line, f"line {line}, {shown(word)}") for line, word in table.totals]
+    found += [(line, f"line {line}, {shown(text)}") for line, text in table.totals + table.gameless]
     listed = [told for _, told in sorted(found)]
     if len(listed) > LISTED_MAX:
         listed[LISTED_MAX:] = [f"and {len(listed) - LISTED_MAX:,} more such lines"]

@@ -144,7 +144,8 @@ def _result(game: dict[str, Any]) -> str:
 def _table(read: TableRead) -> dict[str, Any]:
     """How a table was read, as plain data."""
     totals = [{"line": line, "word": word} for line, word in read.totals]
+    gameless = [{"line": line, "text": text} for line, text in read.gameless]
     decided = None if read.dates_from is None else dict(zip(("line", "text"), read.dates_from, strict=True))
     plain = {name: [*value] if isinstance(value, tuple) else value for name, value in read._asdict().items()}
     del plain["told"]
-    return {**plain, "columns": dict(read.columns), "totals": totals, "dates_from": decided}
+    return {**plain, "columns": dict(read.columns), "totals": totals, "gameless": gameless, "dates_from": decided}

@@ -176,12 +176,12 @@ REFUSED = {
     "one row of a game apart": (GOOD + MIDDLE + ROW.format("cleo", 3), [(6, "rows-apart")]),
     "an unreadable row within a game": (
         HEADER + ROW.format("anna", 1) + ROW.format("ben", "2,x") + ROW.format("cleo", 2), [(2, "too-few-participants"),
-        (3, "row-length"), (4, "bad-csv")],
+        (3, "row-length"), (4, "game-incomplete")],
     ),
-    "a quoted line break in a name": (GOOD.replace("anna", '"an\nna"'), [(2, "bad-csv"), (4, "bad-csv")]),
+    "a quoted line break in a name": (GOOD.replace("anna", '"an\nna"'), [(2, "line-break"), (4, "game-incomplete")]),
     "a quote never closed": (GOOD.replace(",ben", ',"ben'), [(2, "too-few-participants"), (3, "bad-csv")]),
     "an unknown column": (GOOD.replace("place\n", "spot\n"), [(1, "unknown-column")]),
-    "a column twice": (GOOD.replace("game,player", "player,player"), [(1, "bad-csv"), (1, "missing-column")]),
+    "a column twice": (GOOD.replace("game,player", "player,player"), [(1, "column-twice"), (1, "missing-column")]),
     "no player column": (GOOD.replace("player,place", "place,score"), [(1, "missing-column")]),
     "an unknown column behind blank lines": ("\n\n" + GOOD.replace("place\n", "spot\n"), [(3, "unknown-column")]),
     "Latin-2 in a row": (

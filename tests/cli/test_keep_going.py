@@ -44,7 +44,7 @@ def test_stray_quote_rejects_both_games(db: str, tmp_path: Path, ratings: Rating
     (tmp_path / "q.csv").write_text(text)
     games, codes = imported(ratings, db, tmp_path / "q.csv")
     assert games == ["g3"]
-    assert "bad-csv" in codes
+    assert codes == ["too-few-participants", "line-break", "game-incomplete"]
 
 
 def test_rows_apart_reject_the_whole_game(db: str, tmp_path: Path, ratings: Ratings) -> None:

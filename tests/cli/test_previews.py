@@ -133,8 +133,8 @@ def test_usual_form_is_shown_alike(one_db: str, ratings: Ratings, tmp_path: Path
     assert file["table"] == {
         "layout": "rows", "header": 2, "blank": 3, "dropped": ["Note"], "delimiter": ",", "encoding": "utf-8",
         "columns": {name: name for name in ("game_id", "occurred_at", "game", "player", "place")}, "above": [],
-        "repeated": [], "totals": [], "hidden": [], "dates": None, "dates_from": None, "is_numbered": False,
-        "sheet": None, "other_sheets": [], "unknown": [],
+        "repeated": [], "totals": [], "gameless": [], "hidden": [], "dates": None, "dates_from": None,
+        "is_numbered": False, "sheet": None, "other_sheets": [], "unknown": [],
     }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def test_header_faults_are_reported_together(db: str, ratings: Ratings) -> None:
     """Everything wrong with a header is reported at once."""
     told = rejected(ratings, db, "Kind,Moment,1st,1st,player\nx,y,a,b,c\n", "--map", "Ort=city")
     assert [(one["line"], one["code"]) for one in told] == [
-        (1, "missing-column"), (1, "unknown-column"), (1, "bad-csv"), (1, "unknown-column"), (1, "missing-column"),
+        (1, "missing-column"), (1, "unknown-column"), (1, "column-twice"), (1, "unknown-column"), (1, "missing-column"),
     ]  # fmt: skip
     assert "there are no columns 'occurred_at', 'game'; rename yours" in told[-1]["message"]
     assert "--set game=..." in told[-1]["message"]
@@ -50,7 +50,7 @@ def test_header_faults_are_reported_together(db: str, ratings: Ratings) -> None:
         (lambda text: text.replace("anna", "Łukasz").encode("cp1250"), "bad-utf8"),
         (lambda text: text.replace("12:00:00Z", "12:00"), "naive-time"),
         (lambda text: text.replace("2024-03-05T12:00:00Z", "5th of March 2024"), "bad-time"),
-        (lambda text: text.replace("chess", "Chess!"), "bad-slug"),
+        (lambda text: text.replace("chess", "将棋"), "bad-slug"),
     ],
     ids=["encoding", "no zone", "dates", "the same value"],
 )

@@ -214,8 +214,27 @@ SHEETS = {
         HEAD, [None, "(winner)", "(loser)"], [D22, "anna", "ben"],
         refused=[("2 missing-member", "Results!2: the row has no date")],
     ),
-    "a remark below": sheet(
-        *WIDE, [], ["Played at Ben's"], refused=[("5 bad-time", "Results!5: \"Played at Ben's\" is not a time like")],
+    "a remark below": sheet(*WIDE, [], ["Played at Ben's"], games=TWO, told=["left out: line 5, \"Played at Ben's\""]),
+    "remarks between games": sheet(
+        WIDE[0], WIDE[1], ["no game this week"], WIDE[2], [D23], games=TWO,
+        told=["left out: line 3, 'no game this week'; line 5, '2024-11-23'"],
+    ),
+    "remarks between games of a column per player": sheet(
+        ["Date", "anna", "ben", "Notes"], [D22, 1, 2], ["no game", None, None, "holidays"], [None, "closed"],
+        [D23, 2, 1], [D23, None, None, "nobody came"],
+        games=[*ONE, "2024-11-23-1 2024-11-23T11:00 anna 2 ben 1"], options=(*SET, "--map", "Notes="),
+        told=["left out: line 3, 'no game'; line 4, 'closed'; line 6, '2024-11-23'"],
+    ),
+    "remarks between games of two names": sheet(
+        ["Date", "White", "Black", "Result"], [D22, "anna", "ben", "1-0"], [None, None, None, "1-0"], ["break"],
+        [D23, "ben", "anna", "1-0"], refused=[("3 missing-member", "Results!3: the row has no date")],
+    ),
+    "an error in a row without a player": sheet(
+        HEAD, [D22, "anna", "ben"], [D23, ERROR], refused=[("3 bad-cell", "Results!B3: the error #REF!")],
+    ),
+    "a row that cannot be read, among those of two names": sheet(
+        ["Date", "White", "Black", "Result"], [D22, "anna", "ben", "1-0"], ["soon", "ben", "anna", "1-0"],
+        [D23, "ben", "anna", "1-0"], refused=[("3 bad-time", "Results!3: 'soon' is not a time")],
     ),
     "a remark beside the table": sheet(
         HEAD, [D22, "anna", "ben", None, None, "ask Ben"], [D23, "ben", "anna"],
@@ -257,13 +276,13 @@ SHEETS = {
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"], options=(*SET, "--map", "Notes="), games=ONE
     ),
     "columns with one name": sheet(
-        ["Date", "Name", "Name"], [D22, "anna", "ben"], refused=[("1 bad-csv", "two columns are called 'player'")]
+        ["Date", "Name", "Name"], [D22, "anna", "ben"], refused=[("1 column-twice", "two columns are called 'player'")]
     ),
     "all that is wrong at once": sheet(
         ["Date", "Name", "Place", "Place", "Notes", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
         ["soon", UNWORKED, 1, 1, None, "x"], options=(),
         refused=[
-            ("1 unknown-column", "not known: 'Notes'"), ("1 bad-csv", "two columns are called 'place'"),
+            ("1 unknown-column", "not known: 'Notes'"), ("1 column-twice", "two columns are called 'place'"),
             ("1 missing-column", "there is no column 'game'"),
             ("1 unknown-column", "column F has no name, and 'x' is in it (line 4)"),
             ("3 bad-cell", "Results!C3: the error #REF!"), ("4 bad-cell", "Results!B4: a formula without a value"),
@@ -350,7 +369,7 @@ SHEETS = {
     "names with blanks around": sheet(HEAD, [D22, " anna ", "ben\u00a0"], games=ONE),
     # sheets
     "a line break in a name": sheet(
-        HEAD, [D22, "anna\nmaria", "ben"], refused=[("2 bad-csv", "Results!2: 1st: 'anna\\nmaria' runs over several")]
+        HEAD, [D22, "anna\nmaria", "ben"], refused=[("2 line-break", "Results!2: 1st: 'anna\\nmaria' runs over sever")]
     ),
     "line breaks in the header": sheet(["Date", "1st\nplace", "2nd\nplace"], [D22, "anna", "ben"], games=ONE),
     "somebody against themselves": sheet(

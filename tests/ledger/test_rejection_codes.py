@@ -24,11 +24,12 @@ PICKY = RULE._replace(name="picky", check=lambda n, columns, params: "it is Mond
 
 class Case(NamedTuple):
     """The content of a file (None: a folder), and further arguments of `ratings import`, of which FILE is that file; or
-    another command."""
+    another command. And the codes of what is refused before it, without which there is no such refusal."""
 
     content: bytes | None
     arguments: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 def line(**members: Any) -> bytes:
@@ -199,6 +200,11 @@ CASES = {
     "bad-reader": Case(table(ANNA, BEN)),
     "unclear-dates": Case(b"Date,1st,2nd\n03/05/2024,anna,ben\n", ("--set", "game=catan")),
     "bad-csv": Case(table(ANNA, BEN, 'g-2,2024-01-01T12:00:00Z,catan,"cleo"x,3')),
+    "line-break": Case(table(ANNA, BEN, BEN.replace("ben", '"cleo\ndora"'))),
+    "column-twice": Case(table(ANNA, BEN, header="game_id,occurred_at,game,player,player")),
+    "game-incomplete": Case(
+        table(ANNA, BEN, BEN + ",x", ANNA.replace("g-2", "g-3"), BEN.replace("g-2", "g-3")), before=("row-length",)
+    ),
     "line-too-long": Case(b'{"type":"' + b"x" * (1 << 20) + b'"}'),
     "duplicate-key": Case(line().replace(b'{"type"', b'{"type":"x","type"')),
     "lone-surrogate": Case(line().replace(b"anna", b"\\ud800")),
@@ -414,11 +420,11 @@ def test_rejection_names_code_file_and_line(
     result = ratings(*(case.command or ("import", path, *arguments)), "--format", "json", db=db)
 
     told = json.loads(result.stdout)
-    assert [rejection["code"] for rejection in told["rejected"]] == [code], told["rejected"]
+    assert [rejection["code"] for rejection in told["rejected"]] == [*case.before, code], told["rejected"]
     if not case.command:
-        assert told["rejected"][0]["file"] == str(path)
-        assert told["rejected"][0]["line"] == LINES.get(code, 1)
-    assert told["rejected"][0]["message"].isprintable()
+        assert told["rejected"][-1]["file"] == str(path)
+        assert told["rejected"][-1]["line"] == LINES.get(code, 1)
+    assert told["rejected"][-1]["message"].isprintable()
     assert (result.exit_code, told["appended"], told["existing"]) == (1, 0, 0)
     assert json.loads(ratings("status", "--format", "json", db=db).stdout) == before
     registry.rule.cache_clear()
@@ -430,7 +436,8 @@ LINES = {
     **dict.fromkeys(("another-sheet", "not-confirmed")), "changed-in-both": 2,
     **dict.fromkeys(("is-a-spreadsheet", "bad-spreadsheet", "which-sheet", "bad-reader")),
     "bad-cell": 2, "close-name": 2, "tied-players": 2,
-    "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
+    "bad-csv": 4, "line-break": 4, "game-incomplete": 5,
+    "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
     "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,
     "league-joined": 3, "league-full": 10, "league-not-full": 3, "league-scheduled": 11, "bad-schedule": 10,
