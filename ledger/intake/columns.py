@@ -33,6 +33,7 @@ READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
 
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
+_PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # control characters that no text has
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
@@ -146,6 +147,16 @@ def read_names(
     return header, problems
 
 
+def place_text(text: str) -> str:
+    """A place without what marks it as one.
+
+    >>> [place_text(text) for text in ("1.", "2nd", "3er", "1º", "4", "last")]
+    ['1', '2', '3', '1', '4', 'last']
+    """
+    match = _PLACE.fullmatch(text)
+    return match[1] if match else text
+
+
 def is_place(name: str) -> bool:
     """Whether a column is called for the place of those in it, such as 1st."""
     return _ORDINAL.fullmatch(name) is not None
@@ -203,6 +214,7 @@ def read_value(name: str, text: str) -> Any:
         if text.casefold() not in _BOOLEANS:
             raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")
         return _BOOLEANS[text.casefold()]
+    text = place_text(text) if name == "place" else text
     whole = _WHOLE.fullmatch(text)
     if name in INTEGER_COLUMNS and not whole:
         raise Refused("not-an-integer", f"{name}: {shown(text)} is not a whole number")

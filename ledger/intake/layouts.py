@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from ledger.intake.columns import Cells
+from ledger.intake.columns import Cells, place_text
 from ledger.intake.headers import FIRST, FIRST_SCORE, RESULT, SECOND, SECOND_SCORE
 from ledger.rejections import Refused, shown
 
@@ -64,7 +64,7 @@ def numbered(rows: Rows, layout: str) -> Iterator[tuple[int, Cells | Refused]]:
         if not given:
             yield line, Refused("missing-member", "the row has no date")
             continue
-        own = int(text) if (text := cells.get("place", "")).isdecimal() else 0
+        own = int(text) if (text := place_text(cells.get("place", ""))).isdecimal() else 0
         if layout != ROWS or given != date or line > before + 1 or own < place or not game_id:
             days[given[:10]] += 1
             game_id = f"{given[:10]}-{days[given[:10]]}"
@@ -129,7 +129,7 @@ def _sides(cells: Cells) -> tuple[Cells, Cells]:
 def are_places(rows: Iterable[list[str]]) -> bool:
     """Whether the numbers of each row are places: 1 is there, and after it none is left out but for ties."""
     for row in rows:
-        found = sorted(int(text) for text in row if text.isdecimal())
+        found = sorted(int(text) for text in map(place_text, row) if text.isdecimal())
         if len(found) != len(row) or not found or found[0] != 1:
             return False
         for index, (before, place) in enumerate(pairwise(found), 1):

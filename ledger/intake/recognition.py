@@ -7,6 +7,7 @@ cannot be is refused, all of it at once. Nothing is left out in silence.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ledger.intake.cell_errors import column_letters, error_told
@@ -19,6 +20,7 @@ from ledger.intake.columns import (
     header_columns,
     is_place,
     not_utf8,
+    place_text,
     read_names,
     told_not_utf8,
 )
@@ -45,12 +47,13 @@ from ledger.rejections import Refused, shown
 # a header is looked for in so many rows, and has at least so many columns that are known
 HEADER_ROWS, KNOWN_MIN = 20, 2
 REMARK_CELLS_MAX = 2  # of a row that is no game
-NUMBERED = "games have no number of their own; they are numbered by day, such as 2024-11-22-1"
+NUMBERED = "games have no number of their own; they are numbered by day"
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
 
 COMMA_DELIMITERS = (";", "\t")  # with which a comma in a score is a decimal one
 
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
 _THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+", re.ASCII)
 
@@ -119,7 +122,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         readable: Header = [None if name == "occurred_at" and not order.name else name or None for name in header]
         yield from _wrong_rows(table, body, readable, order.name)
         return
-    yield read._replace(told=(*table.told, *_sentences(read, renamed, order)))
+    yield read._replace(told=(*table.told, *_sentences(read, renamed, order, _first_day(body, header, order.name))))
     yield from filter(None, replaced.values())
     yield options._replace(
         found=None, sheet=options.sheet or table.sheet or None, layout=layout, columns={**options.columns, **renamed},
@@ -149,7 +152,7 @@ def _rewritten(rows: Iterator[tuple[int, Cells | Refused]], read: TableRead) -> 
     return by_player(rows, read.layout) if read.layout in (PLAYER_PLACES, PLAYER_SCORES) else rows
 
 
-def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order) -> Iterator[str]:
+def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: str) -> Iterator[str]:
     """What a table was taken for, as far as somebody may have meant it otherwise."""
     if left_out := rows_left_out(read):
         yield f"left out: {'; '.join(left_out)}"
@@ -160,7 +163,16 @@ def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order) -> Ite
     if read.layout not in (ROWS, PLACES):
         yield LAYOUTS[read.layout]
     if read.is_numbered:
-        yield NUMBERED
+        yield f"{NUMBERED}, such as {day}-1" if day else NUMBERED
+
+
+def _first_day(body: Rows, header: Header, order: str) -> str:
+    """The day of the first date that can be read, or nothing."""
+    for _, row in body:
+        with suppress(Refused):
+            if _DAY.match(day := moment_text(_cell(row, _dated(header)), None, order)[:10]):
+                return day
+    return ""
 
 
 def _dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
@@ -230,7 +242,7 @@ def _may_be_player(name: str, body: Rows, column: int) -> bool:
 
 def _holds_numbers(body: Rows, column: int) -> bool:
     """Whether most of what stands in a column is numbers."""
-    found = [_NUMBER.fullmatch(text) is not None for _, row in body if (text := _cell(row, column))]
+    found = [_NUMBER.fullmatch(place_text(text)) is not None for _, row in body if (text := _cell(row, column))]
     return sum(found) * 2 > len(found)
 
 
@@ -302,7 +314,7 @@ def _has_player(row: list[str], header: Header) -> bool:
         if name and (text := _cell(row, column)):
             if is_place(name) or name in OF_PAIR:
                 return True
-            if name.startswith(OF_PLAYER) and (_cell(row, _dated(header)) or _NUMBER.fullmatch(text)):
+            if name.startswith(OF_PLAYER) and (_cell(row, _dated(header)) or _NUMBER.fullmatch(place_text(text))):
                 return True
     return False
 

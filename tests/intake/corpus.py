@@ -44,6 +44,14 @@ SHEETS = {
         ["Date", "anna", "ben"], [D22, 1, 2], options=(*SET, "--layout", "player-scores"),
         games=["2024-11-22-1 2024-11-22T11:00 anna =1 ben =2"],
     ),
+    "places as people write them": sheet(
+        LONG[0], [D23, "anna", "1."], [D23, "ben", "2nd"], [D23, "ben", "1er"], [D23, "anna", "2º"],
+        games=["2024-11-23-1 2024-11-23T11:00 anna 1 ben 2", "2024-11-23-2 2024-11-23T11:00 ben 1 anna 2"],
+        told=["they are numbered by day, such as 2024-11-23-1"],
+    ),
+    "places as people write them, in a column per player": sheet(
+        ["Date", "anna", "ben"], [D22, "1.", "2."], games=ONE, told=["a column per player with the place"],
+    ),
     "chess": sheet(
         ["Date", "White", "Black", "Result"], [D22, "anna", "ben", "1-0"], [D23, "ben", "anna", "½-½"],
         [D23, "ben", "anna", "0 - 1"], options=("--set", "game=chess"),
@@ -323,8 +331,8 @@ SHEETS = {
         refused=[("3 bad-decimal", "Results!3: score: 'eight' is not a decimal number such as 12 or -0.5")],
     ),
     "a wrong place in the third row of a game": sheet(
-        LONG[0], [D22, "anna", 1], [D22, "ben", 2], [D22, "cleo", "3rd"],
-        refused=[("4 not-an-integer", "Results!4: place: '3rd' is not a whole number")],
+        LONG[0], [D22, "anna", 1], [D22, "ben", 2], [D22, "cleo", "last"],
+        refused=[("4 not-an-integer", "Results!4: place: 'last' is not a whole number")],
     ),
     "truth as a score": sheet(
         ["Date", "Name", "Points"], [D22, "anna", True], [D22, "ben", 2],
