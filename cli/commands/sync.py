@@ -33,7 +33,7 @@ def sync(
             still=found.still,
             batches=True,
             whole=True,
-            compared=True,
+            compared=found.name,
         )
 
     plan, options = agreed_names(how, options, [file], propose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import PurePath
@@ -48,11 +49,34 @@ def batch_name(file: str) -> str:
     return composed(escaped(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
 
 
-def batch_events(file: str, sha256: str, sheet: str | None, ranges: list[list[int]]) -> Iterable[dict[str, Any]]:
-    """The data of the events that tell what was taken from a file: one, unless there are very many ranges."""
+# what browsers and file managers put around the name of a copy
+_COPY_OF = re.compile(r"(?:copy of|kopie von|copie de|copia de|kopia|kopi av)\s+", re.IGNORECASE)
+_COPIED = re.compile(r"(?:\s*\(\d{1,3}\)|[\s_-]+(?:copy|kopie|copie|copia|kopia|kopi)(?:\s*\d{1,3})?)$", re.IGNORECASE)
+
+
+def name_of_original(name: str) -> str:
+    """The name of a file without what a download or a copy of it adds.
+
+    >>> name_of_original("League Results (1).csv"), name_of_original("Copy of Ergebnisse 2024 Kopie.xlsx")
+    ('League Results.csv', 'Ergebnisse 2024.xlsx')
+    """
+    stem, dot, ending = name.partition(".") if name.endswith(".gz") else name.rpartition(".")
+    before, stem = None, stem if dot else name
+    while stem != before:
+        before = stem
+        stem = _COPIED.sub("", _COPY_OF.sub("", stem) if _COPY_OF.match(stem) else stem).strip() or before
+    return f"{stem}.{ending}" if dot else stem
+
+
+def batch_events(
+    file: str, sha256: str, sheet: str | None, ranges: list[list[int]], name: str | None = None
+) -> Iterable[dict[str, Any]]:
+    """The data of the events that tell what was taken from a file: one, unless there are very many ranges. They have
+    the file's name unless another is given.
+    """
     for start in range(0, len(ranges), RANGES_MAX):
         yield {
-            "name": batch_name(file), "ranges": ranges[start : start + RANGES_MAX],
+            "name": name or batch_name(file), "ranges": ranges[start : start + RANGES_MAX],
             "source": escaped(file)[-SOURCE_MAX:], "sha256": sha256, "sheet": sheet,
         }  # fmt: skip
 

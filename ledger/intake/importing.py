@@ -124,13 +124,13 @@ class Intake:
         cores: int = 1,
         batches: bool = False,
         whole: bool = False,
-        compared: bool = False,
+        compared: str | None = None,
     ) -> None:
         """Check all items. `newcomers` says who is new.
 
         With `batches` they are whole files, and what each brings is recorded as a batch after the last of it. If it is
-        `whole`, it is appended in one transaction, however many they are; if it is `compared`, it is what a sheet says
-        beside what it gave before.
+        `whole`, it is appended in one transaction, however many they are. With `compared` it is what a sheet says
+        beside what it gave before, under that name.
 
         `understood` gets each item with what it says, before it is compared with the log.
 
@@ -274,7 +274,7 @@ class Intake:
         return [
             read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]
             for file, ranges in self._brought(chunk, first, fresh).items()
-            for data in batch_events(file, *self._hashes[file], ranges)
+            for data in batch_events(file, *self._hashes[file], ranges, self._compared)
         ]
 
     def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.batches import batch_name
+from ledger.events.batches import batch_name, name_of_original
 from ledger.events.canonical import format_instant
 from ledger.events.revisions import RevisedGame
 from ledger.events.types import read_event
@@ -40,11 +40,14 @@ from ledger.intake.parsing import read_line
 from ledger.intake.revising import under_recorded_ids
 from ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, shown
 from ledger.store.log import first_positions
+from ledger.validation.batches import recorded_batches
 from ledger.validation.identities import Identities, identities
 from ledger.validation.repeated_games import result_of
 
 # an import of so many games, most of which have vanished, may have been of another sheet
 IMPORT_GAMES = 10
+# how many names are told to somebody whose table has another
+LAST_NAMES = 3
 
 What = Literal["new", "changed", "vanished", "returned", "reordered"]
 
@@ -114,7 +117,7 @@ class _Pairs(NamedTuple):
 
 def synced(connection: Connection, file: str, options: TableOptions, reason: str | None, decided_at: int) -> Sync:
     """What a sheet asks for, beside what all imports under its name gave."""
-    name, people = batch_name(file), identities(connection)
+    name, people = _imported_name(connection, batch_name(file)), identities(connection)
     sheet = _read(file, options, people)
     ranges = ranges_of(connection, name, sheet.columns.sheet)
     decisions = decisions_by_game(connection)
@@ -132,7 +135,9 @@ def synced(connection: Connection, file: str, options: TableOptions, reason: str
 
     found = Sync(name, still, not given, entries=[*sheet.entries], same=sheet.again)
     if found.is_first and sheet.rows:
-        found.entries.append(Noted(file, "nothing was imported under this name before, so there is nothing to compare"))
+        found.entries.append(Noted(file, _nothing_told(connection, sheet.columns.sheet)))
+    elif name != batch_name(file):
+        found.entries.append(Noted(file, f"compared with what was imported as {shown(name)}, of which it is a copy"))
     asking = _Asking(found, file, people, f"edited in {name}" if reason is None else reason, format_instant(decided_at))
     kept = {one.position for one in pairs.given.values()}
     gone = [one for one in given if one.position not in kept and not one.base.voided]
@@ -148,6 +153,25 @@ def synced(connection: Connection, file: str, options: TableOptions, reason: str
     for index in sorted(pairs.new, key=pairs.times.__getitem__):
         asking.record(sheet.rows[index], pairs.new[index], pairs.times[index])
     return found
+
+
+def _imported_name(connection: Connection, name: str) -> str:
+    """Under which name a file was imported: its own, or else that of the file of which it is a copy."""
+    names = [one.name for one in reversed(recorded_batches(connection))]
+    if name in names:
+        return name
+    return next((one for one in names if name_of_original(one) == name_of_original(name)), name)
+
+
+def _nothing_told(connection: Connection, sheet: str | None) -> str:
+    """What to do about a table of which nothing is known."""
+    what = "this name" if sheet is None else f"this name from the sheet {shown(sheet)}"
+    told = f"nothing was imported under {what} before, so there is nothing to compare"
+    names = list(dict.fromkeys(one.name for one in reversed(recorded_batches(connection))))[:LAST_NAMES]
+    if not names:
+        return told
+    listed = ", ".join(map(shown, names))
+    return f"{told}; imported last: {listed}; if it is one of these, give the file that name"
 
 
 def _read(file: str, options: TableOptions, people: Identities) -> _Sheet:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, digests, read
-from sheets_synced import ROWS, Club, a_club_of_catan, counts
+from sheets_synced import ROWS, SET, Club, a_club_of_catan, counts
 
 from projections.admission.proposals import Proposal
 
@@ -184,6 +184,32 @@ def test_games_from_elsewhere_are_left_alone(club: Club) -> None:
     assert rejected(told) == [("id-conflict", 5)]
     # a row less in this sheet is none of its own
     assert counts(club.sync("2024-11-23,Ben,Anna,Dora", name="new.csv")) == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["club (1).csv", "club - Copy.csv", "Copy of club.csv", "club Kopie.csv", "Kopie von club (2).csv"]
+)
+def test_copy_of_a_sheet_is_that_sheet(one_club: Club, name: str) -> None:
+    """A copy of a sheet changes what the original gave, and is recorded under its name; so the original goes on."""
+    one_club.take(*ROWS)
+    told = one_club.sync(*ROWS[:2], "2024-11-30,Anna,Ben,Dora", name=name)
+    assert (counts(told), told["sync"]["name"]) == ({"new": 1, "vanished": 1}, "club.csv")
+    assert counts(one_club.sync(*ROWS[:2])) == {"vanished": 1}
+    # a sheet that was imported under the name of a copy is known by it
+    one_club.take("2024-12-01,Anna,Ben,Dora", name=name)
+    assert counts(one_club.sync("2024-12-01,Ben,Anna,Dora", name=name)) == {"changed": 1}
+
+
+def test_unknown_name_is_told_the_last_ones(one_club: Club) -> None:
+    """Under a name that nobody imported, the last three names are told, and what to do; --sync is not advised again."""
+    for day, name in enumerate(("old.csv", "club.csv", "chess.csv", "last.csv"), 1):
+        one_club.take(f"2024-12-0{day},Anna,Ben,Cleo", name=name)
+    file = one_club.write("2024-12-04,Ben,Anna,Cleo", name="renamed.csv")
+    done = one_club.ratings("import", file, *SET, "--sync", db=one_club.db)
+    assert "imported last: 'last.csv', 'chess.csv', 'club.csv'; if it is one of these, give the file that name" in (
+        done.stderr
+    )
+    assert ("id-conflict: the game '2024-12-04-1'" in done.stderr, "--sync" in done.stderr) == (True, False)
 
 
 def test_renamed_player_is_the_same(club: Club) -> None:
