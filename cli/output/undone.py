@@ -24,5 +24,7 @@ def print_taken_back(found: Undone) -> None:
     if found.is_refused or found.position is None:
         print_refused(found.told)
         return
-    events = render.count(found.appended, "event")
-    render.echo(f"\nTaken back by {events}, the last at position {found.position:,}; ratings undo takes that back.")
+    first = found.position - found.appended + 1
+    where = f"{first:,} to {found.position:,}" if found.appended > 1 else f"{found.position:,}"
+    positions = "positions" if found.appended > 1 else "position"
+    render.echo(f"\nUndone at {positions} {where}; ratings undo takes that back.")

@@ -6,6 +6,7 @@ transactions have the same time only while a clock runs behind the log; then the
 """
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -62,18 +63,16 @@ class Act(NamedTuple):
 def last_act(connection: Connection, by: str) -> Act:
     """What somebody did last that can be taken back. Raises `Refused` (nothing-to-undo), with who did something."""
     until = head(connection).position
-    kept = ""
     while until:
         rows, older = read_newest(connection, until, by=by, types=OF_ACTS, limit=NEWEST)
         for event in reversed(list(known_events(rows))):
             if not _is_shipped(event):
                 return _act_of(connection, event.position or 0, by)
-            name = f"{event.data['id']}@{event.data['version']}"
-            kept = kept or f"; the shipped {name} is withdrawn by: ratings void --event {event.position}"
         until = rows[0][0] - 1 if older else 0
-    names = ", ".join(map(shown, last_recorders(connection, NAMES_TOLD)))
-    there = f"; the last to record something: {names}" if names else ""
-    raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{kept}{there}")
+    names = [name for name in last_recorders(connection, NAMES_TOLD) if name != by]
+    there = f"; the last to record something: {', '.join(map(shown, names))}" if names else ""
+    command = f"; such as: ratings undo --by {shlex.quote(names[0])}" if names else ""
+    raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{there}{command}")
 
 
 def act_at(connection: Connection, position: int) -> Act:

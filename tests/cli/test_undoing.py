@@ -111,7 +111,7 @@ def test_undo_asks_at_a_terminal(tmp_path: Path, ratings: Ratings) -> None:
     assert ratings("undo", "--by", "mira", "--dry-run", db=db).exit_code == 0
     assert position(ratings, db) == 4
     code, stdout, _ = typed(["--db", db, "undo", "--by", "mira"], [(question, "y\n")])
-    assert (code, "Taken back by 1 event, the last at position 5" in stdout) == (0, True)
+    assert (code, "Undone at position 5;" in stdout) == (0, True)
     assert points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}
 
 
@@ -120,7 +120,7 @@ def test_nobody_of_that_name_is_told_who_there_is(db: str, ratings: Ratings) -> 
     for name in ("ada", "bo", "cy", "di"):
         ratings("record", "--game", "catan", "--game-id", name, "anna", "ben", "--by", name, db=db)
     ((code, told),) = codes(ratings, db, by="eve")
-    assert (code, told.endswith(": 'di', 'cy', 'bo'")) == ("nothing-to-undo", True)
+    assert (code, told.endswith(": 'di', 'cy', 'bo'; such as: ratings undo --by di")) == ("nothing-to-undo", True)
 
 
 def test_what_init_did_is_never_taken_back(ledger_url: str, ratings: Ratings) -> None:
