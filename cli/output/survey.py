@@ -80,10 +80,8 @@ def tell_no_timed() -> None:
 
     rulesets = (read_toml(text)[0] for text in shipped())
     ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and by_time(one)))
-    render.hanging(
-        f"No ruleset here makes lists of months or years. Shipped ones that do: {', '.join(ids)}; such as: "
-        f"ratings rules publish --shipped {ids[0]}", 2,
-    )  # fmt: skip
+    there = f" Shipped ones that do: {', '.join(ids)}; such as: ratings rules publish --shipped {ids[0]}" if ids else ""
+    render.hanging(f"No ruleset here makes lists of months or years.{there}", 2)
 
 
 Many = AllLadders | AllLists | PlayerStatistics

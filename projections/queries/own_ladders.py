@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
+from ledger.errors import BadArgument
+from ledger.rejections import shown
 from ledger.store.log import first_positions
 from projections.facts.columns import NONE
+from projections.queries.answers_explained import GameExplanation
 from projections.queries.answers_surveyed import LadderRow
+from projections.queries.asking import refuse_unknown
 from projections.queries.stories import ladders_of_game
-from projections.queries.survey import Survey
+from projections.queries.survey import Survey, all_ladders
 from projections.replay.eligibility import why_not_counted
 from projections.replay.ladders import parse_name
 from projections.rulesets.versions import Version
@@ -46,3 +51,33 @@ def longest_first(there: Iterable[LadderRow], names: Sequence[str]) -> list[Ladd
     """The rows of some ladders, the one with most games first, then in the order in which they are named."""
     place = {name: number for number, name in enumerate(names)}
     return sorted((row for row in there if row.ladder in place), key=lambda row: (-row.games, place[row.ladder]))
+
+
+def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
+    """Which ladders may be meant with a player, or unless `is_player` a game, and those on which it counts as a game.
+
+    Where there is one ladder in all, or nothing of that name, the first. Raises `BadArgument` for who is on none,
+    `Unknown`.
+    """
+    every = all_ladders(seen).rows
+    of_game = None if is_player else ladders_counting(seen, one)
+    is_known = of_game is not None or seen.facts.knows(one)
+    if len(every) < 2 or not (is_known or is_player):
+        return every[:1], ()
+    if of_game is None:
+        refuse_unknown(seen.facts, one)
+    there = ladders_of_player(seen, one) if of_game is None else of_game
+    own = longest_first(every, there)
+    if not own and not there:
+        raise BadArgument(f"{shown(one)} is on no ladder; see: ratings games", "player")
+    return own, () if of_game is None else [row.ladder for row in own] or there
+
+
+def same_on(found: Sequence[GameExplanation], note: Callable[[str], None]) -> str | None:
+    """The first of the ladders on which a game is explained, if it did the same on all of them, which is noted."""
+    first, *others = found
+    if any(replace(one, ladder=first.ladder) != first for one in others):
+        return None
+    if others:
+        note(f"it is the same on {' and '.join(one.ladder for one in others)}")
+    return first.ladder

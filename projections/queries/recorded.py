@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -32,6 +33,19 @@ from projections.queries.results import ABSENT
 GAME_RECORDED = '"type":"game.recorded"}'
 # so many more games than are wanted are kept before the oldest of them are dropped
 SPARE_GAMES = 10_000
+
+
+def is_wanted(
+    one: RecordedGame, first: datetime | None, last: datetime | None, game_id: str | None, game: str | None,
+    ids: Collection[str] | None,
+) -> bool:  # fmt: skip
+    """Whether a game was played in a span, has an id, is of a name, and has a player with one of some ids; None: any."""
+    return (
+        (first or one.occurred_at) <= one.occurred_at <= (last or one.occurred_at)
+        and game_id in (None, one.data["game_id"])
+        and game in (None, one.data["game"])
+        and (ids is None or any(there["player"] in ids for there in one.data["participants"]))
+    )
 
 
 def games_as_they_stand(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ledger import clock
@@ -514,25 +515,18 @@ class View(Positions):
         zone. Raises `BadArgument`, `StoreUnavailable`.
         """
         from projections.queries.answers_recorded import RecordedGames
-        from projections.queries.recorded import games_as_they_stand
+        from projections.queries.recorded import games_as_they_stand, is_wanted
 
         with self._reading() as connection:
             times = times_of(connection)
             end = instant_played(self.as_of, times.zone)
-            first = None if since is None else moment(instant_since(since, times.zone))
-            last = None if end is None else moment(end)
             until = position_known(connection, self.known_at, None, self.note)
             people = identities(connection, until)
-            ids = None if player is None else people.ids(player)
-
-            def wanted(one: RecordedGame) -> bool:
-                return (
-                    (first or one.occurred_at) <= one.occurred_at <= (last or one.occurred_at)
-                    and game_id in (None, one.data["game_id"])
-                    and game in (None, one.data["game"])
-                    and (ids is None or any(there["player"] in ids for there in one.data["participants"]))
-                )
-
+            wanted = partial(
+                is_wanted, first=None if since is None else moment(instant_since(since, times.zone)),
+                last=None if end is None else moment(end), game_id=game_id, game=game,
+                ids=None if player is None else people.ids(player),
+            )  # fmt: skip
             found, every, left_out = games_as_they_stand(connection, until, wanted, by, limit)
             hint = "" if found else self._meant(connection, game_id, game, player)
         rows = tuple(replace(one, data=people.present(one.data)) if people else one for one in found)
@@ -550,42 +544,20 @@ class View(Positions):
             return self._in_order(one, other)
         if "/" in one:
             raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
-        from projections.queries.own_ladders import ladders_counting, ladders_of_player, longest_first
-        from projections.queries.survey import all_ladders
+        from projections.queries.own_ladders import ladders_meant, same_on
 
         with self.surveying() as seen:
-            every = all_ladders(seen).rows
-            of_game = None if is_player else ladders_counting(seen, one)
-            is_known = of_game is not None or seen.facts.knows(one)
-            if len(every) < 2 or not (is_known or is_player):
-                return one, only_ladder_of(every[:1])
-            if of_game is None:
-                refuse_unknown(seen.facts, one)
-            there = ladders_of_player(seen, one) if of_game is None else of_game
-            own = longest_first(every, there)
-        names = [row.ladder for row in own] or there
-        if not names:
-            raise BadArgument(f"{shown(one)} is on no ladder; see: ratings games", "player")
-        if of_game is not None and (alike := self._alike(names, one)):
+            own, of_game = ladders_meant(seen, one, is_player)
+        if of_game and (alike := same_on([self.explain(ladder, one) for ladder in of_game], self.note)):
             return one, alike
         return one, only_ladder_of(own, f" that {shown(one)} is on")
-
-    def _alike(self, ladders: Sequence[str], game_id: str) -> str | None:
-        """The first of some ladders if a game did the same on all of them, which is told."""
-        first, *others = (self.explain(ladder, game_id) for ladder in ladders)
-        if any(replace(one, ladder=first.ladder) != first for one in others):
-            return None
-        if others:
-            self.note(f"it is the same on {' and '.join(one.ladder for one in others)}")
-        return first.ladder
 
     def _meant(self, connection: Connection, game_id: str | None, game: str | None, player: str | None) -> str:
         """What was probably meant where no game is found."""
         if game_id is not None:
             return Log(connection).similar("game", game_id)
-        if player or game:
-            return similar_name(self._known(connection, head(connection).position).facts, player, game)
-        return ""
+        is_named = player or game
+        return similar_name(self._known(connection, head(connection).position).facts, player, game) if is_named else ""
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """The games that are not voided, with the current ids of their players, in the order in which they were first

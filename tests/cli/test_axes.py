@@ -235,8 +235,10 @@ def test_commands_say_ledger_is_empty(ledger_url: str, ratings: Ratings) -> None
     for known_at in ("0", "1", "2024-01-01"):
         result = ratings("ladders", "--known-at", known_at, db=ledger_url)
         assert (result.exit_code, "the ledger is empty" in result.stderr) == (2, True)
-    for command in ("ladders", "lists", "export standings"):
+    for command in ("ladders", "export standings"):
         assert ratings(*command.split(), db=ledger_url)[:2] == (0, "")
+    lists = ratings("lists", db=ledger_url)
+    assert (lists.exit_code, lists.stdout.startswith("No ruleset here makes lists of months or years.")) == (0, True)
 
 
 def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
