@@ -528,7 +528,11 @@ class View(Positions):
                 ids=None if player is None else people.ids(player),
             )  # fmt: skip
             found, every, left_out = games_as_they_stand(connection, until, wanted, by, limit)
-            hint = "" if found else self._meant(connection, game_id, game, player)
+            hint = ""
+            if not found and game_id is not None:
+                hint = Log(connection).similar("game", game_id)
+            elif not found and (player or game):
+                hint = similar_name(self._known(connection, head(connection).position).facts, player, game)
         rows = tuple(replace(one, data=people.present(one.data)) if people else one for one in found)
         return RecordedGames(
             rows, older=every - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
@@ -551,13 +555,6 @@ class View(Positions):
         if of_game and (alike := same_on([self.explain(ladder, one) for ladder in of_game], self.note)):
             return one, alike
         return one, only_ladder_of(own, f" that {shown(one)} is on")
-
-    def _meant(self, connection: Connection, game_id: str | None, game: str | None, player: str | None) -> str:
-        """What was probably meant where no game is found."""
-        if game_id is not None:
-            return Log(connection).similar("game", game_id)
-        is_named = player or game
-        return similar_name(self._known(connection, head(connection).position).facts, player, game) if is_named else ""
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """The games that are not voided, with the current ids of their players, in the order in which they were first
