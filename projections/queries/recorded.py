@@ -39,7 +39,7 @@ def is_wanted(
     one: RecordedGame, first: datetime | None, last: datetime | None, game_id: str | None, game: str | None,
     ids: Collection[str] | None,
 ) -> bool:  # fmt: skip
-    """Whether a game was played in a span, has an id, is of a name, and has a player of some ids; None stands for any."""
+    """Whether a game was played in a span, has an id, is of a name, and has a player of some ids; None is any."""
     return (
         (first or one.occurred_at) <= one.occurred_at <= (last or one.occurred_at)
         and game_id in (None, one.data["game_id"])

@@ -46,8 +46,6 @@ from projections.queries.standings import (
 from projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from projections.queries.answers_beside import EventImpact, ListBeside, Publications
     from projections.queries.answers_compared import Decisions, Simulation
     from projections.queries.answers_explained import GameExplanation, History, PlayerChange, PlayerExplanation

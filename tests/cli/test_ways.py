@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 WAYS = {
     "standings elo-chess/all": (56, 189),
     "explain anna elo-chess/all": (60, 282),
-    "correct g-1 ben anna --reason wrong": (75, 678),
-    "record --game chess --game-id g-2 anna ben": (76, 574),
+    "correct g-1 ben anna --reason wrong": (76, 682),
+    "record --game chess --game-id g-2 anna ben": (77, 578),
 }
 
 
