@@ -66,7 +66,8 @@ def agreed_names(
         if answers is None:
             break
         plan.close()
-        options = options._replace(aliases=with_answers(options.aliases, answers.aliases))
+        new = dict(zip(answers.accepted, answers.accepted, strict=True))
+        options = options._replace(aliases=with_answers(options.aliases, {**new, **answers.aliases}))
         how = replace(how, terms=how.terms._replace(accepted=how.terms.accepted | answers.accepted))
         plan = propose(how, options)
     return plan, options

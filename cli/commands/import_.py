@@ -20,6 +20,7 @@ from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
+from ledger.intake.aliases import of_their_own
 from ledger.intake.columns import TableOptions
 from ledger.intake.files import STDIN, TOO_LARGE, Far, read_items, size
 from ledger.intake.importing import Imported, Reject
@@ -85,12 +86,10 @@ def import_(
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
-    if kept.save_as is not None and (how.dry_run or previewing):
-        shown_only = "--preview" if previewing else "--dry-run"
-        raise click.UsageError(f"{shown_only} writes nothing, and --save-profile writes a profile; choose one")
-    how = replace(how, terms=how.terms._replace(keep_going=keep_going), dry_run=how.dry_run or previewing)
     kept.refuse_taken(files)
     said, problems = kept.read(tables)
+    terms = how.terms._replace(keep_going=keep_going, accepted=of_their_own(said.aliases))
+    how = replace(how, terms=terms, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
@@ -103,7 +102,7 @@ def import_(
     if previewing:
         from cli.commands.preview import preview
 
-        return preview(how, files, options, partial(_proposed, files))
+        return preview(how, files, options, partial(_proposed, files), save)
     if syncing:
         from cli.commands.sync import sync  # which needs more than others do
 

@@ -12,8 +12,11 @@ from projections.admission.previews import Understanding
 from projections.admission.proposals import Proposal
 
 
-def preview(how: How, files: tuple[str, ...], options: TableOptions, propose: Callable[..., Proposal]) -> int:
-    """Show all of that; whose name is close to another is only told."""
+def preview(
+    how: How, files: tuple[str, ...], options: TableOptions, propose: Callable[..., Proposal],
+    save: Callable[[Proposal, TableOptions], None],
+) -> int:  # fmt: skip
+    """Show all of that, and save how it was read; whose name is close to another is only told."""
     how = replace(how, terms=how.terms._replace(close_told=True))
     understanding = Understanding()
     plan = propose(how, options, understood=understanding.take)
@@ -21,6 +24,7 @@ def preview(how: How, files: tuple[str, ...], options: TableOptions, propose: Ca
     if unknown and len(files) == 1 and Path(files[0]).is_file() and not how.terms.keep_going:
         understanding = Understanding()
         plan = _without(unknown, plan, how, options, lambda *told: propose(*told, understood=understanding.take))
+    save(plan, options)
     found = None if plan.is_refused else plan.impact()
     told = understanding.preview(files, plan.result, options.zone, asking=how.terms.refusing == "tables")
     code = how.report(plan.result, found, preview=told)

@@ -2,8 +2,10 @@
 
     ana = anna
     Schmidt, A. = Anna Schmidt
+    Jon = Jon
 
-A table's names are replaced before anything else sees them.
+A table's names are replaced before anything else sees them. A name that stands for itself is somebody of their own,
+however close to another name it is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -63,15 +65,18 @@ def agreed(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[R
             problems.append(Rejection("bad-alias", told, alias.file, alias.line))
         known[alias.name] = alias
     for alias in known.values():
-        if (further := known.get(alias.player)) is not None:
+        if (further := known.get(alias.player)) is not None and further.player != further.name:
             told = f"{shown(alias.player)} is itself an alias, of {shown(further.player)}{_in(further)}"
             end = _end(alias, known)
             right = f"write {alias.name} = {end}" if end else "they lead back to each other"
-            if further is alias:
-                told, right = f"{shown(alias.name)} is an alias of itself", "leave it out"
             problems.append(Rejection("bad-alias", f"{told}; {right}", alias.file, alias.line))
     problems.sort(key=lambda problem: problem.line or 0)
     return {alias.name: alias.player for alias in known.values()}, problems
+
+
+def of_their_own(aliases: Mapping[str, str]) -> frozenset[str]:
+    """The names that stand for themselves."""
+    return frozenset(name for name, player in aliases.items() if name == player)
 
 
 def with_answers(aliases: Mapping[str, str], answers: Mapping[str, str]) -> dict[str, str]:
@@ -90,7 +95,7 @@ def _in(alias: Alias) -> str:
 def _end(alias: Alias, known: Mapping[str, Alias]) -> str | None:
     """Whom a chain of aliases leads to, or None for a circle."""
     seen = {alias.name}
-    while (further := known.get(alias.player)) is not None:
+    while (further := known.get(alias.player)) is not None and further.player != further.name:
         if further.name in seen:
             return None
         seen.add(further.name)
@@ -120,7 +125,7 @@ def under_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) 
             if not isinstance(written := holder.get(member), str):
                 continue
             name = composed(written)
-            if player := aliases.get(name):
+            if (player := aliases.get(name)) and player != name:
                 holder[member] = used[name] = player
             if holder is not data and member == "player":
                 other = names.setdefault(holder[member], name)

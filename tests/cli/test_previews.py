@@ -333,7 +333,7 @@ def test_aliases_profile_and_zone_are_seen(one_db: str, ratings: Ratings, tmp_pa
     assert "played (New York)" in done.stdout
 
 
-@pytest.mark.parametrize("more", [("--sync",), ("--follow",), ("--restore",), ("--save-profile", "club.toml")])
+@pytest.mark.parametrize("more", [("--sync",), ("--follow",), ("--restore",)])
 def test_preview_only_shows(more: tuple[str, ...], one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """What writes a profile, corrects, restores or follows is no preview."""
     sheet = tmp_path / "games.csv"

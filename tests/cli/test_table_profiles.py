@@ -119,10 +119,35 @@ def test_sheet_of_a_spreadsheet_is_kept(one_db: str, ratings: Ratings, club: Pat
     }  # fmt: skip
 
 
-def test_profile_is_kept_only_with_its_import(one_db: str, ratings: Ratings, club: Path) -> None:
-    """Of an import that is refused, of a dry run and of several files nothing is kept, nor in a folder that is not."""
+@pytest.mark.parametrize("how", ["--preview", "--dry-run"])
+def test_profile_is_kept_when_looking(how: str, one_db: str, ratings: Ratings, club: Path) -> None:
+    """Whoever looks before it is done can keep how the table was read, and import it so; nothing is recorded yet."""
     before = head(ratings, one_db)
-    for more, code in ((GIVEN[:2], 1), ((*GIVEN, "--dry-run"), 2), ((*GIVEN, table(club, "february.csv")), 2)):
+    assert ratings("import", table(club), *GIVEN, how, "--save-profile", club, db=one_db).exit_code == 0
+    assert (said(club), head(ratings, one_db)) == (SAID, before)
+    assert ratings("import", table(club), "--profile", club, db=one_db).exit_code == 0
+    assert len(read(ratings, one_db, "games")["rows"]) == 2
+
+
+def test_somebody_of_their_own_is_kept_in_the_profile(one_db: str, ratings: Ratings, club: Path) -> None:
+    """Who is new although close to somebody else is kept as standing for themselves, and not asked about again."""
+    ratings("import", table(club), *GIVEN, db=one_db)
+    slips = club.parent / "slips.csv"
+    slips.write_text("Datum;Spieler;Platz\n25.02.2024;johana;1\n25.02.2024;Anna;2\n", encoding="utf-8")
+    command = ["--db", one_db, "import", str(slips), "--set", "game=chess", "--dry-run"]
+    assert ratings(*command[2:], db=one_db).exit_code == 1
+    command.pop()
+    code, _, shown = typed([*command, "--save-profile", str(club)], [("stop] ", "new\r")])
+    assert (code, said(club)["aliases"]) == (0, {"johana": "johana"}), shown
+    assert ratings("void", "--batch", "slips.csv", "--reason", "again", db=one_db).exit_code == 0
+    slips.write_text("Datum;Spieler;Platz\n26.02.2024;johana;1\n26.02.2024;Anna;2\n", encoding="utf-8")
+    assert ratings("import", slips, "--profile", club, db=one_db).exit_code == 0
+
+
+def test_profile_is_kept_only_with_its_import(one_db: str, ratings: Ratings, club: Path) -> None:
+    """Of an import that is refused and of several files nothing is kept, nor in a folder that is not."""
+    before = head(ratings, one_db)
+    for more, code in ((GIVEN[:2], 1), ((*GIVEN, table(club, "february.csv")), 2)):
         done = ratings("import", table(club), *more, "--save-profile", club, db=one_db)
         assert (done.exit_code, club.exists()) == (code, False), done
     nowhere = ratings("import", table(club), *GIVEN, "--save-profile", club.parent / "no" / "club.toml", db=one_db)

@@ -122,7 +122,6 @@ BAD = {
     "no name": ("= Johanna", 1, "the name is missing"),
     "no player": ("Hanna =", 1, "'Hanna' stands for no player: ''"),
     "a player that cannot be": ("Hanna = Jo/hanna", 1, "'Hanna' stands for no player: 'Jo/hanna' holds '/'"),
-    "itself": ("Hanna = Hanna", 1, "'Hanna' is an alias of itself; leave it out"),
     "a chain": ("Hanna = Jo\nJo = Johanna", 1, "'Jo' is itself an alias, of 'Johanna' (line 2); write Hanna = Johanna"),
     "a circle": ("Hanna = Jo\nJo = Hanna", 2, "'Hanna' is itself an alias, of 'Jo' (line 1); they lead back to each"),
     "two players": ("Hanna = Jo\n\nHanna = Johanna", 3, "'Hanna' is 'Jo' (line 1) and 'Johanna'; choose one"),
@@ -161,6 +160,16 @@ def asked(db: str, table: Path, *answers: str, options: tuple[str, ...] = ()) ->
     """What an import at a terminal does, whose questions get these answers."""
     given = [("stop] ", f"{answer}\r" if answer not in (CTRL_C, CTRL_D) else answer) for answer in answers]
     return typed(["--db", db, "import", str(table), *options], given)
+
+
+def test_name_stands_for_itself(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A line `Johana = Johana` says that they are somebody of their own, and says it of nobody else."""
+    aliases = file(tmp_path, "who.txt", "Johana = Johana\nJojo = Johana\n")
+    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "Jojo", "ben"))
+    assert ratings("import", table, "--aliases", aliases, db=one_db).exit_code == 0
+    assert [players(ratings, one_db, f"g-{n}") for n in (3, 4)] == [["Johana", "ben"]] * 2
+    again = ratings("import", "-", "--aliases", aliases, db=one_db, input=HEADER + row(5, "Johanna ", "BEN"))
+    assert (again.exit_code, "close-name" in again.stderr, "'BEN'" in again.stderr) == (1, True, True)
 
 
 def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) -> None:
