@@ -4,6 +4,7 @@ import errno
 from typing import NamedTuple
 
 from ledger.errors import LedgerError
+from ledger.processes.memory import memory_is_limited
 from ledger.rejections import Refused
 
 # what the libraries say that start threads and compute hashes
@@ -42,6 +43,9 @@ def is_lack_of_memory(error: BaseException | None) -> bool:
         return error.errno == errno.ENOMEM
     if isinstance(error, ImportError):
         return "failed to map segment" in str(error) or "cannot allocate memory" in str(error)
+    if isinstance(error, SystemError):
+        # what the interpreter says for want of memory for an error, and what a faulty library comes to
+        return memory_is_limited()
     told = NO_MEMORY.get(type(error))
     return isinstance(error, MemoryError) or (told is not None and told in str(error))
 

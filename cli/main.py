@@ -93,6 +93,8 @@ COMMANDS = {
     "demo": ("demo:demo", "Show the main tasks on a small club's games."),
 }
 
+WITHOUT_MEMORY = b"ratings: there is not enough memory for this; nothing was changed by what was under way\n"
+
 
 class Commands(click.Group):
     """A group that imports a command's module when the command is asked for, and none to list them."""
@@ -179,7 +181,12 @@ def program(arguments: list[str] | None = None) -> None:
             _complain(f"the argument {shown(argument)} is not valid UTF-8")
             sys.exit(2)
     _keep_quiet_without_memory()
-    sys.exit(invoke(arguments))
+    try:
+        exit_code = invoke(arguments)
+    except MemoryError:  # there was none to tell it while what took it was held
+        os.write(2, WITHOUT_MEMORY)
+        exit_code = 3
+    sys.exit(exit_code)
 
 
 def _keep_quiet_without_memory() -> None:

@@ -23,6 +23,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from ledger.errors import LedgerError, WorkerLost
+from ledger.processes.memory import memory_is_limited
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -36,7 +37,9 @@ WATCHED_SECONDS = 1
 
 
 def available_cores() -> int:
-    """The processors that this process may use."""
+    """The processors that this process may use: one if its memory is limited, as others need threads."""
+    if memory_is_limited():
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -197,7 +200,7 @@ def _begin_work(
 
             # the thread cannot run while compiled code holds the interpreter
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (RuntimeError, ImportError, MemoryError):
+    except (RuntimeError, ImportError, OSError, MemoryError):
         os._exit(1)  # there is no memory for that; the parent reports it, as it does later
 
 

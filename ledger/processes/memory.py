@@ -2,6 +2,7 @@
 and giving freed memory back."""
 
 import gc
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -25,3 +26,12 @@ def give_back() -> None:
 
     with suppress(AttributeError, OSError):  # other libraries have no such function
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def memory_is_limited() -> bool:
+    """Whether this process has a limit of memory, as `ulimit -v` sets it; then it does without threads where it can.
+
+    Where no byte is left, a thread that begins or ends with an error can wait for ever within CPython 3.11, and all
+    others with it.
+    """
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY

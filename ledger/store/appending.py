@@ -18,7 +18,7 @@ from ledger.events.canonical import format_instant, parse_object
 from ledger.events.records import EventRow, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
 from ledger.events.revisions import SUPERSEDING, Both, DraftBatch, Events, is_live, refuse_stale, superseded
 from ledger.events.types import Draft, Ruleset, meaning
-from ledger.processes.memory import rarely_collecting
+from ledger.processes.memory import memory_is_limited, rarely_collecting
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store.dialect import dialect_of
 from ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
@@ -291,8 +291,9 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
 def _ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
     """The rows; if there are many, a thread builds the next ones while the store inserts the previous ones."""
     few = list(islice(rows, ROWS_AHEAD))
-    if len(few) < ROWS_AHEAD:
+    if len(few) < ROWS_AHEAD or memory_is_limited():
         yield from few
+        yield from rows
         return
     with ThreadPoolExecutor(1) as thread:
         while few:

@@ -86,6 +86,7 @@ def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeyp
         (RuntimeError("can't start new thread"), (3, "out-of-memory")),
         (ImportError("x.so: failed to map segment from shared object"), (3, "out-of-memory")),
         (RuntimeError("x"), (1, "bug")),
+        (SystemError("error return without exception set"), (1, "bug")),
         (ZeroDivisionError("x"), (1, "bug")),
         (KeyboardInterrupt(), (130, "interrupted")),
     ):
