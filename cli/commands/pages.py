@@ -12,15 +12,13 @@ from ratings_ledger.web.addresses import GAME_PAGES
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
-title_option = click.option("--title", default="Ratings", show_default=True, help="What the pages are headed with.")
-
 
 @command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
 @click.option("--host-name", "hosts", metavar="NAME", multiple=True, help="A name that the site has; repeatable.")
 @click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
-@title_option
+@click.option("--title", default="Ratings", show_default=True, help="What the pages are headed with.")
 @names_option
 @click.pass_obj
 def serve(
@@ -44,21 +42,22 @@ def serve(
 
 @command(name="site")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@title_option
+@click.option("--title", show_default="that of the pages in FOLDER, or Ratings", help="What the pages are headed with.")
 @names_option
 @click.option("--game-pages", metavar="N", type=click.IntRange(min=0), default=GAME_PAGES, show_default=True,
               help="Up to so many games, each has a page of its own.")  # fmt: skip
 @click.pass_obj
-def site_(db: str, folder: Path, title: str, names: Path | None, game_pages: int) -> None:
+def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pages: int) -> None:
     """Write the pages as files into FOLDER, for any web host.
 
     A folder that this command wrote is brought up to date: only what changed is written again. Of a ledger with more
     games than --game-pages, a game is a line on the pages of its players.
     """
-    site = site_of(title, names, ".html")
+    site = site_of(title or "", names, ".html")
     from ratings_ledger import open as open_pages
-    from ratings_ledger.web.site import write_site
+    from ratings_ledger.web.site import title_of, write_site
 
+    site = site._replace(title=title or title_of(folder))
     with open_pages(db) as ledger:
         done = write_site(ledger, folder, site, game_pages)
     render.echo(

@@ -52,6 +52,7 @@ class _Before(NamedTuple):
     settings: str
     files: dict[str, str]
     pages: dict[str, str]
+    title: str = ""
 
 
 class _Writing:
@@ -94,11 +95,16 @@ class _Writing:
     def finish(self, head: str) -> None:
         """Write the manifest, with what there is now."""
         told = {
-            "head": head, "settings": self.settings, "files": dict(sorted(self.files.items())),
-            "pages": dict(sorted(self.pages.items())),
+            "head": head, "title": self.site.title, "settings": self.settings,
+            "files": dict(sorted(self.files.items())), "pages": dict(sorted(self.pages.items())),
         }  # fmt: skip
         # a line for each, which `indent` would write ten times as slowly
         _write(f"{self.folder}/{MANIFEST}", (json.dumps(told, separators=(",\n", ": ")) + "\n").encode())
+
+
+def title_of(folder: Folder) -> str:
+    """The title of the site that is in a folder, or that of one without any. Raises `BadArgument` as `write_site`."""
+    return _manifest(folder).title or Site().title
 
 
 def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = addresses.GAME_PAGES) -> Written:
@@ -247,7 +253,7 @@ def _manifest(folder: Folder) -> _Before:
     try:
         told = json.loads(path.read_bytes())
         files, pages = ({str(name): str(found) for name, found in told[part].items()} for part in ("files", "pages"))
-        return _Before(str(told.get("settings")), files, pages)
+        return _Before(str(told.get("settings")), files, pages, str(told.get("title", "")))
     except (ValueError, LookupError, TypeError, AttributeError):
         raise BadArgument(f"{path} is not a manifest of this program; {INSTEAD}", "folder") from None
 

@@ -142,6 +142,17 @@ def without_server(page: str) -> str:
     return page.replace("index.html", "").replace('.html"', '"').replace('"./"', '""')
 
 
+def test_title_stays(url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """A site keeps its title until another is given; a new one is headed Ratings."""
+    folder = tmp_path / "site"
+    for options, title in (((), "Ratings"), (("--title", "The Club"), "The Club"), ((), "The Club")):
+        assert ratings("site", folder, *options, db=url).exit_code == 0
+        assert (
+            f"<title>{title}" in (folder / "index.html").read_text()
+            or f" {title}</title>" in (folder / "index.html").read_text()
+        )
+
+
 def test_manifest_names_every_file(url: str, tmp_path: Path) -> None:
     """The manifest has each file's hash and the head; writing again writes nothing."""
     files = written(url, tmp_path / "site")
