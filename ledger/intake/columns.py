@@ -119,7 +119,7 @@ def read_names(
         listed = ", ".join(map(shown, unknown))
         told = (
             f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with --map '{unknown[0]}=' "
-            f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)"
+            f"(known: {', '.join((*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides))}, 1st, 2nd ...)"
         )
         problems.append(Refused("unknown-column", told))
         header = [None if name in unknown else ours for name, ours in zip(names, header, strict=True)]

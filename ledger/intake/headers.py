@@ -8,7 +8,7 @@ from ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS
 from ledger.validation.close_names import folded
 
 # columns that are put together with others: a time of day, and two players with their result
-TIME, FIRST, SECOND, RESULT = "time of day", "first player", "second player", "their result"
+TIME, FIRST, SECOND, RESULT = "time", "first player", "second player", "their result"
 FIRST_SCORE, SECOND_SCORE = "first score", "second score"
 TOTAL = "total"  # what begins a row that sums up others
 BESIDES = (TIME, FIRST, SECOND, RESULT, FIRST_SCORE, SECOND_SCORE)
@@ -17,7 +17,8 @@ BESIDES = (TIME, FIRST, SECOND, RESULT, FIRST_SCORE, SECOND_SCORE)
 _WORDS = {
     "occurred_at": """date datum dato data fecha jour day tag giorno dia when played playedon dateplayed gamedate
         dateofgame spieltag gespieltam spieldatum termin datetime dateandtime datedujeu datapartita fechadejuego""",
-    TIME: "time uhrzeit zeit heure hora ora tijd godzina tid klockan timeofday endtime",
+    TIME: """time uhrzeit zeit heure hora ora tijd godzina tid klockan timeofday endtime start starttime startzeit beginn
+        begin uhr""",
     "game_id": """id gameid nr no number gameno gamenumber gamenr game# # spielnr spielnummer partie partienr
         partienummer matchid matchno matchnr match partienumero numero num partita nropartida npartida""",
     "game": "spiel jeu juego gioco spel gra jogo spil peli gametype",
