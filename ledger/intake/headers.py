@@ -17,8 +17,8 @@ BESIDES = (TIME, FIRST, SECOND, RESULT, FIRST_SCORE, SECOND_SCORE)
 _WORDS = {
     "occurred_at": """date datum dato data fecha jour day tag giorno dia when played playedon dateplayed gamedate
         dateofgame spieltag gespieltam spieldatum termin datetime dateandtime datedujeu datapartita fechadejuego""",
-    TIME: """time uhrzeit zeit heure hora ora tijd godzina tid klockan timeofday endtime start starttime startzeit beginn
-        begin uhr""",
+    TIME: """time uhrzeit zeit heure hora ora tijd godzina tid klockan timeofday endtime start starttime startzeit
+        beginn begin uhr""",
     "game_id": """id gameid nr no number gameno gamenumber gamenr game# # spielnr spielnummer partie partienr
         partienummer matchid matchno matchnr match partienumero numero num partita nropartida npartida""",
     "game": "spiel jeu juego gioco spel gra jogo spil peli gametype",
