@@ -13,7 +13,7 @@ from select import select
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-c", "from cli.main import program; program()")
 CTRL_C, CTRL_D = "\x03", "\x04"
-SILENT_SECONDS = 60
+SILENT_SECONDS, PRESSED_SECONDS = 60, 3
 
 
 def on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> tuple[str, str]:
@@ -56,6 +56,8 @@ def typed(
                 process.kill()
                 break
             os.write(controller, answer.encode(errors="surrogateescape"))
+            if answer == CTRL_C:
+                _press_until_heard(process, controller)
         shown += _written(controller)
         os.close(controller)
         try:
@@ -64,6 +66,17 @@ def typed(
             process.kill()
             raise
     return process.returncode, (stdout or b"").decode(), shown
+
+
+def _press_until_heard(process: subprocess.Popen[bytes], controller: int) -> None:
+    """Press Ctrl-C again until a command ends, as people do: Python misses a signal between a question and the wait for
+    its answer, which nobody else is quick enough for."""
+    for _ in range(SILENT_SECONDS // PRESSED_SECONDS):
+        try:
+            process.wait(PRESSED_SECONDS)
+            return
+        except subprocess.TimeoutExpired:
+            os.write(controller, CTRL_C.encode())
 
 
 def _environment(columns: int) -> dict[str, str]:
