@@ -68,11 +68,14 @@ def oddities(archive: ZipFile, name: str, midnights: bool) -> Oddities:
             _read(archive, ODS, _OdsTable(found, name))
         return found
     part, timed = _part_of(archive, name), _timed_styles(archive) if midnights else set()
-    shows_times = [re.compile(rb"""\bs\s*=\s*["'](?:%s)["']""" % "|".join(sorted(timed)).encode())] if timed else []
     if _may_be_odd(archive, part, _ODD_XLSX):
         _read(archive, part, _XlsxSheet(found, timed))
-    elif shows_times and _may_be_odd(archive, part, shows_times):
-        _read(archive, part, _TimedCells(found, timed))
+    elif timed:
+        cells = _timed_cells(archive, part, timed)
+        if cells is None:
+            _read(archive, part, _TimedCells(found, timed))
+        else:
+            found.timed.update(cells)
     return found
 
 
@@ -88,6 +91,26 @@ def _may_be_odd(archive: ZipFile, part: str, odd: list[re.Pattern[bytes]]) -> bo
                 return True
             before = piece[-OVERLAP_BYTES:]
     return False
+
+
+def _timed_cells(archive: ZipFile, part: str, styles: set[str]) -> set[Place] | None:
+    """The cells of a worksheet of xlsx with one of these styles, if they are written as most programs do; else None.
+
+    It parses nothing, which would take ten times as long.
+    """
+    cell = re.compile(rb'<c r="([A-Z]{1,3})([1-9]\d{0,6})" s="(?:%s)"' % "|".join(sorted(styles)).encode())
+    written = [f's="{style}"'.encode() for style in styles]
+    found, columns, rest = set[Place](), dict[bytes, int](), b""
+    with archive.open(part) as file:
+        while piece := file.read(PIECE_BYTES):
+            text, _, last = (rest + piece).rpartition(b"<")
+            rest = b"<" + last
+            cells = cell.findall(text)
+            if len(cells) != sum(map(text.count, written)) or b"s='" in text or b"s =" in text:
+                return None
+            columns.update((name, _column(name.decode())) for name, _ in cells if name not in columns)
+            found.update((int(row) - 1, columns[name]) for name, row in cells)
+    return found if b"s=" not in rest else None
 
 
 def refuse_damaged(archive: ZipFile) -> None:

@@ -1,0 +1,45 @@
+"""A moment on midnight is read as such, however a program writes the cells of its sheets."""
+
+from collections.abc import Callable
+from datetime import datetime
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+pytest.importorskip("python_calamine")
+
+from sheet_files import xlsx
+
+from ledger.intake import sheet_parts
+from ledger.intake.sheets import read_sheet
+
+ROWS = [
+    ["Date", "1st", "2nd"],
+    [datetime(2024, 11, 22, 0, 0), "anna", "ben"],
+    [datetime(2024, 11, 22, 20, 5), "ben", "anna"],
+]
+PART = "xl/worksheets/sheet1.xml"
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "as most do": lambda text: text,
+    "with single quotes": lambda text: text.replace('"', "'"),
+    "with blanks": lambda text: text.replace(" s=", " s = "),
+    "with the style first": lambda text: text.replace('r="A2" s="2"', 's="2" r="A2"'),
+    "with a text that looks so": lambda text: text.replace("anna", 's="2"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+@pytest.mark.parametrize("piece", [40, sheet_parts.PIECE_BYTES])
+def test_midnight_is_read(how: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first cell of a date keeps its time of 00:00, whatever the writing and wherever the text is cut."""
+    monkeypatch.setattr(sheet_parts, "PIECE_BYTES", piece)
+    path, found = tmp_path / "t.xlsx", BytesIO()
+    with ZipFile(BytesIO(xlsx(ROWS))) as old, ZipFile(found, "w") as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            new.writestr(name, WRITTEN[how](text) if name == PART else text)
+    path.write_bytes(found.getvalue())
+    rows = read_sheet(str(path), None).rows
+    assert [cells[0] for _, cells in rows] == ["Date", "2024-11-22 00:00", "2024-11-22 20:05"]
