@@ -76,6 +76,10 @@ COMMANDS = {
     "books": ("standings:books_", "The trial balance of LADDER: its accounts, which sum to zero."),
     "rules": ("rules:rules", "List, show, check and publish rulesets."),
     "rebuild": ("rebuild:rebuild_", "Replay every ladder, or those named, into stored standings."),
+    "segments": (
+        "segments:segments",
+        "Seal old events for the workers of an engine, list what is sealed, check it.",
+    ),
     "verify": ("verify:verify", "Recompute every hash from the records."),
     "nightly": (
         "nightly:nightly",

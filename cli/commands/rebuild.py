@@ -6,6 +6,7 @@ import click
 from click.core import ParameterSource
 
 from cli.arguments.command import OneOf, command
+from cli.arguments.engines import on_option, segments_option, work_elsewhere
 from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
@@ -39,6 +40,8 @@ SHOWN_LADDERS = 20
     "--history/--no-history", "keep_history", default=None,
     help="Keep every change and the games as they stand, for SQL.  [default: as the last time]",
 )  # fmt: skip
+@on_option
+@segments_option
 @click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and give up the live one.")
 @click.option("--log", type=OneOf(["plain", "json"]), help="Report every step on standard error, one per line.")
 @result_format
@@ -50,6 +53,8 @@ def rebuild_(
     keep: int,
     rule_seconds: float,
     keep_history: bool | None,
+    on: str | None,
+    segments: str | None,
     rollback: bool,
     log: str | None,
     form: str,
@@ -77,6 +82,7 @@ def rebuild_(
                 done = rebuild(
                     ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds,
                     keep_history=keep_history, tell=tell,
+                    at=work_elsewhere(ledger, on, segments, rule_seconds, tell),
                 )  # fmt: skip
     except (UnknownLadder, HistoryMissing) as problem:
         raise click.UsageError(str(problem)) from None

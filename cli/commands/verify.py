@@ -6,6 +6,7 @@ import sys
 import click
 
 from cli.arguments.command import command
+from cli.arguments.engines import on_option, segments_option, work_elsewhere
 from cli.arguments.options import head_value, result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.output import render
@@ -20,15 +21,20 @@ from projections.stored.verification import verify_all
     "--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value, help="A history that must be contained."
 )
 @rule_seconds_option
+@on_option
+@segments_option
 @result_format
 @click.pass_obj
-def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, form: str) -> int:
+def verify(
+    db: str, expected: tuple[int, bytes] | None, rule_seconds: float, on: str | None, segments: str | None, form: str
+) -> int:
     """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
 
     On a terminal it says how much it looked at. Exit 3 if something, such as a lock, kept it from looking.
     """
     tell = _tell if form == "table" else lambda finding: None
-    found = verify_all(open_ledger(db), expected, rule_seconds, tell)
+    ledger = open_ledger(db)
+    found = verify_all(ledger, expected, rule_seconds, tell, work_elsewhere(ledger, on, segments, rule_seconds))
     emit(found, form)
     return int(bool(found.findings))
 

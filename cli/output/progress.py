@@ -51,7 +51,7 @@ class ProgressLog:
 @contextmanager
 def progress(log: ProgressLog | None) -> Iterator[Tell]:
     """A function that reports a step and its numbers: as a line of the log, or else on a bar if there is a terminal.
-    The number `ladders` is how many there are, `ladders_done` how many of them are done.
+    The number `ladders`, or `tasks`, is how many there are, `ladders_done` how many of them are done.
     """
     if log is not None:
         yield _seldom(log.write)
@@ -69,7 +69,7 @@ def _seldom(write: Tell) -> Tell:
     def tell(what: str, numbers: dict[str, Any]) -> None:
         nonlocal last, when
         now = time.monotonic()
-        ended = "ladders" in numbers and numbers["ladders"] == numbers.get("ladders_done")
+        ended = any(of in numbers and numbers[of] == numbers.get(f"{of}_done") for of in ("ladders", "tasks"))
         if what != last or ended or now - when >= LINE_SECONDS:
             last, when = what, now
             write(what, numbers)
@@ -88,6 +88,11 @@ def picture(by_itself: bool = True) -> "Progress":
     )  # fmt: skip
 
 
+def _described(what: str, numbers: dict[str, Any]) -> str:
+    """A step in words, and what is worth knowing of it besides how far it is."""
+    return f"{what}, {numbers['retried']:,} tried again" if numbers.get("retried") else what
+
+
 @contextmanager
 def _bar() -> Iterator[Tell]:
     # not drawn by a thread, because processes are forked in the meantime
@@ -98,7 +103,9 @@ def _bar() -> Iterator[Tell]:
         def tell(what: str, numbers: dict[str, Any]) -> None:
             nonlocal last, when
             now = time.monotonic()
-            bar.update(task, description=what, total=numbers.get("ladders"), completed=numbers.get("ladders_done", 0))
+            of = "tasks" if "tasks" in numbers else "ladders"
+            done = numbers.get(f"{of}_done", 0)
+            bar.update(task, description=_described(what, numbers), total=numbers.get(of), completed=done)
             if what != last or now - when >= PICTURE_SECONDS:
                 last, when = what, now
                 bar.refresh()

@@ -55,7 +55,7 @@ def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = Fal
     killed, `TooSlow` when it gives nothing for `seconds`, `RuntimeError` when the iterator raises; errors about a file
     or a store are raised as they are.
     """
-    with _pool(1, partial(next, made, None), apart, (OSError, LedgerError)) as (submitted, watched):
+    with pool(1, partial(next, made, None), apart, (OSError, LedgerError)) as (submitted, watched):
         waiting = deque(submitted() for _ in range(MESSAGES_AHEAD))
         while True:
             (unit,) = watched({waiting.popleft()}, seconds)
@@ -77,7 +77,7 @@ def forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = T
     assert 0 < units <= UNITS_MAX
     workers = min(cores, units)
     numbers = iter(range(units))
-    with _pool(workers, work, apart, (OSError, LedgerError)) as (submitted, watched):
+    with pool(workers, work, apart, (OSError, LedgerError)) as (submitted, watched):
         running = set(map(submitted, islice(numbers, UNITS_AHEAD * workers)))
         while running:
             done = watched(running)
@@ -88,38 +88,41 @@ def forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = T
 
 
 @contextmanager
-def _pool(
+def pool(
     workers: int, work: Callable[..., Any], apart: bool, passed: tuple[type[Exception], ...]
 ) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:
-    """A function that has processes do some work, and one that waits for it, `_done_of`; see `ahead` and `forked`."""
+    """A function that has processes do some work, and one that waits for it, `_done_of`; see `ahead` and `forked`.
+
+    Errors that are not `passed` on are a `RuntimeError`. The processes end with the context.
+    """
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
     begin = partial(_begin_work, work, passed, _open_files() if apart else {}, sys.stdin)
-    pool = ProcessPoolExecutor(workers, get_context("fork"), begin)
-    processes = _started(pool)
+    executor = ProcessPoolExecutor(workers, get_context("fork"), begin)
+    processes = _started(executor)
     try:
-        yield partial(pool.submit, _done), partial(_done_of, pool._executor_manager_thread)
+        yield partial(executor.submit, _done), partial(_done_of, executor._executor_manager_thread)
     except BrokenProcessPool:
-        pool.shutdown()
+        executor.shutdown()
         raise WorkerLost(f"a worker process {_how_lost([process.exitcode or 0 for process in processes])}") from None
     finally:
         for process in processes:
             process.kill()
-        pool.shutdown()
+        executor.shutdown()
 
 
-def _started(pool: Any) -> "list[BaseProcess]":
+def _started(executor: Any) -> "list[BaseProcess]":
     """The processes of a pool, which it starts with its first work; none stays if its thread cannot be started."""
     # until Python 3.14 has become the oldest, the library neither kills workers nor says how one ended
     try:
         with _undisturbed():
-            pool.submit(int)
+            executor.submit(int)
     except BaseException:
-        for process in pool._processes.values():
+        for process in executor._processes.values():
             process.kill()
         raise
-    return list(pool._processes.values())
+    return list(executor._processes.values())
 
 
 def _done_of(thread: Any, units: "set[Future[Any]]", seconds: float | None = None) -> "set[Future[Any]]":
@@ -213,7 +216,7 @@ _work: Callable[..., Any]
 _passed: tuple[type[Exception], ...]
 
 
-def _done(*arguments: int) -> Any:
+def _done(*arguments: Any) -> Any:
     try:
         return _work(*arguments)
     except _passed:

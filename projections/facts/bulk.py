@@ -223,6 +223,24 @@ def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> 
     return until
 
 
+def take_text(facts: Facts, text: Any, take: Take) -> None:
+    """Take what was recorded after the facts from a text, one record a line, without gaps; on one thread."""
+    import numpy as np
+
+    lines = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == scanning.NEWLINE) + 1
+    scanner, numbers, begin, sound = Scanner(), Numbers(), 0, True
+    for first in range(0, len(lines), PAGE_EVENTS):
+        last = min(first + PAGE_EVENTS, len(lines))
+        content, after, begin = bytes(text[begin : lines[last - 1]]), facts.position + first, int(lines[last - 1])
+        page = scanner.scan(content, after) if sound else None
+        if page is not None and page.sound:
+            take_page(facts, page, take, numbers)
+            continue
+        sound = False
+        for position, record in enumerate(content.split(b"\n")[:-1], after + 1):
+            take(facts, position, _decoded(record))
+
+
 def _is_cell(cell: tuple[Any, ...]) -> bool:
     """Whether an event can have the labels of a cell."""
     game, _, *labels = cell[: len(LABELS)]

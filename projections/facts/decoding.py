@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ from projections.facts.columns import (
     NONE,
     AccountEntry,
     Adjustment,
+    Base,
     Facts,
     LeagueFacts,
     Rename,
@@ -64,6 +65,7 @@ DELTA_EVENTS = 1_000_000
 TRIES = 8  # that many places of a cache may be damaged at once
 # from this many on, they are taken in bulk; fewer are not worth loading the libraries for
 BULK_EVENTS = 10_000
+CHANGES = ("game.corrected", "game.voided", "game.reinstated")
 
 
 def decode(
@@ -183,15 +185,21 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
 
 def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callable[[int], int] | None = None) -> None:
     """Note the games whose rows must be found again: those of later events after the facts, up to a position."""
-    names = set()
-    for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
-        behind = read_where(connection, after=facts.position, until=until, type_name=name)
-        names |= {event.data["game_id"] for event in known_of(name, behind)}
+    names = _changed_games(connection, facts.position, until, (*CHANGES, "clock.started"))
     facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
     if facts.position:
         for name, at in first_positions(connection, names).items():
             if at <= facts.position:
                 facts.rows[name] = (row_of or facts.row_of)(at)
+
+
+def _changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
+    """The games that events of some types between two positions name."""
+    names = set[str]()
+    for name in types:
+        behind = read_where(connection, after=after, until=until, type_name=name)
+        names |= {event.data["game_id"] for event in known_of(name, behind)}
+    return names
 
 
 def extend(facts: Facts, connection: Connection, until: int) -> None:
@@ -206,6 +214,46 @@ def catch_up(facts: Facts, connection: Connection) -> None:
     newest = head(connection).position
     _name_games(connection, facts, newest)
     extend(facts, connection, newest)
+
+
+def decode_text(text: Any, after: int, until: int) -> Facts:
+    """What a text of records, one a line, says of the events from `after` to `until`: games as first recorded, numbered
+    from 0, and the records of all other events as `others`. It needs the extra `fast`. Raises `StoreDamaged`."""
+    from projections.facts import bulk
+
+    facts = Facts(after, b"", base=Base(0, 0, 0, 0, 0, dict.fromkeys(Facts(0, b"").of_kind, 0)))
+    bulk.take_text(facts, text, apply_event)
+    facts.position = until
+    return facts
+
+
+def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], position: int, until: int) -> Facts:
+    """The facts up to `until` without the games recorded up to a position that no later event changed.
+
+    `earlier` are all events up to that position which are not the first record of a game; what is recorded later is
+    read from the log. Raises `StoreDamaged`.
+    """
+    facts = Facts(0, ZERO)
+    names = {event.data["game_id"] for event in _changes_among(earlier)}
+    names |= _changed_games(connection, position, until, CHANGES)
+    facts.rows = dict.fromkeys(names, NONE)
+    found = first_positions(connection, names)
+    originals = read_records_at(connection, sorted(at for at in found.values() if at <= position))
+    for at, record in sorted([*earlier, *originals.items()]):
+        apply_event(facts, at, record)
+    facts.position = position
+    extend(facts, connection, until)
+    return facts
+
+
+def _changes_among(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
+    """The events among some records that change games."""
+    for at, record in records:
+        if any(name in record for name in CHANGES):
+            with suppress(Refused, LookupError):
+                event = known_event(at, record)
+                if event.type in CHANGES:
+                    yield event
 
 
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:

@@ -23,6 +23,7 @@ LADDER_COST = 20
 # anything cheaper is done before processes have started
 FORKING_COST = 20_000
 UNITS_PER_CORE, UNITS_MAX = 16, 500
+REPEATABLE = 2  # the last format of `marshal` that says nothing about which values are one object
 
 
 class LadderFailure(NamedTuple):
@@ -199,8 +200,8 @@ def _all_of(
 
 
 def packed(results: Iterable[Built | LadderFailure]) -> bytes:
-    """Results as another process reads them with `unpacked`."""
-    return marshal.dumps([(isinstance(result, Built), tuple(result)) for result in results])
+    """Results as another process reads them with `unpacked`; the same bytes for the same results."""
+    return marshal.dumps([(isinstance(result, Built), tuple(result)) for result in results], REPEATABLE)
 
 
 def unpacked(message: bytes) -> Iterator[Built | LadderFailure]:

@@ -6,7 +6,7 @@ Appends continue meanwhile: a rebuild covers the log up to the position where it
 import json
 import logging
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from ledger.clock import Clock
 from ledger.errors import LedgerError
 from ledger.events.published_lists import digest_of
 from ledger.events.records import ZERO
-from ledger.store.log import read_records_at
+from ledger.store.log import head, read_records_at
 from ledger.store.opening import Ledger
 from ledger.store.runs import RunOutcome, running
 from projections import compiling
@@ -32,8 +32,6 @@ from projections.stored import generations, sql_history
 from projections.stored.computing import (
     Built,
     LadderFailure,
-    built,
-    built_with_changes,
     compute,
     is_named,
     ladder_failure,
@@ -44,6 +42,7 @@ from projections.stored.rebuild_lock import RebuildLock, only_one
 from projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
 from projections.stored.sql_history import Keeping
 from projections.stored.sql_rows import blocks_of
+from projections.stored.work import Work, WorkAt, work_here
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +95,7 @@ class _Order(NamedTuple):
     rule_seconds: float
     cores: int | None
     tell: Tell
+    work: Work
 
 
 class _Kept(NamedTuple):
@@ -120,20 +120,24 @@ def rebuild(
     keep_history: bool | None = None,
     tell: Tell = lambda what, numbers: None,
     by: str | None = None,
+    at: WorkAt | None = None,
 ) -> Rebuilt:
     """Build and promote a generation of the requested ladders and rulesets (default: all) at the head.
 
     The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
     The rules of packages run in processes of their own, each ladder for at most `rule_seconds`. Changes and games are
     kept for SQL if `keep_history` says so (default: as last time). It leaves a run, `by` the operating system's user if
-    nobody else is named.
+    nobody else is named. The work is that `at` the head, by default done here, in `cores` processes.
     Raises `AlreadyRunning`, `HistoryMissing`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
-    with only_one(ledger) as lock, running(ledger, "rebuild", clock, by) as run:
+    with ExitStack() as stack:
+        lock = stack.enter_context(only_one(ledger))
+        run = stack.enter_context(running(ledger, "rebuild", clock, by))
         tell("reading", {})
         try_to_load(ledger, rule_seconds)
         with ledger.reading() as connection:
-            facts = decode(connection)
+            elsewhere = None if at is None else stack.enter_context(at(connection, head(connection).position))
+            facts = decode(connection) if elsewhere is None else elsewhere.facts
             before = generations.live(connection)
             pointed = sql_history.pointer(connection)
         # whatever is not computed keeps its history from the live generation, if it has one
@@ -158,9 +162,11 @@ def rebuild(
         )
         # a history that is wanted, but waits for the next full rebuild, is still wanted
         pointer = generation if keeping else pointed if wanted else None
-        tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
+        # what is checked comes from the first game on
+        work = elsewhere or work_here(replace(facts, cache=None) if check else facts, rule_seconds, cores)
+        tell("planning", {"generation": generation, "position": facts.position, "games": work.games})
         try:
-            order = _Order(lock, clock, asked, check, rule_seconds, cores, tell)
+            order = _Order(lock, clock, asked, check, rule_seconds, cores, tell, work)
             done = _make(order, facts, before, generation, _Kept(keeping, pointed if there else None, pointer))
         except Exception:
             # what was written is no longer of use, and appends may need the room
@@ -194,21 +200,13 @@ def _some(names: list[str]) -> str:
 
 def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int, kept: _Kept) -> Rebuilt:
     """Build a generation that has begun, and promote it unless a second replay differs."""
-    lock, clock, asked, check, rule_seconds, cores, tell = order
-    # what is checked comes from the first game on
-    ledger, ladders, keeping = lock.ledger, Ladders(replace(facts, cache=None) if check else facts), kept.keeping
-    one, digested = (built_with_changes, _digested_with_changes) if keeping else (built, _digested)
+    lock, clock, asked, check, rule_seconds, cores, tell, work = order
+    ledger, keeping = lock.ledger, kept.keeping
     old = _stored(ledger, before) if asked else []
     # a requested ladder that no longer has games is stored as it is now, empty
     named = [row.ladder for row in old if is_named(row.ladder, asked)]
-    apart = of_packages(facts)
-    planned = plan(ladders, asked, named, apart)
-    results = compute(
-        ladders, planned, one, cores, guarded(ladders, asked, named, one, rule_seconds), changes=keeping is not None
-    )  # fmt: skip
-    digests, rows, failures, changes = _build(
-        ledger, ladders, results, len(planned.streams), generation, clock, keeping, tell
-    )  # fmt: skip
+    known, results = work.compute(asked, named, keeping is not None)
+    digests, rows, failures, changes = _build(ledger, facts, results, known, generation, clock, keeping, tell)
     failed = {failure.ladder for failure in failures}
     failed_games = _games_at(ledger, [failure.position for failure in failures]) if failures else {}
     unchanged = [
@@ -218,14 +216,14 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
     ]  # fmt: skip
     generations.copy_rows(ledger, generation, unchanged)
     if keeping is not None:
-        _keep_the_rest(keeping, facts, asked, kept.before, [row.ladder for row in unchanged], tell)
+        _keep_the_rest(keeping, facts, work.games, asked, kept.before, [row.ladder for row in unchanged], tell)
     differing: list[str] = []
     if check:
         tell("checking", {"ladders_done": 0, "ladders": len(digests)})
         with compiling.interpreting():
-            again = _plainly(ledger, facts.position)
+            again, digested = _plainly(ledger, facts.position), _digested_with_changes if keeping else _digested
             results = compute(
-                again, plan(again, asked, named, apart), digested, cores,
+                again, plan(again, asked, named, of_packages(facts)), digested, cores,
                 guarded(again, asked, named, digested, rule_seconds), changes=keeping is not None,
             )  # fmt: skip
             differing = _differing(results, digests, failed, tell)
@@ -239,7 +237,7 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
             lock, generation, clock, live, lambda connection: sql_history.point_to(connection, kept.pointer)
         )
     return Rebuilt(
-        generation, facts.position, facts.chain_hash.hex(), len(digests), rows, len(facts.first_position), failures,
+        generation, facts.position, facts.chain_hash.hex(), len(digests), rows, work.games, failures,
         len(unchanged), differing, not differing, ABSENT if keeping is None else changes,
         tuple(facts.left_out) or ABSENT, keeping is not None, facts.left_out, failed_games,
     )  # fmt: skip
@@ -270,7 +268,7 @@ def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
 
 
 def _build(
-    ledger: Ledger, ladders: Ladders, results: Generator[Built | LadderFailure], known: int, generation: int,
+    ledger: Ledger, facts: Facts, results: Generator[Built | LadderFailure], known: int, generation: int,
     clock: Clock, keeping: Keeping | None, tell: Tell,
 ) -> tuple[dict[str, str], int, list[LadderFailure], int]:  # fmt: skip
     """Store the results for the ladders, `known` of them known beforehand; returns the digests by ladder, the number of
@@ -291,12 +289,12 @@ def _build(
             waiting_rows += len(result.rows) + 1
             waiting_changes += sum(len(players) for _, players, _, _ in result.changes or ())
             if waiting_rows + waiting_changes >= generations.TRANSACTION_ROWS:
-                generations.write(ledger, ladders.facts, generation, waiting, clock())
+                generations.write(ledger, facts, generation, waiting, clock())
                 changes += sql_history.write_changes(keeping, waiting) if keeping else 0
                 rows += waiting_rows - len(waiting)
                 waiting, waiting_rows, waiting_changes = [], 0, 0
                 tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
-    generations.write(ledger, ladders.facts, generation, waiting, clock())
+    generations.write(ledger, facts, generation, waiting, clock())
     changes += sql_history.write_changes(keeping, waiting) if keeping else 0
     rows += waiting_rows - len(waiting)
     done = {"ladders_done": len(digests), "ladders": max(known, len(digests) + len(failures))}
@@ -305,7 +303,8 @@ def _build(
 
 
 def _keep_the_rest(
-    keeping: Keeping, facts: Facts, asked: Collection[str], before: int | None, unchanged: list[str], tell: Tell
+    keeping: Keeping, facts: Facts, games: int, asked: Collection[str], before: int | None, unchanged: list[str],
+    tell: Tell,
 ) -> None:  # fmt: skip
     """Keep the games, and the changes of unchanged ladders as the generation `before` has them.
 
@@ -314,9 +313,11 @@ def _keep_the_rest(
     if before is not None:
         sql_history.copy(keeping, before, [*unchanged, *([sql_history.GAMES] if asked else [])])
     if not asked:
-        tell("games", {"games": len(facts.first_position)})
+        tell("games", {"games": games})
         with keeping.ledger.reading() as connection:
-            sql_history.write_games(keeping, connection, facts)
+            # workers elsewhere do not leave the games here
+            whole = facts if len(facts.first_position) == games else decode(connection, facts.position)
+            sql_history.write_games(keeping, connection, whole)
 
 
 def _differing(

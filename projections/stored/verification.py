@@ -30,18 +30,10 @@ from projections.queries.standings import Ladders, UnknownLadder
 from projections.replay.kept_traces import wrong_traces
 from projections.replay.ladders import parse_name
 from projections.stored import sql_history
-from projections.stored.computing import (
-    Built,
-    LadderFailure,
-    built,
-    built_with_changes,
-    compute,
-    is_named,
-    of_packages,
-    plan,
-)
+from projections.stored.computing import Built, LadderFailure, is_named
 from projections.stored.generations import built_otherwise, ladders_of, live, plain_rows, pointer_findings
-from projections.stored.rule_processes import RULE_SECONDS, guarded, one_ladder, try_to_load, why_lost
+from projections.stored.rule_processes import RULE_SECONDS, one_ladder, try_to_load, why_lost
+from projections.stored.work import WorkAt, work_here_at
 
 
 def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
@@ -149,13 +141,14 @@ def _why(one: PublishedList, found: Built) -> str:
 
 
 def verify_standings(
-    connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS
+    connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS, at: WorkAt | None = None
 ) -> Generator[Finding, None, int]:
     """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
     Returns how many ladders there are.
 
-    Those built at a different position from the generation's are replayed there. The rules of packages run in processes
-    of their own, each ladder for at most `rule_seconds`.
+    Those built at a different position from the generation's are replayed there; the work is that `at` a position, by
+    default done here, from the log alone. The rules of packages run in processes of their own, each ladder for at most
+    `rule_seconds`.
     """
     generation = kept or live(connection)
     for message in pointer_findings(connection) if kept is None else ():
@@ -179,13 +172,10 @@ def verify_standings(
             yield Finding("standings", position, "the live generation was computed from a different history")
             unseen |= {*here, *([sql_history.GAMES] if position == generation.position else [])}
             continue
-        ladders = Ladders(decode(connection, position, cached=False))
         asked = () if position == generation.position else tuple(here)
-        planned = plan(ladders, asked, asked, of_packages(ladders.facts))
         found: list[Finding] = []
-        one = built if parts is None else built_with_changes
-        apart = guarded(ladders, asked, asked, one, rule_seconds)
-        with closing(compute(ladders, planned, one, apart=apart, changes=parts is not None)) as results:
+        replaying = (at or work_here_at(rule_seconds))(connection, position)
+        with replaying as work, closing(work.compute(asked, asked, parts is not None)[1]) as results:
             for result in results:
                 if isinstance(result, LadderFailure):
                     here = {name: row for name, row in here.items() if not is_named(name, [result.ladder])}
@@ -202,13 +192,14 @@ def verify_standings(
                     found.append(Finding("standings", None, f"{result.ladder} is missing from the stored generation"))
         found += [Finding("standings", None, f"{name} is missing from a replay") for name in here]
         if parts is not None and position == generation.position:
-            differing += _of(sql_history.games_differing(connection, parts.pop(sql_history.GAMES, []), ladders.facts))
+            facts = work.facts if len(work.facts.first_position) == work.games else decode(connection, position)
+            differing += _of(sql_history.games_differing(connection, parts.pop(sql_history.GAMES, []), facts))
         yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
     differing += [Finding("standings", None, f"{name}: it has stored changes that a replay does not have")
                   for name in parts or () if name not in unseen and not is_named(name, told)]  # fmt: skip
     if differing and not _has_history(connection, generation):
         # it is kept only for the live generation, which has changed meanwhile
-        return (yield from verify_standings(connection, None, rule_seconds))
+        return (yield from verify_standings(connection, None, rule_seconds, at))
     yield from sorted(differing, key=lambda finding: finding.message)
     return len(stored)
 
@@ -272,12 +263,13 @@ T = TypeVar("T")
 
 def verify_all(
     ledger: Ledger, expected: tuple[int, bytes] | None = None, rule_seconds: float = RULE_SECONDS,
-    tell: Callable[[Finding], None] = lambda finding: None,
+    tell: Callable[[Finding], None] = lambda finding: None, at: WorkAt | None = None,
 ) -> Verification:  # fmt: skip
     """Check everything that is stored, and tell each finding at once. It leaves a run.
 
     `expected` is a position and chain hash that the log must contain. The rules of packages run in processes of their
-    own, each ladder for at most `rule_seconds`. Raises `StoreUnavailable` if something kept it from checking.
+    own, each ladder for at most `rule_seconds`. The work of replaying the stored standings is that
+    `at` a position, by default done here. Raises `StoreUnavailable` if something kept it from checking.
     """
     findings: list[Finding] = []
 
@@ -296,7 +288,7 @@ def verify_all(
             checked = take(verify_log(ledger, connection, expected))
             # a log that is unreadable or incomplete says nothing about what is computed from it
             if checked.guards and all(finding.code in REPLAYED for finding in findings):
-                checked = take(_computed(ledger, connection, checked, findings, rule_seconds))
+                checked = take(_computed(ledger, connection, checked, findings, rule_seconds, at))
         run.position, run.details = checked.events, {"checked": checked._asdict(), "findings": len(findings)}
         if findings:
             told = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
@@ -305,15 +297,16 @@ def verify_all(
 
 
 def _computed(
-    ledger: Ledger, connection: Connection, checked: Verified, findings: Sequence[Finding], rule_seconds: float
-) -> Generator[Finding, None, Verified]:
+    ledger: Ledger, connection: Connection, checked: Verified, findings: Sequence[Finding], rule_seconds: float,
+    at: WorkAt | None,
+) -> Generator[Finding, None, Verified]:  # fmt: skip
     """What is wrong with anything computed from the log; `findings` are those so far, extended by what is yielded."""
     try:
         try_to_load(ledger, rule_seconds)
         yield from verify_clocks(connection)
         checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds)))
         yield from verify_order(connection, RecordedChecks, {finding.position for finding in findings})
-        checked = checked._replace(ladders=(yield from verify_standings(connection, rule_seconds=rule_seconds)))
+        checked = checked._replace(ladders=(yield from verify_standings(connection, rule_seconds=rule_seconds, at=at)))
         yield from verify_traces(connection)
     except (StoreDamaged, RulesetUnusable) as problem:
         yield Finding("rule", None, f"the log cannot be replayed: {problem}")

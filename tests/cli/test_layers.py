@@ -75,7 +75,7 @@ ROOMS = {
     "ledger": ("errors", "rejections", "clock", "caches", "new_files", "processes", "events", "store", "validation",
                "intake", "backups", "verification"),
     "projections": ("expected_scores", "contract", "rules", "lists", "rulesets", "compiling", "game_clock", "facts",
-                    "replay", "queries", "admission", "stored"),
+                    "replay", "queries", "admission", "stored", "cluster"),
     "cli": ("failures", "interrupts", "completion", "output", "arguments", "main", "commands", "start", "__main__"),
 }  # fmt: skip
 

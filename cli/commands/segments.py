@@ -1,0 +1,57 @@
+"""`segments`: what workers of an engine read instead of the log."""
+
+import click
+
+from cli.arguments.command import group
+from cli.arguments.engines import on_option, segments_option
+from cli.arguments.options import format_option
+from cli.output.emit import emit
+from cli.output.progress import progress
+from ledger.store.opening import open_ledger
+
+
+@group()
+def segments() -> None:
+    """Seal old events for the workers of an engine, list what is sealed, check it."""
+
+
+@segments.command()
+@on_option
+@segments_option
+@format_option
+@click.pass_obj
+def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
+    """Seal the events that are not sealed yet, a million at a time.
+
+    A rebuild with --on does the same first. What is sealed is never changed.
+    """
+    from projections.cluster.inventory import seal_all
+
+    with progress(None) as tell:
+        done = seal_all(open_ledger(db), on or "processes", segments, lambda numbers: tell("sealing", numbers))
+    return emit(done, form)
+
+
+@segments.command(name="list")
+@segments_option
+@format_option
+@click.pass_obj
+def list_(db: str, segments: str | None, form: str) -> int:
+    """Which events are sealed, and which segments are missing, damaged, or of another history."""
+    from projections.cluster.inventory import inventory
+
+    return emit(inventory(open_ledger(db), segments), form)
+
+
+@segments.command()
+@segments_option
+@format_option
+@click.pass_obj
+def check(db: str, segments: str | None, form: str) -> int:
+    """Read all segments. Those that are damaged are named and deleted; the next seal or rebuild makes them again.
+
+    Exit 1 if one is damaged.
+    """
+    from projections.cluster.inventory import inventory
+
+    return emit(inventory(open_ledger(db), segments, whole=True), form)

@@ -1,0 +1,241 @@
+"""The base of a computation: everything that all its packs share, as one object named by its content.
+
+Which segments there are and their numbers; which of their games a later event changed, and the segment of those games
+and all others that are not sealed yet; and the records of all events that are not about games.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ledger.events.game_clocks import CLOCK_TYPES
+from ledger.rejections import Refused
+from ledger.store.log import known_event
+from projections import compiling
+from projections.cluster.columnar import Array, DamagedObject, OpenedObject, as_lines, object_at, object_bytes
+from projections.cluster.numbers import names_of, numbers_name
+from projections.cluster.objects import Bytes, Objects
+from projections.cluster.segments import MORE_SLOTS, OF_KIND, ROWS, Games, NamedCell, games_of_cells, some_games
+from projections.contract import OPTIONAL_COLUMNS
+from projections.facts.columns import Facts
+from projections.facts.decoding import APPLY, apply_event, settle_facts
+from projections.facts.games import cell_number, player_number
+
+ACCOUNTS = ("player.registered", "player.account_changed")
+# the events besides games on which a ladder may depend
+KEPT = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
+
+
+class Sources(NamedTuple):
+    """Where games come from: sealed segments and, last, the one of what is not sealed; and the numbers of each."""
+
+    segments: list[OpenedObject]
+    numbers: list[OpenedObject]
+
+
+def named_by_content(kind: str, content: Iterable[Bytes]) -> tuple[str, list[Bytes]]:
+    """The name of an object that is named by its content, and the content."""
+    parts, digest = list(content), hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return f"{kind}-{digest.hexdigest()}", parts
+
+
+def put_base(
+    objects: Objects, facts: Facts, segments: list[str], gone: list[int], records: Iterable[tuple[int, str]],
+    games_at: dict[str, int],
+) -> str:  # fmt: skip
+    """Create a base; returns its name.
+
+    facts:    those of what is not sealed, settled
+    segments: the names of all segments, that of these facts last
+    gone:     the first positions of the sealed games that a later event changed
+    records:  all events that are not about games
+    games_at: the first positions of the games that have a clock
+    """
+    import numpy as np
+
+    looks_at_accounts = any(
+        version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None) is not None
+        for versions in facts.rulesets.values() for version in versions
+    )  # fmt: skip
+    kept = [(at, record, who) for at, record in records if (who := _kept(at, record, looks_at_accounts)) is not None]
+    columns = {
+        "gone": np.array(sorted(gone), dtype=np.int64), "others_at": np.array([at for at, *_ in kept], dtype=np.int64),
+        "others": as_lines(record for _, record, _ in kept), "of": as_lines(who for *_, who in kept),
+    }  # fmt: skip
+    about = {
+        "position": facts.position, "chain_hash": facts.chain_hash.hex(), "segments": segments, "games_at": games_at,
+    }  # fmt: skip
+    name, content = named_by_content("base", object_bytes([], columns, about))
+    objects.create(name, content)
+    return name
+
+
+def _kept(position: int, record: str, looks_at_accounts: bool) -> list[str] | None:
+    """Whose event it is: an account's player, a clock's game, or nobody's; None if no ladder depends on it."""
+    try:
+        event = known_event(position, record)
+    except (Refused, LookupError):
+        return None
+    if event.type not in KEPT or (event.type in ACCOUNTS and not looks_at_accounts):
+        return None
+    if event.type in ACCOUNTS:
+        return ["player", event.data["player"]]
+    return ["game", event.data["game_id"]] if event.type in CLOCK_TYPES else []
+
+
+class SharedBase:
+    """A base as workers read it."""
+
+    def __init__(self, url: str, name: str) -> None:
+        """Raises `DamagedObject`."""
+        base = object_at(url, name)
+        self.name = name
+        self.position: int = base.about["position"]
+        self.chain_hash = bytes.fromhex(base.about["chain_hash"])
+        self.games_at: dict[str, int] = base.about["games_at"]
+        self.gone = base.column("gone")
+        self.others = list(zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True))
+        names = base.about["segments"]
+        self.sources = Sources(
+            [object_at(url, segment) for segment in names], [object_at(url, numbers_name(segment)) for segment in names]
+        )
+
+    def facts(self, cells: list[tuple[int, NamedCell]], games: int) -> Facts:
+        """The facts of the games of some cells, given by number, alone; there are so many in the segments.
+
+        Raises `DamagedObject`, also if there are more or fewer.
+        """
+        facts = Facts(self.position, self.chain_hash)
+        own = {number: cell_number(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
+        found = _take_games(facts, self.sources, own, self.gone)
+        if found != games:
+            raise DamagedObject(self.name, f"leads to {found:,} games instead of {games:,}")
+        self._take_others(facts)
+        return facts
+
+    def _take_others(self, facts: Facts) -> None:
+        """Apply the other events, without the accounts and clocks of those who are not in these facts."""
+        for at, record, of in self.others:
+            if not of and '"player.renamed"' in record:
+                event = known_event(at, record)
+                if event.type == "player.renamed":
+                    for name in ("player", "new_player"):
+                        player_number(facts, event.data[name])
+        rows = {game_id: facts.row_of(at) for game_id, at in self.games_at.items()}
+        facts.rows = {game_id: row for game_id, row in rows.items() if row >= 0}
+        for at, record, of in self.others:
+            there: Any = {"player": facts.player_numbers, "game": facts.rows}
+            if not of or of[1] in there[of[0]]:
+                apply_event(facts, at, record)
+        settle_facts(facts)
+        facts.proposed = False
+
+
+@lru_cache(2)
+def base_of(url: str, name: str) -> SharedBase:
+    """A base, which several packs share. Raises `DamagedObject`."""
+    return SharedBase(url, name)
+
+
+def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array) -> int:
+    """Make the games of some cells, numbered by those of the ledger, the rows of facts that have none yet;
+    returns how many the segments have."""
+    import numpy as np
+
+    last = sources.numbers[-1]
+    everybody = last.about["players_before"] + len(last.column("name_from")) - 1
+    named = np.full(
+        max([*own, *(int(one.column("cell").max(initial=-1)) for one in sources.numbers)], default=-1) + 1, -1
+    )
+    named[list(own)] = list(own.values())
+    seen = np.zeros(everybody, dtype=bool)
+    found, read = list[Games](), 0
+    for segment, numbers in zip(sources.segments, sources.numbers, strict=True):
+        cell, player = named[numbers.column("cell")], numbers.column("player")
+        for games in games_of_cells(segment, cell >= 0):
+            read += len(games.cell)
+            games.slots["player"] = player[games.slots["player"]]
+            found.append(_without(games._replace(cell=cell[games.cell]), gone, segment is sources.segments[-1]))
+            seen[found[-1].slots["player"]] = True
+    of_ledger = np.flatnonzero(seen)
+    mine = np.zeros(everybody, dtype=np.int32)
+    mine[of_ledger] = [player_number(facts, name) for name in names_of(sources.numbers, of_ledger)]
+    _set_rows(facts, found)
+    facts.player = _column(mine[_joined(found, "slots", "player", "i4")], "i4")
+    return read
+
+
+def _without(games: Games, gone: Array, is_newest: bool) -> Games:
+    """The games without those that are elsewhere as they stand now."""
+    import numpy as np
+
+    if is_newest or not len(gone):
+        return games
+    at = np.searchsorted(gone, games.rows["first_position"])
+    stays = gone[np.minimum(at, len(gone) - 1)] != games.rows["first_position"]
+    if stays.all():
+        return games
+    chosen = np.flatnonzero(stays)
+    return some_games(games, chosen, games.cell[chosen])
+
+
+def _set_rows(facts: Facts, found: list[Games]) -> None:
+    """Fill all columns but the players, rows in the order of their first positions."""
+    import numpy as np
+
+    rows = {name: _joined(found, "rows", name, code) for name, code in ROWS.items()}
+    live: list[Array] = [games.rows.get("live_position", games.rows["first_position"]) for games in found]
+    rows["live_position"] = np.concatenate(live) if live else np.empty(0, dtype=np.int64)
+    rows["cell"] = np.concatenate([games.cell for games in found]) if found else np.empty(0, dtype=np.int64)
+    count = rows["count"].astype(np.int64)
+    rows["start"] = np.cumsum(count) - count
+    order = np.argsort(rows["first_position"], kind="stable")
+    for name, column in rows.items():
+        setattr(facts, name, _column(column[order], "i4" if name in ("count", "cell") else "i8"))
+    facts.kind_start = facts.start
+    facts.place = _column(_joined(found, "slots", "place", "i4"), "i4")
+    for name in ("status", "replaced"):
+        setattr(facts, name, _column(_joined(found, "slots", name, "i1"), "i1"))
+    for name in OPTIONAL_COLUMNS:
+        facts.optional[name] = _column(_joined(found, "slots", name, "i4"), "i4") if _has(found, name) else array("i")
+    for name in OF_KIND:
+        facts.of_kind[name] = _column(_joined(found, "slots", name, "i8"), "i8") if _has(found, name) else array("q")
+
+
+def _has(found: list[Games], name: str) -> bool:
+    return any(name in games.slots for games in found)
+
+
+def _joined(found: list[Games], kind: str, name: str, code: str) -> Array:
+    """A column of several parts as one, with the usual number where a part does not have it."""
+    import numpy as np
+
+    columns: list[Array] = []
+    for games in found:
+        some = getattr(games, kind)
+        usual: int | None = MORE_SLOTS[name][1] if name in MORE_SLOTS else None
+        columns.append(some[name] if name in some else np.full(len(games.slots["place"]), usual, dtype=code))
+    return np.concatenate(columns).astype(code, copy=False) if columns else np.empty(0, dtype=code)
+
+
+def _column(numbers: Array, code: str) -> Any:
+    """Integers of numpy as a column of a type."""
+    import numpy as np
+
+    return (
+        compiling.as_column(np.ascontiguousarray(numbers, dtype=code))
+        if len(numbers)
+        else array({"i1": "b", "i4": "i", "i8": "q"}[code])
+    )
+
+
+def all_cells(numbers: Iterable[OpenedObject]) -> Iterator[NamedCell]:
+    """The cells of a ledger by number."""
+    for one in numbers:
+        yield from (tuple(cell) for cell in one.lines("cells"))

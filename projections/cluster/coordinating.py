@@ -1,0 +1,299 @@
+"""The coordinator: it seals what is old, makes the base that all packs share, and collects what comes of them.
+
+It alone reads the log. Workers get objects: ranges of records to seal, then segments and packs to replay.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from array import array
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.caches import cache_folder
+from ledger.errors import StoreDamaged, StoreUnavailable
+from ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
+from ledger.store.opening import Ledger
+from projections import compiling
+from projections.cluster.base import KEPT, all_cells, base_of, named_by_content, put_base
+from projections.cluster.columnar import DamagedObject, OpenedObject, object_at
+from projections.cluster.engines import engine_at
+from projections.cluster.farm import Cluster, Task, Tell, farm
+from projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
+from projections.cluster.objects import Objects, objects_at, prove
+from projections.cluster.packs import PACK_GAMES, packs
+from projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
+from projections.cluster.tasks import (
+    CODE,
+    Proof,
+    golden_digest,
+    keep,
+    output_name,
+    pack_plan,
+    raw_content,
+    results_of,
+)
+from projections.facts.column_cache import folder_of
+from projections.facts.columns import Facts
+from projections.facts.decoding import decode_behind
+from projections.facts.games import cell_number
+from projections.queries.standings import Ladders, UnknownLadder
+from projections.replay.ladders import parse_name
+from projections.stored.computing import Built, LadderFailure, built, built_with_changes, plan
+
+# events in a segment, and how many of them are read at once
+SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
+TRIES = 5  # so many objects may be damaged in one run
+SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "records-", "nonce-")
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def cluster_for(ledger: Ledger, on: str, url: str | None) -> Iterator[Cluster]:
+    """The engine at an address, with a place for objects that is fit for it: below a URL, or in the cache folder.
+
+    Raises `BadArgument`, `StoreUnavailable`.
+    """
+    objects = segments_at(ledger, url)
+    with engine_at(on) as engine:
+        if not compiling.available():
+            raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
+        nonce = prove(objects)
+        try:
+            yield Cluster(engine, objects, Proof(CODE, nonce, golden_digest()))
+        finally:
+            with suppress(OSError):
+                objects.delete(nonce)
+
+
+def segments_at(ledger: Ledger, url: str | None) -> Objects:
+    """The place of a ledger's objects, below a URL or in the cache folder. Raises `StoreUnavailable`."""
+    with ledger.reading() as connection:
+        if url is not None:
+            return objects_at(f"{url.rstrip('/')}/{ledger_id(connection)}")
+        folder = cache_folder()
+        if folder is None:
+            raise StoreUnavailable("there is no cache folder here; say --segments URL", "file")
+        return objects_at(str(Path(folder) / folder_of(connection) / "sealed"))
+
+
+class Sealed(NamedTuple):
+    """The segments of a log from its first event on, the numbers of each, and how far they reach."""
+
+    segments: list[OpenedObject]
+    numbers: list[OpenedObject]
+    position: int
+
+    @property
+    def games(self) -> int:
+        """How many games they have."""
+        return sum(segment.about["games"] for segment in self.segments)
+
+
+def segment_names(connection: Connection, until: int) -> list[SegmentName]:
+    """The segments that a log may have up to a position."""
+    names = []
+    for last in range(SEGMENT_EVENTS, until + 1, SEGMENT_EVENTS):
+        chain_hash = chain_hash_at(connection, last) or b""
+        names.append(SegmentName(last - SEGMENT_EVENTS, last, chain_hash.hex(), FORMAT))
+    return names
+
+
+def seal(connection: Connection, cluster: Cluster, until: int, tell: Tell) -> Sealed:
+    """The segments up to a position; what is missing or damaged is made, and its numbers. Raises as `farm` does."""
+    objects, names = cluster.objects, segment_names(connection, until)
+    tasks, ledger = [], ledger_id(connection)
+    for name in names:
+        plan = {"task": "seal", "makes": str(name), "records": f"records-{name.first}-{name.last}-{name.chain_hash}",
+                "ledger": ledger}  # fmt: skip
+        tasks.append(Task(json.dumps(plan), str(name), f"the events from {name.first + 1:,} to {name.last:,}"))
+    for task in farm(cluster, tasks, tell, partial(_copy_records, connection, objects)):
+        objects.delete(json.loads(task.plan)["records"])
+    segments = [_opened(objects, str(name)) for name in names]
+    return Sealed(segments, _numbered(objects, segments), names[-1].last if names else 0)
+
+
+def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
+    """Copy the records that a task seals to where its worker can read them."""
+    told, name = json.loads(task.plan), segment_name(task.makes)
+    assert name is not None
+
+    def texts() -> Iterator[bytes]:
+        for after in range(name.first, name.last, PAGE_EVENTS):
+            upto = min(after + PAGE_EVENTS, name.last)
+            text = read_page(connection, after, upto)
+            if text.count(b"\n") != upto - after:
+                raise StoreDamaged(f"events between {after + 1:,} and {upto:,} are missing; see: ratings verify")
+            yield text
+
+    if objects.size(told["records"]) is None:
+        objects.create(told["records"], raw_content(texts(), {}))
+
+
+def _opened(objects: Objects, name: str) -> OpenedObject:
+    return object_at(objects.url, name)
+
+
+def _numbered(objects: Objects, segments: Sequence[OpenedObject]) -> list[OpenedObject]:
+    """The numbers of some segments, from the first on; missing ones are made."""
+    found: list[OpenedObject] = []
+    numbering: Numbering | None = None
+    for segment in segments:
+        name = numbers_name(segment.name)
+        if objects.size(name) is None:
+            numbering = numbering or Numbering(found)
+            keep(objects, name, numbering.number(segment))
+        else:
+            numbering = None
+        found.append(_opened(objects, name))
+    return found
+
+
+class Prepared(NamedTuple):
+    """All that a computation on a cluster needs to know of a log: the name of its base; the facts of what is not
+    sealed, with all rulesets; the ledger's cells by number, and how many games each has; and how many games there are.
+    """
+
+    base: str
+    facts: Facts
+    cells: list[int]
+    counts: dict[int, int]
+    games: int
+
+
+def prepare(connection: Connection, cluster: Cluster, position: int, tell: Tell) -> Prepared:
+    """Make the base of a computation at a position. Raises as `farm` does, `DamagedObject`."""
+    done = seal(connection, cluster, position, tell)
+    others = [
+        (at, record) for segment in done.segments
+        for at, record in zip(segment.column("others_at").tolist(), segment.lines("others"), strict=True)
+    ]  # fmt: skip
+    facts = decode_behind(connection, others, done.position, position)
+    gone = [at for at in facts.first_position if at <= done.position]
+    behind = [
+        row for name in KEPT for row in read_where(connection, after=done.position, until=position, type_name=name)
+    ]
+    games_at = first_positions(connection, facts.recorded.clocks)
+    newest, numbers = _put_head(cluster.objects, facts, done.numbers)
+    segments = [*done.segments, newest]
+    base = put_base(
+        cluster.objects, facts, [one.name for one in segments], gone, [*others, *sorted(behind)],
+        {name: at for name, at in games_at.items() if at <= position},
+    )  # fmt: skip
+    cells = [cell_number(facts, cell[:-2], *cell[-2:]) for cell in all_cells(numbers)]
+    counts = _counted(segments, numbers, cells)
+    return Prepared(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))
+
+
+def _put_head(
+    objects: Objects, facts: Facts, numbers: Sequence[OpenedObject]
+) -> tuple[OpenedObject, list[OpenedObject]]:
+    """Create the segment of what is not sealed and its numbers; returns it, and all numbers."""
+    name, content = named_by_content("segment-head", sealed(facts, {}))
+    objects.create(name, content)
+    newest = _opened(objects, name)
+    objects.create(numbers_name(name), numbers_of_head(newest, numbers))
+    return newest, [*numbers, _opened(objects, numbers_name(name))]
+
+
+def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], cells: Sequence[int]) -> dict[int, int]:
+    """How many games the cells have in all segments, by their numbers in the facts."""
+    import numpy as np
+
+    total = np.zeros(len(cells), dtype=np.int64)
+    for segment, numbered in zip(segments, numbers, strict=True):
+        np.add.at(total, numbered.column("cell"), np.diff(segment.column("cell_from")))
+    return dict(zip(cells, total.tolist(), strict=True))
+
+
+def results(
+    cluster: Cluster, prepared: Prepared, rulesets: Sequence[str], asked: Collection[str], changes: bool, tell: Tell,
+    had: set[str],
+) -> Generator[Built | LadderFailure]:  # fmt: skip
+    """What comes of the ladders of some usable rulesets, in no particular order.
+
+    Packs in `had` are left out; those that come are added. Raises as `farm` does, `DamagedObject`.
+    """
+    number = {cell: of_ledger for of_ledger, cell in enumerate(prepared.cells)}
+    named, tasks = named_cells(prepared.facts), []
+    for ruleset_id in rulesets:
+        for pack in packs(prepared.facts, ruleset_id, asked, prepared.counts, PACK_GAMES):
+            cells = [named[cell] for cell in pack.cells]
+            plan = pack_plan(
+                prepared.base, pack._replace(cells=[number[cell] for cell in pack.cells]), cells, asked, changes
+            )
+            tasks.append(Task(plan, output_name(plan), _called(ruleset_id, pack.families)))
+    for task in farm(cluster, [task for task in tasks if task.makes not in had], tell):
+        found = results_of(cluster.objects.url, task.makes)
+        had.add(task.makes)
+        yield from found
+
+
+def _called(ruleset_id: str, families: Sequence[tuple[str, ...]]) -> str:
+    first = "/".join([ruleset_id, *(member.partition(" ")[2] for member in families[0])])
+    return first if len(families) == 1 else f"{first} and {len(families) - 1:,} more"
+
+
+def _mended(cluster: Cluster, problem: DamagedObject) -> None:
+    """Delete a damaged object, so that it is made again, and say so."""
+    logger.warning("ratings: %s in %s; it is made again", problem, cluster.objects.url)
+    object_at.cache_clear()
+    base_of.cache_clear()
+    cluster.objects.delete(problem.name)
+
+
+def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell) -> Prepared:
+    """What `prepare` gives, with what is damaged made again. Raises as `farm` does."""
+    for _ in range(TRIES):
+        try:
+            with ledger.reading() as connection:
+                return prepare(connection, cluster, position, tell)
+        except DamagedObject as problem:
+            _mended(cluster, problem)
+    raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
+
+
+def computed(
+    ledger: Ledger, cluster: Cluster, prepared: Prepared, asked: Collection[str], stored: Collection[str],
+    changes: bool, apart: Collection[str], tell: Tell,
+) -> Generator[Built | LadderFailure]:  # fmt: skip
+    """What `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
+
+    What is damaged is made again. Raises as `farm` does.
+    """
+    facts, had, done = prepared.facts, set[str](), set[str]()
+    planned = plan(Ladders(facts.only(array("q"))), asked, (), [*facts.rulesets])
+    yield from planned.failures
+    rulesets = [name for name in planned.apart if name not in apart]
+    for _ in range(TRIES):
+        try:
+            for found in results(cluster, prepared, rulesets, asked, changes, tell, had):
+                done.add(found.ladder)
+                yield found
+            break
+        except DamagedObject as problem:
+            _mended(cluster, problem)
+            prepared = prepared_for(ledger, cluster, prepared.facts.position, tell)
+    else:
+        raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
+    # ladders that no longer have any games
+    ladders, one = Ladders(facts.only(array("q"))), built_with_changes if changes else built
+    for name in stored:
+        if name not in done and parse_name(name).ruleset_id in rulesets:
+            with suppress(UnknownLadder):
+                yield one(ladders, ladders.stream(name))
+
+
+def sweep(objects: Objects, but: Collection[str] = ()) -> None:
+    """Delete what was of use for one computation only."""
+    for prefix in SHORT_LIVED:
+        for name in objects.names(prefix):
+            if name not in but:
+                objects.delete(name)

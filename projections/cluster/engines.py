@@ -1,0 +1,213 @@
+"""Where tasks are done: in processes of this machine, or by the workers of a Dask cluster.
+
+    tcp://HOST:PORT     a Dask scheduler; tls:// with certificates, from Dask's own configuration
+    processes[:N]       N processes here (default: one for each processor)
+
+An engine is a farm of tasks that may do any of them twice, and forget all of them. What counts is in the objects.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from typing import Any, Protocol
+
+from ledger.errors import BadArgument, LedgerError, StoreUnavailable
+from ledger.processes.forking import available_cores, pool
+from projections.cluster.columnar import DamagedObject
+
+START_SECONDS = 20
+
+
+class Unfit(Exception):
+    """A worker cannot do what it is asked for, and no other task either."""
+
+
+class NotTheSame(Exception):
+    """Two workers made different objects from the same plan."""
+
+
+class TaskLost(Exception):
+    """A task did not end: its worker, or the engine, is gone."""
+
+
+# what a worker raises is raised here, too
+PASSED = (OSError, LedgerError, DamagedObject, Unfit, NotTheSame)
+
+
+class Engine(Protocol):
+    """What is needed of an engine; a handle stands for a task that was submitted."""
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
+        """Have a worker call a function. Raises `TaskLost`."""
+
+    def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
+        """Those that are done, as soon as one is, at the latest after some seconds, each with what it raised;
+        `TaskLost` if its worker is gone."""
+
+    def cancel(self, handle: Any) -> None:
+        """Forget a task, which may still be done."""
+
+    def width(self) -> int:
+        """How many tasks can be worked on at once now."""
+
+
+class Processes:
+    """Each process is a pool of its own: one that is killed takes only its own task with it."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._busy: dict[Any, _Process] = {}  # by handle
+        self._idle: list[_Process] = []
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
+        """Have a process call it."""
+        process = self._idle.pop() if self._idle else _Process()
+        handle = process.submitted(function, *arguments)
+        self._busy[handle] = process
+        return handle
+
+    def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
+        """Those that are done."""
+        from concurrent.futures import FIRST_COMPLETED, wait
+        from concurrent.futures.process import BrokenProcessPool
+
+        found: dict[Any, Exception | None] = {}
+        for handle in wait(handles, seconds, FIRST_COMPLETED).done:
+            process, error = self._busy.pop(handle), handle.exception()
+            if isinstance(error, BrokenProcessPool):
+                process.close()
+                found[handle] = TaskLost("its process was killed")
+            else:
+                self._idle.append(process)
+                found[handle] = error if isinstance(error, Exception) else None
+        return found
+
+    def cancel(self, handle: Any) -> None:
+        """End its process."""
+        if handle in self._busy:
+            self._busy.pop(handle).close()
+
+    def width(self) -> int:
+        """How many processes there may be."""
+        return self._count
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in [*self._idle, *self._busy.values()]:
+            process.close()
+
+
+class _Process:
+    """A forked process, and the function that has it do something."""
+
+    def __init__(self) -> None:
+        with ExitStack() as stack:
+            self.submitted, _ = stack.enter_context(pool(1, _call, True, PASSED))
+            self.close = stack.pop_all().close
+
+
+def _call(function: Callable[..., None], *arguments: Any) -> None:
+    function(*arguments)
+
+
+class Dask:
+    """A cluster that is there already, used as a farm of tasks alone: no graphs, no data in its memory."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
+        """Have a worker of the cluster call it."""
+        with _as_lost():
+            return self._client.submit(function, *arguments, pure=False, retries=0)
+
+    def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
+        """Those that are done; raises `StoreUnavailable` if the scheduler is gone."""
+        with suppress(TimeoutError), _as_lost(), self._client.as_current():
+            _dask().wait(list(handles), timeout=seconds, return_when="FIRST_COMPLETED")
+        if self._client.status not in ("running", "connecting"):
+            raise StoreUnavailable("the scheduler of the cluster is gone; what is done is kept for the next try")
+        return {handle: _raised(handle) for handle in handles if handle.done()}
+
+    def cancel(self, handle: Any) -> None:
+        """Tell the scheduler."""
+        with suppress(Exception):
+            handle.cancel()
+
+    def width(self) -> int:
+        """The threads of all workers."""
+        with _as_lost():
+            return sum(worker["nthreads"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values())
+
+
+def _dask() -> Any:
+    """The library; it has no types for much of what is called. Raises `BadArgument`."""
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise BadArgument("clusters need the extra cluster: pip install 'ratings-ledger[cluster]'", "on") from None
+
+
+@contextmanager
+def _as_lost() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        raise
+    except OSError as problem:
+        raise TaskLost(str(problem)) from None
+
+
+def _raised(handle: Any) -> Exception | None:
+    if handle.status == "finished":
+        return None
+    if handle.status in ("cancelled", "lost"):
+        return TaskLost("the cluster forgot it")
+    error: Exception | None = handle.exception()
+    return TaskLost("the workers that had it are gone") if isinstance(error, _dask().KilledWorker) else error
+
+
+@contextmanager
+def engine_at(address: str) -> Iterator[Engine]:
+    """The engine at an address. Raises `BadArgument`, `StoreUnavailable`."""
+    kind, _, rest = address.partition(":")
+    if kind == "processes":
+        if rest and not (rest.isdecimal() and 0 < int(rest) <= 1000):
+            raise BadArgument(f"{address}: the number of processes is from 1 to 1000, such as processes:4", "on")
+        processes = Processes(int(rest) if rest else available_cores())
+        try:
+            yield processes
+        finally:
+            processes.close()
+        return
+    if kind not in ("tcp", "tls") or not rest.startswith("//"):
+        raise BadArgument(f"{address} is no engine; one is at tcp://HOST:PORT, tls://HOST:PORT, or processes:N", "on")
+    if kind == "tcp" and not _is_loopback(rest[2:].rpartition(":")[0]):
+        raise BadArgument(
+            f"{address} is beyond this machine, where whoever reaches a port can run programs: use tls://, see "
+            "docs/scale.md", "on",
+        )  # fmt: skip
+    with _client(address) as client:
+        yield Dask(client)
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    return host == "localhost"
+
+
+@contextmanager
+def _client(address: str) -> Iterator[Any]:
+    try:
+        client = _dask().Client(address, timeout=START_SECONDS, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as problem:
+        raise StoreUnavailable(f"the cluster at {address} cannot be reached: {problem}") from None
+    try:
+        yield client
+    finally:
+        with suppress(Exception):
+            client.close(timeout=2)

@@ -1,0 +1,179 @@
+"""Places for objects: a folder, or an object store that `fsspec` reaches. An object appears whole or not at all, and is
+never changed.
+
+A folder's object is written beside its place and linked to its name; a store is asked to create it only if it is not
+there, and `prove` tries whether it keeps to that.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from ledger.errors import StoreUnavailable
+from ledger.new_files import is_own_folder, new_file, open_own
+
+Bytes = Any  # bytes, or a view of some
+OPENED = 4096  # files that are mapped at once
+
+
+class Objects(Protocol):
+    """What the program needs of a place for objects; `url` leads another process there.
+
+    Everything raises `OSError`; what is not there is a `FileNotFoundError`.
+    """
+
+    url: str
+
+    def create(self, name: str, parts: Iterable[Bytes]) -> bool:
+        """Create an object; False, and nothing is done, if it is there."""
+
+    def size(self, name: str) -> int | None:
+        """Its length in bytes, or None if it is not there."""
+
+    def read(self, name: str, first: int, length: int) -> Bytes:
+        """Some of its bytes; fewer where it ends."""
+
+    def names(self, prefix: str) -> list[str]:
+        """The names that begin so, in order."""
+
+    def delete(self, name: str) -> None:
+        """Delete an object if it is there."""
+
+
+class Folder:
+    """Objects as files of this account in a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.url = path, str(path)
+
+    def create(self, name: str, parts: Iterable[Bytes]) -> bool:
+        """Create it as a file."""
+        path = self._path / name
+        if path.exists():
+            return False
+        self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_own_folder(self._path):
+            raise PermissionError(errno.EPERM, "not a folder of this account", str(self._path))
+        try:
+            with new_file(str(path), 0o600) as file:
+                for part in parts:
+                    file.write(part)
+        except FileExistsError:
+            return False
+        return True
+
+    def size(self, name: str) -> int | None:
+        """Its length, or None."""
+        with suppress(FileNotFoundError):
+            return (self._path / name).stat().st_size
+        return None
+
+    def read(self, name: str, first: int, length: int) -> Bytes:
+        """Some of it, mapped."""
+        path = self._path / name
+        found = path.stat()
+        mapped = _mapped(path, found.st_ino, found.st_size)
+        return memoryview(mapped)[first : first + length] if found.st_size else b""
+
+    def names(self, prefix: str) -> list[str]:
+        """Those that begin so."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return sorted(name for name in os.listdir(self._path) if name.startswith(prefix))
+        return []
+
+    def delete(self, name: str) -> None:
+        """Delete its file."""
+        with suppress(FileNotFoundError):
+            (self._path / name).unlink()
+
+
+@lru_cache(OPENED)
+def _mapped(path: Path, number: int, size: int) -> Bytes:
+    """A file in memory, which is read when it is looked at; another file of the name has another number."""
+    with open_own(path, "rb") as file:
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+
+
+class Bucket:
+    """Objects below an address that `fsspec` knows, such as s3://bucket/path."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self.url = url.rstrip("/")
+        self._files, self._root = fsspec.core.url_to_fs(self.url)
+
+    def create(self, name: str, parts: Iterable[Bytes]) -> bool:
+        """Create it, if the store keeps to the condition."""
+        try:
+            self._files.pipe_file(self._at(name), b"".join(map(bytes, parts)), mode="create")
+        except FileExistsError:
+            return False
+        return True
+
+    def size(self, name: str) -> int | None:
+        """Its length, or None."""
+        self._files.invalidate_cache()
+        with suppress(FileNotFoundError):
+            return int(self._files.info(self._at(name))["size"])
+        return None
+
+    def read(self, name: str, first: int, length: int) -> Bytes:
+        """Some of it."""
+        return self._files.cat_file(self._at(name), start=first, end=first + length)
+
+    def names(self, prefix: str) -> list[str]:
+        """Those that begin so."""
+        self._files.invalidate_cache()
+        with suppress(FileNotFoundError):
+            found = (path.rpartition("/")[2] for path in self._files.ls(self._root, detail=False))
+            return sorted(name for name in found if name.startswith(prefix))
+        return []
+
+    def delete(self, name: str) -> None:
+        """Delete it."""
+        with suppress(FileNotFoundError):
+            self._files.rm_file(self._at(name))
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+
+def objects_at(url: str) -> Objects:
+    """The objects at a URL or in a folder. Raises `StoreUnavailable` if nothing here knows such URLs."""
+    scheme, found, rest = url.partition("://")
+    if not found or scheme == "file":
+        return Folder(Path(rest if found else url).absolute())
+    try:
+        return Bucket(url)
+    except (ImportError, ValueError) as problem:
+        raise StoreUnavailable(f"{url} cannot be used for segments: {problem}", "file") from None
+
+
+def prove(objects: Objects) -> str:
+    """Write something that only its reader can know, and try whether a second object of a name is refused.
+
+    Returns the name of the object. Raises `StoreUnavailable` if the place is not fit for objects.
+    """
+    name = f"nonce-{secrets.token_hex(16)}"
+    try:
+        first, second = (objects.create(name, [content.encode()]) for content in (name, "another"))
+        kept = bytes(objects.read(name, 0, len(name)))
+    except OSError as problem:
+        raise StoreUnavailable(f"{objects.url} cannot be used for segments: {why(problem)}", "file") from None
+    if not first or second or kept != name.encode():
+        raise StoreUnavailable(f"{objects.url} cannot be used for segments: it replaces what is there", "file")
+    return name
+
+
+def why(problem: OSError) -> str:
+    """What an error about an object says."""
+    return problem.strerror or str(problem) or type(problem).__name__

@@ -1,0 +1,96 @@
+"""Packs: the ladders of rulesets, divided so that each part of the work reads only the games that it needs.
+
+Ladders go by the values of their partition that no game's time decides: all months of a city are one family, and so
+are all seasons where points are carried over. A family is never divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from projections.facts.columns import Facts
+from projections.replay.ladders import parse_name
+from projections.replay.partition import cell_values
+from projections.rulesets.versions import Version, games_of
+
+# what fits into a worker's memory and is worth a task
+PACK_GAMES = 400_000
+FAMILY_COST = 20  # in games
+
+Family = tuple[str, ...]
+
+
+class Pack(NamedTuple):
+    """Some families of ladders of a ruleset, the cells whose games they need, and how many games these have."""
+
+    ruleset_id: str
+    families: list[Family]
+    cells: list[int]
+    games: int
+
+
+def family_of(versions: Sequence[Version], values: Sequence[str]) -> Family:
+    """The family of the ladder with some partition values."""
+    by = versions[0].ruleset.partition.by
+    apart = {"month", "year"} | ({"season"} if any(version.params.carry_over for version in versions) else set())
+    return tuple(f"{part} {value}" for part, value in sorted(zip(by, values, strict=True)) if part not in apart)
+
+
+def packs(
+    facts: Facts, ruleset_id: str, asked: Collection[str], games: Mapping[int, int], budget: int = PACK_GAMES
+) -> Iterator[Pack]:
+    """The packs of a usable ruleset, the largest families first; of its requested ladders alone, unless it is itself.
+
+    `games` says how many games each cell has.
+    """
+    versions = facts.rulesets[ruleset_id]
+    every = _families(facts, versions, games)
+    for adjustment in facts.adjustments:
+        name = parse_name(adjustment.ladder)
+        if name.ruleset_id == ruleset_id:
+            every.setdefault(family_of(versions, name.values), set())
+    if asked and ruleset_id not in asked:
+        names = [parse_name(name) for name in asked]
+        own = {family_of(versions, name.values) for name in names if name.ruleset_id == ruleset_id}
+        every = {family: cells for family, cells in every.items() if family in own}
+    size = {family: sum(games[cell] for cell in cells) for family, cells in every.items()}
+    families, cells, cost = list[Family](), set[int](), 0
+    for family in sorted(every, key=lambda family: (-size[family], family)):
+        if families and cost + size[family] + FAMILY_COST > budget:
+            yield Pack(ruleset_id, families, sorted(cells), sum(games[cell] for cell in cells))
+            families, cells, cost = [], set(), 0
+        families.append(family)
+        cells |= every[family]
+        cost += size[family] + FAMILY_COST
+    if families:
+        yield Pack(ruleset_id, families, sorted(cells), sum(games[cell] for cell in cells))
+
+
+def _families(facts: Facts, versions: Sequence[Version], games: Mapping[int, int]) -> dict[Family, set[int]]:
+    """The cells that every family needs."""
+    read = [versions, *(facts.rulesets[of] for of in _summed(versions) if of in facts.rulesets)]
+    found: dict[Family, set[int]] = {}
+    for some in read:
+        slugs = {facts.text_numbers.get(name) for name in games_of(some)}
+        for number in games:
+            if facts.cells[number].game in slugs:
+                for values in cell_values(facts, facts.cells[number], some[0].ruleset):
+                    found.setdefault(family_of(some, values), set()).add(number)
+    if versions[0].ruleset.freeze == "none":
+        return found
+    # a league's first game decides which version scores all of them
+    leagues: dict[int, set[int]] = {}
+    slugs = {facts.text_numbers.get(name) for name in games_of(versions)}
+    for number in games:
+        if facts.cells[number].game in slugs:
+            leagues.setdefault(facts.cells[number].league, set()).add(number)
+    return {
+        family: cells.union(*(leagues[facts.cells[number].league] for number in cells))
+        for family, cells in found.items()
+    }
+
+
+def _summed(versions: Sequence[Version]) -> set[str]:
+    """The rulesets whose lists are summed."""
+    return {of for version in versions if (of := getattr(version.params, "of", None)) is not None}

@@ -1,0 +1,239 @@
+"""Sealed segments: what a range of the log said, in one object, made once and for ever.
+
+    segment-FIRST-LAST-CHAINHASH-FORMAT     events FIRST + 1 to LAST; the chain hash is that at LAST
+
+Games as first recorded are in parts of some thousand, in the order of their cells and, within a cell, of the log: who
+needs the games of some cells reads little else. All other events are there as their records. Players and cells have
+numbers of the segment's own; `numbers` says what they are in the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from projections import compiling
+from projections.cluster.columnar import Array, OpenedObject, Part, as_bytes, as_lines, object_bytes, parts_of
+from projections.cluster.objects import Bytes
+from projections.contract import OPTIONAL_COLUMNS
+from projections.facts.columns import LABELS, NONE, Facts
+from projections.rulesets.columns import COLUMNS_OF
+
+# games in a part
+PART_GAMES = 8_192
+# in every part: of games, then of participants
+ROWS = {"first_position": "i8", "occurred_at": "i8", "count": "i2"}
+SLOTS = {"player": "i4", "place": "i2"}
+# in those parts where it says something: of games, then of participants; elsewhere it is the number
+OF_KIND = tuple(sorted({name for columns in COLUMNS_OF.values() for name in columns}))
+MORE_ROWS = {"live_position": ("i8", None)}
+MORE_SLOTS = {
+    "status": ("i1", 0), "replaced": ("i1", 0), **dict.fromkeys(OPTIONAL_COLUMNS, ("i4", NONE)),
+    **dict.fromkeys(OF_KIND, ("i8", 0)),
+}  # fmt: skip
+FORMAT = f"{zlib.crc32(json.dumps([1, ROWS, SLOTS, MORE_ROWS, MORE_SLOTS, LABELS]).encode()):08x}"
+
+Label = str | None
+# a cell as the segments write it: its labels as texts, seats and flags
+NamedCell = tuple[Label, Label, Label, Label, Label, Label, int, int]
+
+
+class SegmentName(NamedTuple):
+    """What the name of a segment says."""
+
+    first: int
+    last: int
+    chain_hash: str
+    format: str
+
+    def __str__(self) -> str:
+        return "-".join(["segment", *map(str, self)])
+
+
+def segment_name(name: str) -> SegmentName | None:
+    """The parsed name of a segment, or None."""
+    kind, *rest = name.split("-")
+    if kind != "segment" or len(rest) != 4 or not (rest[0].isdecimal() and rest[1].isdecimal()):
+        return None
+    return SegmentName(int(rest[0]), int(rest[1]), *rest[2:])
+
+
+def named_cells(facts: Facts) -> list[NamedCell]:
+    """The cells of some facts, as segments write them."""
+    texts = [*facts.texts, None]  # NONE is the last
+    return [(*(texts[number] for number in cell[: len(LABELS)]), cell.seats, cell.flags) for cell in facts.cells]  # type: ignore[misc]
+
+
+def _in_order(cell: NamedCell) -> tuple[Any, ...]:
+    return tuple((part is not None, part if part is not None else "") for part in cell)
+
+
+def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
+    """The bytes of a segment: all games of some facts that are not voided, and the events that they hand on."""
+    import numpy as np
+
+    names = named_cells(facts)
+    cells = sorted(range(len(names)), key=lambda number: _in_order(names[number]))
+    rank = np.zeros(len(cells) + 1, dtype=np.int64)
+    rank[cells] = np.arange(len(cells))
+    live = np.ones(len(facts.cell), dtype=bool)
+    live[list(facts.voided)] = False
+    rows = np.flatnonzero(live)
+    in_cell = rank[compiling.as_numpy(facts.cell)[rows]]
+    order = np.argsort(in_cell, kind="stable")
+    rows, in_cell = rows[order], in_cell[order]
+    taken = _columns(facts, rows)
+    slot_from = np.concatenate(([0], np.cumsum(taken["count"], dtype=np.int64)))
+    cuts = [*range(0, len(rows), PART_GAMES), len(rows)]
+    said, contents = [], []
+    for first, last in pairwise(cuts):
+        present, content = _part(taken, slice(first, last), slice(int(slot_from[first]), int(slot_from[last])))
+        said.append(present)
+        contents.append(content)
+    parts, places = parts_of(contents)
+    times = [taken["occurred_at"][first:last] for first, last in pairwise(cuts)]
+    pool = [name.encode() for name in facts.players]
+    columns = {
+        "cell_from": np.searchsorted(in_cell, np.arange(len(cells) + 1)).astype(np.int64),
+        "part_at": _numbers([place.at for place in places]), "part_length": _numbers([p.length for p in places]),
+        "part_crc": _numbers([place.crc for place in places]), "part_says": _numbers(said),
+        "part_slots": _numbers([int(slot_from[last] - slot_from[first]) for first, last in pairwise(cuts)]),
+        "part_first_at": _numbers([int(part.min()) for part in times]),
+        "part_last_at": _numbers([int(part.max()) for part in times]),
+        "cells": as_lines(names[number] for number in cells),
+        "names": as_bytes(b"".join(pool)), "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
+        "others_at": _numbers([at for at, _ in facts.others]), "others": as_lines(record for _, record in facts.others),
+    }  # fmt: skip
+    return object_bytes(parts, columns, {**about, "games": len(rows)})
+
+
+def _numbers(values: Any) -> Array:
+    import numpy as np
+
+    return np.asarray(values, dtype=np.int64)
+
+
+def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
+    """All columns of some games, one game after another."""
+    import numpy as np
+
+    taken, numpy = compiling.taken, compiling.as_numpy
+    some = compiling.as_column(rows)
+    found = {name: numpy(taken(getattr(facts, name), some)) for name in (*ROWS, *MORE_ROWS)}
+    start = taken(facts.start, some)
+    slots = numpy(compiling.span_indices(start, compiling.as_column(found["count"])))
+    for name in ("player", "place", "status", "replaced"):
+        found[name] = numpy(getattr(facts, name))[slots]
+    for name, column in facts.optional.items():
+        whole = np.full(int(slots.max(initial=-1)) + 1, NONE, dtype=np.int32)
+        own = numpy(column)[: len(whole)]
+        whole[: len(own)] = own
+        found[name] = whole[slots]
+    slot_from = np.cumsum(found["count"], dtype=np.int64) - found["count"]
+    kind = np.array([cell.kind for cell in facts.cells], dtype=np.int64)[numpy(facts.cell)[rows]]
+    for name in OF_KIND:
+        found[name] = np.zeros(len(slots), dtype=np.int64)
+        has = {facts.text_numbers.get(type_name, NONE - 1) for type_name in COLUMNS_OF if name in COLUMNS_OF[type_name]}
+        own = np.flatnonzero(np.isin(kind, list(has)))
+        if len(own):
+            count = compiling.as_column(np.ascontiguousarray(found["count"][own]))
+            there = numpy(compiling.span_indices(taken(facts.kind_start, compiling.as_column(rows[own])), count))
+            here = numpy(compiling.span_indices(compiling.as_column(np.ascontiguousarray(slot_from[own])), count))
+            found[name][here] = numpy(facts.of_kind[name])[there]
+    return found
+
+
+def _part(taken: dict[str, Array], games: slice, slots: slice) -> tuple[int, bytes]:
+    """The content of a part, and which of the columns that it may have it has, as bits."""
+    import numpy as np
+
+    content = [np.ascontiguousarray(taken[name][games], dtype=code).tobytes() for name, code in ROWS.items()]
+    present = 0
+    for bit, (name, (code, _)) in enumerate(MORE_ROWS.items()):
+        if (taken[name][games] != taken["first_position"][games]).any():
+            present |= 1 << bit
+            content.append(np.ascontiguousarray(taken[name][games], dtype=code).tobytes())
+    content += [np.ascontiguousarray(taken[name][slots], dtype=code).tobytes() for name, code in SLOTS.items()]
+    for bit, (name, (code, usual)) in enumerate(MORE_SLOTS.items(), len(MORE_ROWS)):
+        if (taken[name][slots] != usual).any():
+            present |= 1 << bit
+            content.append(np.ascontiguousarray(taken[name][slots], dtype=code).tobytes())
+    return present, b"".join(content)
+
+
+class Games(NamedTuple):
+    """Games of a segment, as columns of numpy by name, those of participants from game to game: `rows` and `slots`.
+
+    What no game says is not there. `cell` has the segment's number of every game's cell.
+    """
+
+    cell: Array
+    rows: dict[str, Array]
+    slots: dict[str, Array]
+
+
+def games_of_cells(segment: OpenedObject, wanted: Array) -> Iterator[Games]:
+    """The games of the `wanted` cells (a boolean for each), part by part. Raises `DamagedObject`."""
+    import numpy as np
+
+    cell_from = segment.column("cell_from")
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], wanted.astype(np.int8), [0]))))
+    runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
+    runs = [(first, last) for first, last in runs if first < last]
+    games = int(cell_from[-1])
+    for number in _parts_with(runs):
+        low, high = number * PART_GAMES, min((number + 1) * PART_GAMES, games)
+        whole = _read_part(segment, number, high - low)
+        spans = [(max(first, low) - low, min(last, high) - low) for first, last in runs if first < high and last > low]
+        chosen = np.concatenate([np.arange(first, last) for first, last in spans])
+        cell = np.searchsorted(cell_from, low + chosen, side="right") - 1
+        yield whole._replace(cell=cell) if len(chosen) == high - low else some_games(whole, chosen, cell)
+
+
+def _parts_with(runs: list[tuple[int, int]]) -> list[int]:
+    """The parts that have some of the games in these runs."""
+    return sorted({part for first, last in runs for part in range(first // PART_GAMES, (last - 1) // PART_GAMES + 1)})
+
+
+def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
+    import numpy as np
+
+    content, at = segment.part(_place_of(segment, number)), 0
+    present, slots = (int(segment.column(name)[number]) for name in ("part_says", "part_slots"))
+    found: tuple[dict[str, Array], dict[str, Array]] = {}, {}
+    more = [
+        [(name, code) for bit, (name, (code, _)) in enumerate(columns.items(), first) if present >> bit & 1]
+        for columns, first in ((MORE_ROWS, 0), (MORE_SLOTS, len(MORE_ROWS)))
+    ]
+    for into, columns, items in ((0, [*ROWS.items(), *more[0]], games), (1, [*SLOTS.items(), *more[1]], slots)):
+        for name, code in columns:
+            found[into][name] = np.frombuffer(content, dtype=code, count=items, offset=at)
+            at += items * np.dtype(code).itemsize
+    return Games(np.empty(0, dtype=np.int64), *found)
+
+
+def check_parts(segment: OpenedObject) -> None:
+    """Read all parts of a segment. Raises `DamagedObject`."""
+    for number in range(len(segment.column("part_at"))):
+        segment.part(_place_of(segment, number))
+
+
+def _place_of(segment: OpenedObject, number: int) -> Part:
+    return Part(*(int(segment.column(f"part_{name}")[number]) for name in ("at", "length", "crc")))
+
+
+def some_games(games: Games, chosen: Array, cell: Array) -> Games:
+    """Some games of a part."""
+    import numpy as np
+
+    count = games.rows["count"].astype(np.int64)
+    start = np.cumsum(count) - count
+    chosen = np.ascontiguousarray(chosen)
+    slots = compiling.as_numpy(compiling.span_indices(*map(compiling.as_column, (start[chosen], count[chosen]))))
+    return Games(
+        cell, {name: column[chosen] for name, column in games.rows.items()},
+        {name: column[slots] for name, column in games.slots.items()},
+    )  # fmt: skip

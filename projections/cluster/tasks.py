@@ -1,0 +1,215 @@
+"""What a worker does: one pure task after another, from objects to one object, named by what it is made from.
+
+perform(url, proof, plan) -> nothing      what it made is in the object that the plan names
+
+A plan is JSON. Whoever makes an object second compares: the same plan gives the same bytes on every worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from projections.cluster.base import base_of
+from projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_bytes
+from projections.cluster.engines import NotTheSame, Unfit
+from projections.cluster.objects import Bytes, Objects, objects_at
+from projections.cluster.packs import Family, Pack, family_of
+from projections.cluster.segments import NamedCell, sealed, segment_name
+from projections.facts.decoding import decode_text
+from projections.queries.standings import Ladders
+from projections.replay.ladders import Stream, parse_name
+from projections.replay.replay import replay_compiled, replay_interpreted
+from projections.rulesets.versions import Version, bind, read_toml, shipped_elo
+from projections.stored.computing import (
+    Built,
+    LadderFailure,
+    built,
+    built_with_changes,
+    compute,
+    is_named,
+    packed,
+    plan,
+    unpacked,
+)
+
+COMPARED_BYTES = 1 << 22
+ONE_PLACE = "--segments must lead all workers and this machine to one place"
+GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23
+
+
+class Proof(NamedTuple):
+    """What a worker must be able to show before it works: the code it runs, that it reads what the coordinator wrote,
+    and that it computes a small ladder to the same points."""
+
+    code: str
+    nonce: str
+    golden: str
+
+
+def _code_digest() -> str:
+    """A digest of everything that a result depends on besides its plan: this program, Python, numpy and numba."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.byteorder}".encode())
+    for name in ("numpy", "numba", "llvmlite"):
+        digest.update(f"{name} {metadata.version(name)}".encode())
+    root = Path(__file__).parents[2]
+    for layer in ("ledger", "projections"):
+        for path in sorted((root / layer).rglob("*")):
+            if path.suffix in (".py", ".toml", ".bin"):
+                digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+# of the code as it was loaded
+CODE = _code_digest()
+
+
+@lru_cache(1)
+def golden_digest() -> str:
+    """A digest of what becomes of a small ladder, compiled and interpreted: another processor must round the same way.
+
+    Raises `Unfit` if these two differ.
+    """
+    ruleset, _ = read_toml(shipped_elo("golden"))
+    assert ruleset is not None
+    version, _ = bind(ruleset)
+    assert version is not None
+    stream = _golden_stream(version)
+    compiled, plain = replay_compiled(stream, {}), replay_interpreted(stream, {})
+    if compiled is None or [*compiled.points] != [*plain.points]:
+        raise Unfit("compiled code comes to other points than the interpreter")
+    return hashlib.sha256(repr([*plain.points]).encode()).hexdigest()
+
+
+def _golden_stream(version: Version) -> Stream:
+    """A ladder of games of four, two of them equal in every third, between pseudo-random players."""
+    from array import array
+
+    state, players, place = 12345, array("i"), array("q")
+    for game in range(GOLDEN_GAMES):
+        state = (state * 1_103_515_245 + 12_345) % 2**31
+        first = state >> 8
+        players.extend(sorted((first + step * step) % GOLDEN_PLAYERS for step in range(4)))
+        place.extend([1, 2, 2 if game % 3 == 0 else 3, 4])
+    columns = [place if name == "place" else array("q", [4 if name == "seats" else 1]) * len(players)
+               for name in version.rule.columns]  # fmt: skip
+    names = [f"golden-{number:02d}" for number in range(GOLDEN_PLAYERS)]
+    return Stream(
+        "golden", version.rule, [version], names, array("q", range(0, 4 * GOLDEN_GAMES + 1, 4)), players,
+        [memoryview(column) for column in columns], array("h", bytes(2 * GOLDEN_GAMES)),
+        array("q", range(GOLDEN_GAMES)), persons=[*range(GOLDEN_PLAYERS)],
+    )  # fmt: skip
+
+
+@lru_cache(64)
+def _is_fit(url: str, proof: Proof) -> None:
+    """Raises `Unfit` if this worker may not work."""
+    if proof.code != CODE:
+        raise Unfit("a worker runs another version of the program, of Python, numpy or numba; install the same there")
+    try:
+        seen = bytes(objects_at(url).read(proof.nonce, 0, 1000))
+    except OSError:
+        seen = b""
+    if seen != proof.nonce.encode():
+        raise Unfit(
+            f"a worker does not see what is written to {url}: --segments must lead to one place from everywhere"
+        )
+    if golden_digest() != proof.golden:
+        raise Unfit("a worker computes other points for the same games than this machine does")
+
+
+def perform(url: str, proof: Proof, plan_text: str) -> None:
+    """Do what a plan says. Raises `Unfit`, `NotTheSame`, `DamagedObject`, `OSError`, `StoreDamaged`."""
+    _is_fit(url, Proof(*proof))
+    objects, told = objects_at(url), json.loads(plan_text)
+    content = _sealed(url, told) if told["task"] == "seal" else _replayed(url, told)
+    keep(objects, told.get("makes") or output_name(plan_text), content)
+
+
+def output_name(plan_text: str) -> str:
+    """The name of the object that a plan leads to."""
+    return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
+
+
+def keep(objects: Objects, name: str, content: Iterable[Bytes]) -> None:
+    """Create an object; one that is there must be the same, or damaged, and is then replaced. Raises `NotTheSame`."""
+    parts = [bytes(part) for part in content]
+    for _ in range(3):
+        if objects.create(name, parts):
+            return
+        try:
+            OpenedObject(objects, name).check()
+        except DamagedObject:
+            objects.delete(name)
+            continue
+        if objects.size(name) != sum(map(len, parts)) or any(_differ(objects, name, parts)):
+            raise NotTheSame(f"{name} was made twice and is not the same")
+        return
+    raise DamagedObject(name, "cannot be made again")
+
+
+def _differ(objects: Objects, name: str, parts: list[bytes]) -> Iterator[bool]:
+    at = 0
+    for part in parts:
+        for first in range(0, len(part), COMPARED_BYTES):
+            some = part[first : first + COMPARED_BYTES]
+            yield bytes(objects.read(name, at, len(some))) != some
+            at += len(some)
+
+
+def raw_content(texts: Iterable[bytes], about: dict[str, Any]) -> Iterator[Bytes]:
+    """The bytes of an object with the records of a range, one a line."""
+    return object_bytes([], {"records": as_bytes(b"".join(texts))}, about)
+
+
+def _sealed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
+    """Seal a range of records."""
+    name = segment_name(told["makes"])
+    assert name is not None
+    raw = OpenedObject(objects_at(url), told["records"])
+    facts = decode_text(raw.column("records"), name.first, name.last)
+    return sealed(facts, {"ledger": told["ledger"]})
+
+
+def pack_plan(base: str, pack: Pack, cells: Iterable[NamedCell], asked: Collection[str], changes: bool) -> str:
+    """The plan to replay a pack."""
+    return json.dumps({
+        "task": "replay", "code": CODE, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
+        "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
+        "asked": sorted(asked), "changes": changes,
+    }, sort_keys=True)  # fmt: skip
+
+
+def _replayed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
+    """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
+    cells = [(number, tuple(cell)) for number, cell in told["cells"]]
+    facts = base_of(url, told["base"]).facts(cells, told["games"])
+    results = replayed(Ladders(facts), told["ruleset"], {tuple(family) for family in told["families"]}, told["asked"],
+                       told["changes"])  # fmt: skip
+    message = packed(sorted(results, key=lambda one: (one.ladder, isinstance(one, Built))))
+    return object_bytes([], {"results": as_bytes(message)}, {"plan": output_name(json.dumps(told, sort_keys=True))})
+
+
+def replayed(
+    ladders: Ladders, ruleset_id: str, families: set[Family], asked: Collection[str], changes: bool
+) -> list[Built | LadderFailure]:
+    """The ladders of some families of a ruleset, of which only those that are asked for."""
+    planned = plan(ladders, [ruleset_id])
+    versions = ladders.facts.rulesets[ruleset_id]
+    streams = {
+        name: stream for name, stream in planned.streams.items()
+        if family_of(versions, parse_name(name).values) in families and (not asked or is_named(name, asked))
+    }  # fmt: skip
+    one = built_with_changes if changes else built
+    return [*compute(ladders, planned._replace(streams=streams), one, cores=1, changes=changes)]
+
+
+def results_of(url: str, name: str) -> list[Built | LadderFailure]:
+    """The results in an object that a plan led to. Raises `DamagedObject`."""
+    return [*unpacked(OpenedObject(objects_at(url), name).column("results").tobytes())]

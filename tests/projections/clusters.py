@@ -1,0 +1,84 @@
+"""A cluster for tests that is this process: what is submitted is done at once, as a worker would."""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.store.opening import Ledger
+from projections.cluster import coordinating, segments
+from projections.cluster.columnar import object_at
+from projections.cluster.farm import Cluster
+from projections.cluster.objects import objects_at, prove
+from projections.cluster.tasks import CODE, Proof, golden_digest
+from projections.queries.standings import Ladders
+from projections.stored.computing import Built, LadderFailure, compute, of_packages, plan
+
+
+class Here:
+    """An engine that does a task when it is submitted. `before` is called with the plan of each."""
+
+    def __init__(self, before: Callable[[str], None] = lambda plan: None) -> None:
+        self.submitted: list[str] = []
+        self._before, self._ended = before, dict[int, Exception | None]()
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> int:
+        self.submitted.append(arguments[-1])
+        try:
+            self._before(arguments[-1])
+            function(*arguments)
+            self._ended[len(self.submitted)] = None
+        except Exception as error:
+            self._ended[len(self.submitted)] = error
+        return len(self.submitted)
+
+    def wait(self, handles: Collection[int], seconds: float) -> dict[Any, Exception | None]:
+        return {handle: self._ended[handle] for handle in handles}
+
+    def cancel(self, handle: int) -> None:
+        pass
+
+    def width(self) -> int:
+        return 1
+
+
+@contextmanager
+def cluster_here(place: Path, engine: Any = None) -> Iterator[Cluster]:
+    """A cluster whose objects are in a folder."""
+    object_at.cache_clear()
+    objects = objects_at(str(place))
+    yield Cluster(engine or Here(), objects, Proof(CODE, prove(objects), golden_digest()))
+
+
+def small_pieces(monkeypatch: pytest.MonkeyPatch, events: int, games: int = 20, pack: int = 30) -> None:
+    """Let even the shortest history have several segments, parts and packs."""
+    monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", events)
+    monkeypatch.setattr(coordinating, "PAGE_EVENTS", max(1, events // 2))
+    monkeypatch.setattr(coordinating, "PACK_GAMES", pack)
+    monkeypatch.setattr(segments, "PART_GAMES", games)
+
+
+def on_cluster(ledger: Ledger, cluster: Cluster, position: int, changes: bool = False) -> dict[str, Any]:
+    """What a cluster makes of all ladders at a position, by ladder."""
+    prepared = coordinating.prepared_for(ledger, cluster, position, lambda numbers: None)
+    apart = of_packages(prepared.facts)
+    with closing(
+        coordinating.computed(ledger, cluster, prepared, (), (), changes, apart, lambda numbers: None)
+    ) as results:
+        return _by_ladder(results)
+
+
+def in_one_process(facts: Any) -> dict[str, Any]:
+    """What one process makes of the same."""
+    ladders = Ladders(facts)
+    return _by_ladder(compute(ladders, plan(ladders, apart=of_packages(facts)), cores=1))
+
+
+def _by_ladder(results: Iterator[Built | LadderFailure]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for result in results:
+        assert result.ladder not in found
+        found[result.ladder] = result
+    return found
