@@ -50,7 +50,7 @@ from projections.stored.computing import Built, LadderFailure, built, built_with
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
 TRIES = 5  # so many objects may be damaged in one run
-SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "records-", "nonce-")
+SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plan-", "records-", "nonce-")
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from projections.cluster.columnar import DamagedObject, OpenedObject
 from projections.cluster.engines import Engine, NotTheSame, TaskLost, Unfit
 from projections.cluster.objects import Objects
-from projections.cluster.tasks import ONE_PLACE, Proof, perform
+from projections.cluster.tasks import ONE_PLACE, Proof, perform, plan_name
 
 TRIES = 3
 WAITED_SECONDS = 1.0
@@ -122,7 +122,9 @@ def _numbers(state: _State, tasks: int) -> dict[str, int]:
 
 
 def _submit(cluster: Cluster, state: _State, task: Task) -> None:
-    handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, task.plan)
+    name = plan_name(task.plan)
+    cluster.objects.create(name, [task.plan.encode()])
+    handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, name)
     state.running[handle], state.since[handle] = task, state.now
 
 

@@ -107,7 +107,7 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
         "names": as_bytes(b"".join(pool)), "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
         "others_at": _numbers([at for at, _ in facts.others]), "others": as_lines(record for _, record in facts.others),
     }  # fmt: skip
-    return object_bytes(parts, columns, {**about, "games": len(rows)})
+    return object_bytes(parts, columns, {**about, "games": len(rows), "part_games": PART_GAMES})
 
 
 def _numbers(values: Any) -> Array:
@@ -184,8 +184,9 @@ def games_of_cells(segment: OpenedObject, wanted: Array) -> Iterator[Games]:
     runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
     runs = [(first, last) for first, last in runs if first < last]
     games = int(cell_from[-1])
-    for number in _parts_with(runs):
-        low, high = number * PART_GAMES, min((number + 1) * PART_GAMES, games)
+    size = segment.about["part_games"]
+    for number in _parts_with(runs, size):
+        low, high = number * size, min((number + 1) * size, games)
         whole = _read_part(segment, number, high - low)
         spans = [(max(first, low) - low, min(last, high) - low) for first, last in runs if first < high and last > low]
         chosen = np.concatenate([np.arange(first, last) for first, last in spans])
@@ -193,9 +194,9 @@ def games_of_cells(segment: OpenedObject, wanted: Array) -> Iterator[Games]:
         yield whole._replace(cell=cell) if len(chosen) == high - low else some_games(whole, chosen, cell)
 
 
-def _parts_with(runs: list[tuple[int, int]]) -> list[int]:
-    """The parts that have some of the games in these runs."""
-    return sorted({part for first, last in runs for part in range(first // PART_GAMES, (last - 1) // PART_GAMES + 1)})
+def _parts_with(runs: list[tuple[int, int]], size: int) -> list[int]:
+    """The parts, of so many games, that have some of the games in these runs."""
+    return sorted({part for first, last in runs for part in range(first // size, (last - 1) // size + 1)})
 
 
 def _read_part(segment: OpenedObject, number: int, games: int) -> Games:

@@ -1,8 +1,8 @@
 """What a worker does: one pure task after another, from objects to one object, named by what it is made from.
 
-perform(url, proof, plan) -> nothing      what it made is in the object that the plan names
+perform(url, proof, name) -> nothing      the name of the plan, which names the object that is made
 
-A plan is JSON. Whoever makes an object second compares: the same plan gives the same bytes on every worker.
+A plan is an object of JSON. Whoever makes an object second compares: the same plan gives the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -117,24 +117,34 @@ def _is_fit(url: str, proof: Proof) -> None:
     except OSError:
         seen = b""
     if seen != proof.nonce.encode():
-        raise Unfit(
-            f"a worker does not see what is written to {url}: --segments must lead to one place from everywhere"
-        )
+        raise Unfit(f"a worker does not see what is written to {url}; {ONE_PLACE}")
     if golden_digest() != proof.golden:
         raise Unfit("a worker computes other points for the same games than this machine does")
 
 
-def perform(url: str, proof: Proof, plan_text: str) -> None:
-    """Do what a plan says. Raises `Unfit`, `NotTheSame`, `DamagedObject`, `OSError`, `StoreDamaged`."""
+def perform(url: str, proof: Proof, name: str) -> None:
+    """Do what the plan in an object says.
+
+    Raises `Unfit`, `NotTheSame`, `DamagedObject`, `OSError`, `StoreDamaged`.
+    """
     _is_fit(url, Proof(*proof))
-    objects, told = objects_at(url), json.loads(plan_text)
+    objects = objects_at(url)
+    plan_text = bytes(objects.read(name, 0, objects.size(name) or 0)).decode()
+    if plan_name(plan_text) != name:
+        raise DamagedObject(name, "is not the plan that it is named by")
+    told = json.loads(plan_text)
     content = _sealed(url, told) if told["task"] == "seal" else _replayed(url, told)
     keep(objects, told.get("makes") or output_name(plan_text), content)
 
 
+def plan_name(plan_text: str) -> str:
+    """The name of the object with a plan."""
+    return f"plan-{hashlib.sha256(plan_text.encode()).hexdigest()}"
+
+
 def output_name(plan_text: str) -> str:
     """The name of the object that a plan leads to."""
-    return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
+    return f"out-{plan_name(plan_text).removeprefix('plan-')}"
 
 
 def keep(objects: Objects, name: str, content: Iterable[Bytes]) -> None:
