@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,7 +19,16 @@ from projections import compiling
 from projections.cluster.columnar import Array, DamagedObject, OpenedObject, as_lines, object_at, object_bytes
 from projections.cluster.numbers import names_of, numbers_name
 from projections.cluster.objects import Bytes, Objects
-from projections.cluster.segments import MORE_SLOTS, OF_KIND, ROWS, Games, NamedCell, games_of_cells, some_games
+from projections.cluster.segments import (
+    MORE_SLOTS,
+    OF_KIND,
+    ROWS,
+    Games,
+    NamedCell,
+    games_of_cells,
+    some_games,
+    times_of_parts,
+)
 from projections.contract import OPTIONAL_COLUMNS
 from projections.facts.columns import Facts
 from projections.facts.decoding import APPLY, apply_event, settle_facts
@@ -28,6 +37,10 @@ from projections.facts.games import cell_number, player_number
 ACCOUNTS = ("player.registered", "player.account_changed")
 # the events besides games on which a ladder may depend
 KEPT = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
+
+
+# times from and to which games are read; None is open
+Window = tuple[int | None, int | None]
 
 
 class Sources(NamedTuple):
@@ -106,18 +119,36 @@ class SharedBase:
             [object_at(url, segment) for segment in names], [object_at(url, numbers_name(segment)) for segment in names]
         )
 
-    def facts(self, cells: list[tuple[int, NamedCell]], games: int) -> Facts:
+    def facts(self, cells: Sequence[tuple[int, NamedCell]], games: int) -> Facts:
         """The facts of the games of some cells, given by number, alone; there are so many in the segments.
 
         Raises `DamagedObject`, also if there are more or fewer.
         """
-        facts = Facts(self.position, self.chain_hash)
-        own = {number: cell_number(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
-        found = _take_games(facts, self.sources, own, self.gone)
+        facts, found = self.facts_within(cells)
         if found != games:
             raise DamagedObject(self.name, f"leads to {found:,} games instead of {games:,}")
-        self._take_others(facts)
         return facts
+
+    def facts_within(
+        self, cells: Sequence[tuple[int, NamedCell]], window: Window = (None, None), players: Iterable[str] = ()
+    ) -> tuple[Facts, int]:
+        """The same of games that were played in a window, the first numbers those of some players; and how many games
+        the segments have. Raises `DamagedObject`."""
+        facts = Facts(self.position, self.chain_hash)
+        for name in players:
+            player_number(facts, name)
+        own = {number: cell_number(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
+        found = _take_games(facts, self.sources, own, self.gone, window)
+        self._take_others(facts)
+        return facts, found
+
+    def times(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, int]]:
+        """What `times_of_parts` says of the games of some cells, in all segments."""
+        import numpy as np
+
+        wanted = [number for number, _ in cells]
+        for segment, numbers in zip(*self.sources, strict=True):
+            yield from times_of_parts(segment, np.isin(numbers.column("cell"), wanted))
 
     def _take_others(self, facts: Facts) -> None:
         """Apply the other events, without the accounts and clocks of those who are not in these facts."""
@@ -143,7 +174,7 @@ def base_of(url: str, name: str) -> SharedBase:
     return SharedBase(url, name)
 
 
-def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array) -> int:
+def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array, window: Window) -> int:
     """Make the games of some cells, numbered by those of the ledger, the rows of facts that have none yet;
     returns how many the segments have."""
     import numpy as np
@@ -158,7 +189,7 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
     found, read = list[Games](), 0
     for segment, numbers in zip(sources.segments, sources.numbers, strict=True):
         cell, player = named[numbers.column("cell")], numbers.column("player")
-        for games in games_of_cells(segment, cell >= 0):
+        for games in games_of_cells(segment, cell >= 0, *window):
             read += len(games.cell)
             games.slots["player"] = player[games.slots["player"]]
             found.append(_without(games._replace(cell=cell[games.cell]), gone, segment is sources.segments[-1]))

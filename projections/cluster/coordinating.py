@@ -29,6 +29,7 @@ from projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
 from projections.cluster.objects import Objects, objects_at, prove
 from projections.cluster.packs import PACK_GAMES, packs
 from projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
+from projections.cluster.streaming import streamed_ladder
 from projections.cluster.tasks import (
     CODE,
     Proof,
@@ -226,9 +227,9 @@ def results(
     for ruleset_id in rulesets:
         for pack in packs(prepared.facts, ruleset_id, asked, prepared.counts, PACK_GAMES):
             cells = [named[cell] for cell in pack.cells]
-            plan = pack_plan(
-                prepared.base, pack._replace(cells=[number[cell] for cell in pack.cells]), cells, asked, changes
-            )
+            ladder = streamed_ladder(pack, prepared.facts.rulesets[ruleset_id], changes)
+            numbered = pack._replace(cells=[number[cell] for cell in pack.cells])
+            plan = pack_plan(prepared.base, numbered, cells, asked, changes, ladder)
             tasks.append(Task(plan, output_name(plan), _called(ruleset_id, pack.families)))
     for task in farm(cluster, [task for task in tasks if task.makes not in had], tell):
         found = results_of(cluster.objects.url, task.makes)

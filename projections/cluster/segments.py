@@ -175,23 +175,52 @@ class Games(NamedTuple):
     slots: dict[str, Array]
 
 
-def games_of_cells(segment: OpenedObject, wanted: Array) -> Iterator[Games]:
-    """The games of the `wanted` cells (a boolean for each), part by part. Raises `DamagedObject`."""
+def games_of_cells(
+    segment: OpenedObject, wanted: Array, since: int | None = None, until: int | None = None
+) -> Iterator[Games]:
+    """The games of the `wanted` cells (a boolean for each), part by part; only those played from `since` on and before
+    `until`. Raises `DamagedObject`."""
+    import numpy as np
+
+    cell_from = segment.column("cell_from")
+    runs, size = _runs(segment, wanted), segment.about["part_games"]
+    for number in _parts_with(runs, size):
+        first_at, last_at = (int(segment.column(f"part_{name}_at")[number]) for name in ("first", "last"))
+        if (since is not None and last_at < since) or (until is not None and first_at >= until):
+            continue
+        low, high = number * size, min((number + 1) * size, int(cell_from[-1]))
+        whole = _read_part(segment, number, high - low)
+        chosen = np.concatenate([np.arange(first, last) for first, last in _within(runs, low, high)])
+        if (since is not None and first_at < since) or (until is not None and last_at >= until):
+            at = whole.rows["occurred_at"][chosen]
+            inside = at >= (first_at if since is None else since)
+            chosen = chosen[inside if until is None else inside & (at < until)]
+        cell = np.searchsorted(cell_from, low + chosen, side="right") - 1
+        yield whole._replace(cell=cell) if len(chosen) == high - low else some_games(whole, chosen, cell)
+
+
+def times_of_parts(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int, int]]:
+    """For every part with games of the `wanted` cells when the first of its games was played, and how many they are.
+    Raises `DamagedObject`."""
+    runs, size = _runs(segment, wanted), segment.about["part_games"]
+    for number in _parts_with(runs, size):
+        spans = _within(runs, number * size, (number + 1) * size)
+        yield int(segment.column("part_first_at")[number]), sum(last - first for first, last in spans)
+
+
+def _runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:
+    """Where the games of cells that follow each other are, from and to."""
     import numpy as np
 
     cell_from = segment.column("cell_from")
     edges = np.flatnonzero(np.diff(np.concatenate(([0], wanted.astype(np.int8), [0]))))
     runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
-    runs = [(first, last) for first, last in runs if first < last]
-    games = int(cell_from[-1])
-    size = segment.about["part_games"]
-    for number in _parts_with(runs, size):
-        low, high = number * size, min((number + 1) * size, games)
-        whole = _read_part(segment, number, high - low)
-        spans = [(max(first, low) - low, min(last, high) - low) for first, last in runs if first < high and last > low]
-        chosen = np.concatenate([np.arange(first, last) for first, last in spans])
-        cell = np.searchsorted(cell_from, low + chosen, side="right") - 1
-        yield whole._replace(cell=cell) if len(chosen) == high - low else some_games(whole, chosen, cell)
+    return [(first, last) for first, last in runs if first < last]
+
+
+def _within(runs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    """The parts of runs between two games, counted from the first of these."""
+    return [(max(first, low) - low, min(last, high) - low) for first, last in runs if first < high and last > low]
 
 
 def _parts_with(runs: list[tuple[int, int]], size: int) -> list[int]:

@@ -22,6 +22,7 @@ from projections.cluster.engines import NotTheSame, Unfit
 from projections.cluster.objects import Bytes, Objects, objects_at
 from projections.cluster.packs import Family, Pack, family_of
 from projections.cluster.segments import NamedCell, sealed, segment_name
+from projections.cluster.streaming import streamed
 from projections.facts.decoding import decode_text
 from projections.queries.standings import Ladders
 from projections.replay.ladders import Stream, parse_name
@@ -187,21 +188,29 @@ def _sealed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
     return sealed(facts, {"ledger": told["ledger"]})
 
 
-def pack_plan(base: str, pack: Pack, cells: Iterable[NamedCell], asked: Collection[str], changes: bool) -> str:
-    """The plan to replay a pack."""
+def pack_plan(
+    base: str, pack: Pack, cells: Iterable[NamedCell], asked: Collection[str], changes: bool,
+    ladder: tuple[str, ...] | None = None,
+) -> str:  # fmt: skip
+    """The plan to replay a pack; window by window, if it is one `ladder` with these values."""
     return json.dumps({
         "task": "replay", "code": CODE, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
         "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
-        "asked": sorted(asked), "changes": changes,
+        "asked": sorted(asked), "changes": changes, "streamed": ladder,
     }, sort_keys=True)  # fmt: skip
 
 
 def _replayed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
     """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
     cells = [(number, tuple(cell)) for number, cell in told["cells"]]
-    facts = base_of(url, told["base"]).facts(cells, told["games"])
-    results = replayed(Ladders(facts), told["ruleset"], {tuple(family) for family in told["families"]}, told["asked"],
-                       told["changes"])  # fmt: skip
+    base = base_of(url, told["base"])
+    if told["streamed"] is None:
+        ladders = Ladders(base.facts(cells, told["games"]))
+        families = {tuple(family) for family in told["families"]}
+        results = replayed(ladders, told["ruleset"], families, told["asked"], told["changes"])
+    else:
+        found = streamed(base, cells, told["games"], told["ruleset"], tuple(told["streamed"]))
+        results = [] if found is None else [found]
     message = packed(sorted(results, key=lambda one: (one.ladder, isinstance(one, Built))))
     return object_bytes([], {"results": as_bytes(message)}, {"plan": output_name(json.dumps(told, sort_keys=True))})
 

@@ -90,7 +90,7 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
     if rest is None:
         return earlier
     rest.row = compiling.taken(rows, rest.row)
-    return replay(_numbered_after(earlier.stream, rest), earlier=earlier)
+    return replay(numbered_after(earlier.stream, rest), earlier=earlier)
 
 
 def _behind(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
@@ -152,8 +152,8 @@ def _differing(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[in
     return [(one[0], one[1]) for one in (*before[same : same + 1], *after[same : same + 1])]
 
 
-def _numbered_after(earlier: Stream, rest: Stream) -> Stream:
-    """The rest of a ladder, with the players of its earlier part first."""
+def numbered_after(earlier: Stream, rest: Stream) -> Stream:
+    """The rest of a ladder, with the players of its earlier part first; persons are numbered alike in both."""
     known = earlier.numbers
     joined = {person: name for person, name in zip(rest.persons, rest.names, strict=True) if person not in known}
     behind = {person: number for number, person in enumerate(joined, len(known))}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.store.opening import Ledger
-from projections.cluster import coordinating, segments
+from projections.cluster import coordinating, segments, streaming
 from projections.cluster.columnar import object_at
 from projections.cluster.farm import Cluster
 from projections.cluster.objects import objects_at, prove
@@ -52,8 +52,13 @@ def cluster_here(place: Path, engine: Any = None) -> Iterator[Cluster]:
     yield Cluster(engine or Here(), objects, Proof(CODE, prove(objects), golden_digest()))
 
 
-def small_pieces(monkeypatch: pytest.MonkeyPatch, events: int, games: int = 20, pack: int = 30) -> None:
-    """Let even the shortest history have several segments, parts and packs."""
+def small_pieces(
+    monkeypatch: pytest.MonkeyPatch, events: int, games: int = 20, pack: int = 30, window: int | None = None
+) -> None:
+    """Let even the shortest history have several segments, parts and packs; and windows of so many games, if any."""
+    if window is not None:
+        monkeypatch.setattr(streaming, "STREAMED_GAMES", 0)
+        monkeypatch.setattr(streaming, "WINDOW_GAMES", window)
     monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", events)
     monkeypatch.setattr(coordinating, "PAGE_EVENTS", max(1, events // 2))
     monkeypatch.setattr(coordinating, "PACK_GAMES", pack)

@@ -26,7 +26,8 @@ def test_clusters_give_the_same_standings(
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
         ledger, rest = open_ledger(url), history(seed, 90)
-        small_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)))
+        small_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)),
+                     chance.choice((None, 1, 7)))  # fmt: skip
         with cluster_here(tmp_path / f"objects-{seed}") as cluster:
             while rest:
                 size = chance.randint(10, 40)
