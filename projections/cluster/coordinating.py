@@ -135,7 +135,7 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
             yield text
 
     if objects.size(told["records"]) is None:
-        objects.create(told["records"], raw_content(texts(), {}))
+        objects.create(told["records"], raw_content(texts()))
 
 
 def _opened(objects: Objects, name: str) -> OpenedObject:

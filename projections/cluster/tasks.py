@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import zlib
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from importlib import metadata
@@ -40,7 +41,7 @@ from projections.stored.computing import (
     unpacked,
 )
 
-COMPARED_BYTES = 1 << 22
+COMPARED_BYTES, CRC_BYTES = 1 << 22, 4
 ONE_PLACE = "--segments must lead all workers and this machine to one place"
 GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23
 
@@ -174,17 +175,23 @@ def _differ(objects: Objects, name: str, parts: list[bytes]) -> Iterator[bool]:
             at += len(some)
 
 
-def raw_content(texts: Iterable[bytes], about: dict[str, Any]) -> Iterator[Bytes]:
-    """The bytes of an object with the records of a range, one a line."""
-    return object_bytes([], {"records": as_bytes(b"".join(texts))}, about)
+def raw_content(texts: Iterable[bytes]) -> Iterator[Bytes]:
+    """The bytes of an object with the records of a range, one a line, and a checksum behind them."""
+    crc = 0
+    for text in texts:
+        crc = zlib.crc32(text, crc)
+        yield text
+    yield crc.to_bytes(CRC_BYTES, "big")
 
 
 def _sealed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
     """Seal a range of records."""
-    name = segment_name(told["makes"])
+    name, objects = segment_name(told["makes"]), objects_at(url)
     assert name is not None
-    raw = OpenedObject(objects_at(url), told["records"])
-    facts = decode_text(raw.column("records"), name.first, name.last)
+    raw = memoryview(objects.read(told["records"], 0, objects.size(told["records"]) or 0))
+    if zlib.crc32(raw[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(raw[-CRC_BYTES:]):
+        raise DamagedObject(told["records"], "has another checksum")
+    facts = decode_text(raw[:-CRC_BYTES], name.first, name.last)
     return sealed(facts, {"ledger": told["ledger"]})
 
 
