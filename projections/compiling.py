@@ -148,12 +148,13 @@ def _for_types(
     types, so that two processes compiling at once never write code for different types into one file.
     """
     rules = dict([given]) if given else {}
-    stamp = sha256(repr((types, trusted, [(one.__module__, one.__qualname__) for one in rules.values()])).encode())
+    # what is ours allocates nothing, so nobody has to count the references to arrays: that took half of all time
+    options: Options = {"nogil": True, "boundscheck": not trusted, "_nrt": not trusted}
+    stamp = sha256(repr((types, options, [(one.__module__, one.__qualname__) for one in rules.values()])).encode())
     for one in rules.values():
         source = Path(one.__code__.co_filename)
         stamp.update(source.read_bytes() if source.exists() else one.__code__.co_code)
         stamp.update(Path(expected_scores.__file__).read_bytes())
-    options: Options = {"nogil": True, "boundscheck": not trusted}
     return _jit(_standing_alone(loop, {}, options, rules, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
 
 

@@ -5,6 +5,7 @@ Each refuses with a code of `rejections.CODES`; ids and labels come out in Unico
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Annotated, Any
 
@@ -51,6 +52,9 @@ def composed(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _identifier(text: str, limit: int, forbidden: str) -> str:
+    plain = text.isascii() and text.isprintable() and text == text.strip()
+    if plain and 0 < len(text) <= limit and not any(character in text for character in forbidden):
+        return text  # as nearly all are
     found = composed(text)
     _refuse_surrogates(found)
     if not 1 <= len(found) <= limit:
@@ -124,10 +128,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def is_written(kind: Any, text: str) -> bool:
-    """Whether a text is a value of one of these types, in the form it has in a record."""
+def are_written(kind: Any, texts: Iterable[str]) -> bool:
+    """Whether all of these texts are values of one of these types, in the form they have in a record."""
+    value_of = _adapter(kind).validate_python
     try:
-        return bool(_adapter(kind).validate_python(text, strict=True) == text)
+        return all(value_of(text, strict=True) == text for text in texts)
     except ValidationError:
         return False
 

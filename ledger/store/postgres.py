@@ -61,7 +61,7 @@ WANTED: dict[str, tuple[str | None, str]] = {
 
 # the records of some positions as one value, unless one is missing; no record contains a newline
 _JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
-convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') END FROM events
+convert_to(string_agg(record, E'\\n' ORDER BY position) || E'\\n', 'UTF8') END FROM events
 WHERE position > {after} AND position <= {until}"""
 
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

@@ -15,37 +15,42 @@ from ledger.events.games import STATUSES
 Numbers = Any  # an array of integers, or bytes
 
 TOP = ("by", "data", "id", "occurred_at", "position", "recorded_at", "schema_version", "type")
-DATA = ("game", "kind", "group", "city", "league", "season", "game_id", "participants", "rated", "aborted",
-        "score_order")  # fmt: skip
-PARTICIPANT = ("player", "place", "score", "seat", "seconds_played", "status")
+DATA = ("aborted", "city", "game", "game_id", "group", "kind", "league", "participants", "rated", "score_order",
+        "season")  # fmt: skip
+PARTICIPANT = ("place", "player", "score", "seat", "seconds_played", "status")
 OTHERS = ("game.recorded", "placing", "high", "low", "true", "false")
 WORDS = (*TOP, *DATA, *PARTICIPANT, *OTHERS, *STATUSES)
 
 BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE = range(8)
 DATA_FROM = len(TOP)
-GAME_ID, PARTICIPANTS, RATED, ABORTED, ORDER = range(DATA_FROM + 6, DATA_FROM + 11)
-KIND = DATA_FROM + 1
+ABORTED, CITY, GAME, GAME_ID, GROUP, KIND, LEAGUE, PARTICIPANTS, RATED, ORDER, SEASON = range(DATA_FROM, DATA_FROM + 11)
 PARTICIPANT_FROM = DATA_FROM + len(DATA)
-PLAYER, PLACE, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPANT_FROM + 6)
+PLACE, PLAYER, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPANT_FROM + 6)
 OTHERS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
 GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHERS_FROM, OTHERS_FROM + 6)
 STATUS_FROM = OTHERS_FROM + len(OTHERS)
-# each member's index in its object in canonical JSON
-PLACE_OF = tuple(sorted(names).index(name) for names in (TOP, DATA, PARTICIPANT) for name in names)
 SUBSTITUTE = STATUS_FROM + STATUSES.index("substitute")
 # the members every game has
 NEEDED = sum(1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID,
-                                        PARTICIPANTS, DATA_FROM))  # fmt: skip
-LABELS = 6  # of a cell, followed by its seats, and whether it is unrated or aborted, as bits
+                                        PARTICIPANTS, GAME))  # fmt: skip
+IN_CELL = (GAME, KIND, GROUP, CITY, LEAGUE, SEASON)
+# of a cell, followed by its seats, and whether it is unrated or aborted, as bits
+LABELS = len(IN_CELL)
 CELL = LABELS + 2
+LABEL_OF = tuple(IN_CELL.index(member) if member in IN_CELL else -1 for member in range(PARTICIPANT_FROM))
 
 QUOTE, BACKSLASH, COMMA, COLON, NEWLINE, MINUS, DIGIT_0, DIGIT_9 = b'"\\,:\n-09'
+# where `participant` puts each member
+P_PLACE, P_PLAYER, P_SCORE, P_SEAT, P_SECONDS, P_STATUS = range(0, 12, 2)
 LETTER_G, LETTER_A, LETTER_M, LETTER_E = b"game"
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_Z, POINT, SPACE, TILDE = b"{}[]TZ. ~"
 NONE = -1
 DIGITS_MAX = 16
 GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
 ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
+PARTICIPANT_BYTES = 14  # at least
+NAMES_MAX = RECORD_MAX // PARTICIPANT_BYTES  # of a record
+INSTANT_BYTES = 27
 DELETE, OF_CONTROL, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # the last three: how U+0080 to U+009F begin
 PLAIN, LOOKED_AT = 1, 2  # the second: plain if the game's id is valid
 DAY = 86_400_000_000
@@ -74,6 +79,19 @@ def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, f
     return -1
 
 
+def member(text: Numbers, at: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
+    """Which of the words from `first` up to `last` is there, up to a quote; -1 if none."""
+    for index in range(first, last):
+        begin = word_from[index]
+        length = word_from[index + 1] - begin
+        same = 0
+        while same < length and text[at + same] == words[begin + same]:
+            same += 1
+        if same == length and text[at + same] == QUOTE:
+            return index
+    return -1
+
+
 def number_end(text: Numbers, at: int) -> int:
     """Where the whole number that begins at `at` ends; -1 if there is none, or it is too long."""
     start = at + (text[at] == MINUS)
@@ -96,9 +114,9 @@ def number(text: Numbers, at: int, end: int) -> int:
 
 def is_instant(text: Numbers, at: int, end: int) -> bool:
     """Whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z; its numbers may be out of range."""
-    if end - at != 27:
+    if end - at != INSTANT_BYTES:
         return False
-    for place in range(27):
+    for place in range(INSTANT_BYTES):
         character = text[at + place]
         if place == 4 or place == 7:
             fits = character == MINUS
@@ -151,12 +169,13 @@ def mixed(text: Numbers, at: int, end: int) -> int:
 def interned(
     text: Numbers, at: int, end: int, known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
 ) -> int:
-    """The code of a text: its own if it is one of the `known`, which the hash table finds, otherwise the next.
+    """The code of a text: its own if it is one of the `known`, which the hash table finds, otherwise the next; -1 if
+    there is no room for it.
 
-    The texts are in `pool`; `begins` and `ends` say where, by code.
+    The texts are in `pool`; `begins` and `ends` say where, by code. The table's length is a power of two.
     """
     size = len(table)
-    bucket = mixed(text, at, end) % size
+    bucket = mixed(text, at, end) & (size - 1)
     while table[bucket]:
         code = table[bucket] - 1
         begin = begins[code]
@@ -167,8 +186,10 @@ def interned(
             if at + same == end:
                 return int(code)
         bucket = bucket + 1 if bucket + 1 < size else 0
-    table[bucket] = known + 1
     begin = ends[known - 1] if known else 0
+    if known == len(begins) or begin + end - at > len(pool):
+        return -1
+    table[bucket] = known + 1
     for place in range(at, end):
         pool[begin + place - at] = text[place]
     begins[known], ends[known] = begin, begin + end - at
@@ -179,7 +200,7 @@ def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends:
     """Fill a new, zeroed hash table with the known texts."""
     size = len(table)
     for code in range(known):
-        bucket = mixed(pool, begins[code], ends[code]) % size
+        bucket = mixed(pool, begins[code], ends[code]) & (size - 1)
         while table[bucket]:
             bucket = bucket + 1 if bucket + 1 < size else 0
         table[bucket] = code + 1
@@ -190,7 +211,7 @@ def cell_bucket(cell: Numbers, size: int) -> int:
     found = 0
     for part in range(CELL):
         found = (found * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
-    return (found ^ (found >> 17)) % size
+    return (found ^ (found >> 17)) & (size - 1)
 
 
 def cell_code(cell: Numbers, known: int, table: Numbers, cells: Numbers) -> int:
@@ -237,56 +258,55 @@ def is_plain_by(text: Numbers, at: int, end: int) -> bool:
     return 0 < end - at <= BY_MAX
 
 
-def is_id_of_game(text: Numbers, at: int, end: int, game_id: int, game_id_end: int) -> bool:
-    """Whether a text is the default id of a game's record: `game:` and the game's id."""
+def end_of_game_id(text: Numbers, at: int, game_id: int, game_id_end: int) -> int:
+    """Where the default id of a game's record ends, `game:` and the game's id; -1 if another text is there."""
     begins = text[at] == LETTER_G and text[at + 1] == LETTER_A and text[at + 2] == LETTER_M and text[at + 3] == LETTER_E
-    if not begins or text[at + 4] != COLON or end - at - 5 != game_id_end - game_id:
-        return False
+    if not begins or text[at + 4] != COLON:
+        return -1
+    shift = at + 5 - game_id
     same = game_id
-    while same < game_id_end and text[at + 5 + same - game_id] == text[same]:
+    while same < game_id_end and text[shift + same] == text[same]:
         same += 1
-    return same == game_id_end
+    return shift + same if same == game_id_end and text[shift + same] == QUOTE else -1
 
 
 def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told: Numbers) -> int:
     """Read a participant into `told` (by member: a text's beginning and end, or a number, in pairs); returns where it
     ends, -1 if it is not plain."""
-    for member in range(12):
-        told[member] = NONE
+    for index in range(len(told)):
+        told[index] = NONE
     if text[at] != OPEN:
         return -1
-    last = NONE
+    first = PARTICIPANT_FROM
     while text[at] != CLOSE:
         if text[at + 1] != QUOTE:
             return -1
         at += 2  # the brace or comma, and the quote
-        end = string_end(text, at)
-        if end < 0 or text[end + 1] != COLON:
+        which = member(text, at, words, word_from, first, OTHERS_FROM)
+        if which < 0:
+            return -1  # unknown, out of order, or duplicate
+        at += word_from[which + 1] - word_from[which] + 1
+        if text[at] != COLON:
             return -1
-        member = word(text, at, end, words, word_from, PARTICIPANT_FROM, OTHERS_FROM)
-        at = end + 2
-        if member >= 0:
-            if PLACE_OF[member] <= last:
-                return -1  # out of order, or duplicate
-            last = PLACE_OF[member]
-        if member in (PLAYER, STATUS):
+        at += 1
+        first = which + 1
+        own = 2 * (which - PARTICIPANT_FROM)
+        if which in (PLAYER, STATUS):
             if text[at] != QUOTE:
                 return -1
             end = string_end(text, at + 1)
             if end < 0:
                 return -1
-            told[2 * (member - PARTICIPANT_FROM)] = at + 1
-            told[2 * (member - PARTICIPANT_FROM) + 1] = end
+            told[own] = at + 1
+            told[own + 1] = end
             at = end + 1
-        elif member >= 0:
+        else:
             end = number_end(text, at)
             if end < 0:
                 return -1
-            told[2 * (member - PARTICIPANT_FROM)] = number(text, at, end)
-            told[2 * (member - PARTICIPANT_FROM) + 1] = 1
+            told[own] = number(text, at, end)
+            told[own + 1] = 1
             at = end
-        else:
-            return -1
         if text[at] != COMMA and text[at] != CLOSE:
             return -1
     return at + 1
@@ -338,20 +358,30 @@ def scan(
     names: Numbers, name_pool: Numbers, name_begins: Numbers, name_ends: Numbers, name_game: Numbers,
     labels: Numbers, label_pool: Numbers, label_begins: Numbers, label_ends: Numbers,
     cell_table: Numbers, cells: Numbers, found: Numbers,
-) -> int:  # fmt: skip
-    """Read the records of a page, one per line, which follow the position `after`; returns how many are plain.
+) -> None:  # fmt: skip
+    """Read the records of a page, one per line, which follow the position `after`, from where an earlier call stopped.
 
     line:    where each begins, and where the last ends, each after a newline
     plain:   for each, whether it is a plain game, or one if its id is valid (PLAIN, LOOKED_AT); the columns that
              follow hold only these
     names, labels, cell_table: hash tables of what the columns refer to by codes counting from 0
     name_game: for every new name, the index among the page's plain games of the one it occurs in
-    found:   how many slots, names, labels and cells there are
+    found:   how many slots, names, labels, cells and plain games there are, how many records are read, and how many
+             names there were before the page
+
+    It stops before a record for whose names, labels or cell there may be no room.
     """
-    games = slots = 0
-    names_before = known_names = int(found[1])
-    known_labels, known_cells = int(found[2]), int(found[3])
-    for record in range(len(line) - 1):
+    slots, known_names, known_labels, known_cells = int(found[0]), int(found[1]), int(found[2]), int(found[3])
+    games, read, names_before = int(found[4]), int(found[5]), int(found[6])
+    for record in range(read, len(line) - 1):
+        if (
+            known_names + NAMES_MAX > len(name_begins) or known_labels + LABELS > len(label_begins)
+            or name_ends[known_names - 1] * (known_names > 0) + RECORD_MAX > len(name_pool)
+            or label_ends[known_labels - 1] * (known_labels > 0) + RECORD_MAX > len(label_pool)
+            or known_cells == len(cells)
+        ):  # fmt: skip
+            break
+        read += 1
         at = line[record]
         plain[record] = 0
         ok = 1
@@ -363,7 +393,7 @@ def scan(
             cell[part] = NONE
         cell[CELL - 1] = 0
         own_id = own_id_end = position = version = is_game = seen = 0
-        last = last_within = NONE
+        first_of, first_within = 0, DATA_FROM  # members come in order
         depth, fresh = 0, 1  # depth 1: within data; fresh: right after an opening brace
         while ok and text[at] != NEWLINE:
             if text[at] == CLOSE:
@@ -376,52 +406,59 @@ def scan(
                 ok = 0
                 break
             at, fresh = at + 1, 0
-            end = string_end(text, at + 1)
-            if end < 0 or text[end + 1] != COLON:
-                ok = 0
-                break
-            low, high = (DATA_FROM, PARTICIPANT_FROM) if depth else (0, DATA_FROM)
-            member = word(text, at + 1, end, words, word_from, low, high)
-            at = end + 2
-            if member < 0 or PLACE_OF[member] <= (last_within if depth else last):
-                ok = 0
-                break
             if depth:
-                last_within = PLACE_OF[member]
+                which = member(text, at + 1, words, word_from, first_within, PARTICIPANT_FROM)
+                first_within = which + 1
             else:
-                last = PLACE_OF[member]
-            seen |= 1 << member
-            if member == WHOLE:
+                which = member(text, at + 1, words, word_from, first_of, DATA_FROM)
+                first_of = which + 1
+            if which < 0:
+                ok = 0
+                break
+            at += word_from[which + 1] - word_from[which] + 2
+            if text[at] != COLON:
+                ok = 0
+                break
+            at += 1
+            seen |= 1 << which
+            if which == WHOLE:
                 depth = fresh = 1
-            elif member == PARTICIPANTS:
+            elif which == PARTICIPANTS:
                 ok = text[at] == OPEN_LIST
                 while ok and text[at] != CLOSE_LIST:
                     if slots == len(player):
                         ok = 0
                         break
                     at = participant(text, at + 1, words, word_from, told)
-                    if at < 0 or (text[at] != COMMA and text[at] != CLOSE_LIST) or told[0] < 0:
+                    if at < 0 or (text[at] != COMMA and text[at] != CLOSE_LIST) or told[P_PLAYER] < 0:
                         ok = 0
                         break
-                    code = interned(text, told[0], told[1], new_names, names, name_pool, name_begins, name_ends)
+                    code = interned(
+                        text, told[P_PLAYER], told[P_PLAYER + 1], new_names, names, name_pool, name_begins, name_ends
+                    )
+                    if code < 0:
+                        ok = 0  # the record is too long
+                        break
                     if code == new_names:
                         name_game[code - names_before] = games
                         new_names += 1
                     player[slots] = code
-                    placed += told[3] == 1
-                    scored += told[5] == 1
-                    keys[slots] = told[2] if told[3] == 1 else told[4]
-                    merits[slots] = told[4]
+                    placed += told[P_PLACE + 1] == 1
+                    scored += told[P_SCORE + 1] == 1
+                    keys[slots] = told[P_PLACE] if told[P_PLACE + 1] == 1 else told[P_SCORE]
+                    merits[slots] = told[P_SCORE]
                     ok = (
-                        (told[5] != 1 or -INTEGER_MAX <= told[4] <= INTEGER_MAX)
-                        and (told[7] != 1 or 1 <= told[6] <= SEAT_MAX)
-                        and (told[9] != 1 or 0 <= told[8] <= SECONDS_MAX)
+                        (told[P_SCORE + 1] != 1 or -INTEGER_MAX <= told[P_SCORE] <= INTEGER_MAX)
+                        and (told[P_SEAT + 1] != 1 or 1 <= told[P_SEAT] <= SEAT_MAX)
+                        and (told[P_SECONDS + 1] != 1 or 0 <= told[P_SECONDS] <= SECONDS_MAX)
                     )
-                    seat[slots] = told[6] if ok else NONE
-                    seconds[slots] = told[8] if ok else NONE
+                    seat[slots] = told[P_SEAT] if ok else NONE
+                    seconds[slots] = told[P_SECONDS] if ok else NONE
                     status[slots] = 0
-                    if told[10] >= 0:
-                        state = word(text, told[10], told[11], words, word_from, STATUS_FROM, len(word_from) - 1)
+                    if told[P_STATUS] >= 0:
+                        state = word(
+                            text, told[P_STATUS], told[P_STATUS + 1], words, word_from, STATUS_FROM, len(word_from) - 1
+                        )
                         # a substitute says whom they replace, so they are not a plain participant
                         ok = ok and state >= 0 and state != SUBSTITUTE
                         status[slots] = state - STATUS_FROM
@@ -429,23 +466,23 @@ def scan(
                     entrants += 1
                 if ok:
                     at += 1
-            elif member in (RATED, ABORTED):
+            elif which in (RATED, ABORTED):
                 end = at
                 while text[end] > COMMA and text[end] != CLOSE and text[end] != NEWLINE:
                     end += 1
                 truth = word(text, at, end, words, word_from, TRUE, FALSE + 1)
                 ok = truth >= 0
-                if member == RATED and truth == FALSE:
+                if which == RATED and truth == FALSE:
                     cell[CELL - 1] |= 1
-                elif member == ABORTED and truth == TRUE:
+                elif which == ABORTED and truth == TRUE:
                     cell[CELL - 1] |= 2
                 at = end
-            elif member in (POSITION, SCHEMA):
+            elif which in (POSITION, SCHEMA):
                 end = number_end(text, at)
                 if end < 0:
                     ok = 0
                     break
-                if member == POSITION:
+                if which == POSITION:
                     position = number(text, at, end)
                 else:
                     version = number(text, at, end)
@@ -454,35 +491,42 @@ def scan(
                 if text[at] != QUOTE:
                     ok = 0
                     break
+                if which in (OCCURRED, RECORDED):
+                    end = at + 1 + INSTANT_BYTES
+                    when = instant(text, at + 1, end)
+                    if which == OCCURRED:
+                        ended = when
+                    ok = when > -(2**63) and text[end] == QUOTE
+                    at = end + 1
+                    continue
+                end = end_of_game_id(text, at + 1, own_id, own_id_end) if which == ID else -1
+                if end >= 0:
+                    at = end + 1
+                    continue
                 end = string_end(text, at + 1)
                 if end < 0:
                     ok = 0
                     break
-                if DATA_FROM <= member < DATA_FROM + LABELS:
-                    if new_labels == len(label_begins):
-                        ok = 0
-                        break
+                if LABEL_OF[which] >= 0:
                     code = interned(text, at + 1, end, new_labels, labels, label_pool, label_begins, label_ends)
+                    if code < 0:
+                        ok = 0  # the record is too long
+                        break
                     new_labels += code == new_labels
-                    cell[member - DATA_FROM] = code
-                    if member == KIND:
+                    cell[LABEL_OF[which]] = code
+                    if which == KIND:
                         ok = word(text, at + 1, end, words, word_from, PLACING, PLACING + 1) >= 0
-                elif member == GAME_ID:
+                elif which == GAME_ID:
                     own_id, own_id_end = at + 1, end
-                elif member == ORDER:
+                elif which == ORDER:
                     order = word(text, at + 1, end, words, word_from, HIGH, LOW + 1)
                     ok = order >= 0
                     sign = 1 if order == LOW else -1
-                elif member == OCCURRED:
-                    ended = instant(text, at + 1, end)
-                elif member == RECORDED:
-                    ok = instant(text, at + 1, end) > -(2**63)
-                elif member == BY:
+                elif which == BY:
                     ok = is_plain_by(text, at + 1, end)
-                elif member == ID:
-                    # the game's own comes before it
-                    ok = is_id_of_game(text, at + 1, end, own_id, own_id_end) or is_plain_id(text, at + 1, end, ID_MAX)
-                elif member == TYPE:
+                elif which == ID:
+                    ok = is_plain_id(text, at + 1, end, ID_MAX)
+                elif which == TYPE:
                     is_game = word(text, at + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0
                 at = end + 1
         known_names, known_labels = new_names, new_labels
@@ -507,5 +551,6 @@ def scan(
             games += 1
         else:
             slots = first
-    found[0], found[1], found[2], found[3] = slots, known_names, known_labels, known_cells
-    return games
+    found[0], found[1], found[2], found[3], found[4], found[5] = (
+        slots, known_names, known_labels, known_cells, games, read
+    )  # fmt: skip

@@ -103,6 +103,18 @@ def test_plain_game_matches_decoder(case, members):
     assert told(facts) == told(one_by_one(records))
 
 
+def test_page_that_names_more_than_there_is_room_for(monkeypatch):
+    """Given a page with many times as many players, labels and cells as a scanner has room for at first, it makes room
+    within the page, and all games are what the decoder makes of them."""
+    monkeypatch.setattr(bulk, "CELLS_FIRST", 2)
+    seats = [[{"place": 1, "player": f"p-{n}-{seat}"} for seat in range(40)] for n in range(130)]
+    records = [record(n, own, group=f"g-{n}") for n, own in enumerate(seats, 1)]
+    assert sum(map(len, seats)) > scanning.NAMES_MAX
+    facts, plain = scanned(records)
+    assert all(plain)
+    assert told(facts) == told(one_by_one(records))
+
+
 @pytest.mark.parametrize("case", NOT_PLAIN)
 def test_other_game_keeps_its_place(case):
     """A game that is not plain, between plain ones, is left to the decoder in its place."""
