@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 from cli.arguments.command import command
+from cli.arguments.engines import on_option, segments_option
 from cli.arguments.options import format_option
 from cli.arguments.ruleset_files import problem_line, read_file, read_tables
 from cli.arguments.views import view_of
 from cli.output.emit import emit
+from cli.output.progress import progress
 from cli.output.simulation import settings_told
 from ledger.events.fields import composed
 from ledger.events.types import Ruleset
@@ -43,11 +45,13 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
               help="Other values for a key of it, each tried; without a value the key is left out.")  # fmt: skip
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+@on_option
+@segments_option
 @format_option
 @click.pass_obj
 def whatif(
     db: str, file: str, ladders: tuple[str, ...], settings: dict[str, list[str]], as_of: str | None,
-    known_at: str | None, form: str,
+    known_at: str | None, on: str | None, segments: str | None, form: str,
 ) -> None:  # fmt: skip
     """What if the ruleset in FILE had scored all its games from the start? Nothing is recorded.
 
@@ -62,8 +66,17 @@ def whatif(
     come out differently, and how well both predict results. Its effective_from is ignored; for what publishing it would
     change, see rules publish --dry-run.
     """
-    view = view_of(open_ledger(db), as_of, known_at, None)
-    emit(view.simulate(_rulesets(view, file, settings), ladders), form)
+    ledger = open_ledger(db)
+    view = view_of(ledger, as_of, known_at, None)
+    rulesets = _rulesets(view, file, settings)
+    if on is None:
+        emit(view.simulate(rulesets, ladders), form)
+        return
+    from projections.cluster.simulating import simulated_on  # only here: nobody else needs an engine
+
+    with progress(None) as tell:
+        found = simulated_on(ledger, on, segments, rulesets, ladders, as_of, known_at, view.note, tell)
+    emit(found, form)
 
 
 def _rulesets(view: View, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:

@@ -230,19 +230,20 @@ def results(
             ladder = streamed_ladder(pack, prepared.facts.rulesets[ruleset_id], changes)
             numbered = pack._replace(cells=[number[cell] for cell in pack.cells])
             plan = pack_plan(prepared.base, numbered, cells, asked, changes, ladder)
-            tasks.append(Task(plan, output_name(plan), _called(ruleset_id, pack.families)))
+            tasks.append(Task(plan, output_name(plan), called(ruleset_id, pack.families)))
     for task in farm(cluster, [task for task in tasks if task.makes not in had], tell):
         found = results_of(cluster.objects.url, task.makes)
         had.add(task.makes)
         yield from found
 
 
-def _called(ruleset_id: str, families: Sequence[tuple[str, ...]]) -> str:
+def called(ruleset_id: str, families: Sequence[tuple[str, ...]]) -> str:
+    """What the pack of some families is called."""
     first = "/".join([ruleset_id, *(member.partition(" ")[2] for member in families[0])])
     return first if len(families) == 1 else f"{first} and {len(families) - 1:,} more"
 
 
-def _mended(cluster: Cluster, problem: DamagedObject) -> None:
+def mended(cluster: Cluster, problem: DamagedObject) -> None:
     """Delete a damaged object, so that it is made again, and say so."""
     logger.warning("ratings: %s in %s; it is made again", problem, cluster.objects.url)
     object_at.cache_clear()
@@ -257,7 +258,7 @@ def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell) ->
             with ledger.reading() as connection:
                 return prepare(connection, cluster, position, tell)
         except DamagedObject as problem:
-            _mended(cluster, problem)
+            mended(cluster, problem)
     raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
 
 
@@ -280,7 +281,7 @@ def computed(
                 yield found
             break
         except DamagedObject as problem:
-            _mended(cluster, problem)
+            mended(cluster, problem)
             prepared = prepared_for(ledger, cluster, prepared.facts.position, tell)
     else:
         raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")

@@ -77,7 +77,7 @@ def _families(facts: Facts, versions: Sequence[Version], games: Mapping[int, int
             if facts.cells[number].game in slugs:
                 for values in cell_values(facts, facts.cells[number], some[0].ruleset):
                     found.setdefault(family_of(some, values), set()).add(number)
-    if versions[0].ruleset.freeze == "none":
+    if all(version.ruleset.freeze == "none" for version in versions):
         return found
     # a league's first game decides which version scores all of them
     leagues: dict[int, set[int]] = {}

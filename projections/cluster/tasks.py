@@ -17,8 +17,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from projections.cluster.base import base_of
+from projections.cluster.base import SharedBase, base_of
 from projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_bytes
+from projections.cluster.comparing import compared_pack
 from projections.cluster.engines import NotTheSame, Unfit
 from projections.cluster.objects import Bytes, Objects, objects_at
 from projections.cluster.packs import Family, Pack, family_of
@@ -135,7 +136,11 @@ def perform(url: str, proof: Proof, name: str) -> None:
     if plan_name(plan_text) != name:
         raise DamagedObject(name, "is not the plan that it is named by")
     told = json.loads(plan_text)
-    content = _sealed(url, told) if told["task"] == "seal" else _replayed(url, told)
+    if told["task"] == "seal":
+        content = _sealed(url, told)
+    else:
+        base = base_of(url, told["base"])
+        content = compared_pack(base, told) if told["task"] == "compare" else _replayed(base, told)
     keep(objects, told.get("makes") or output_name(plan_text), content)
 
 
@@ -207,10 +212,9 @@ def pack_plan(
     }, sort_keys=True)  # fmt: skip
 
 
-def _replayed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
+def _replayed(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
     """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
     cells = [(number, tuple(cell)) for number, cell in told["cells"]]
-    base = base_of(url, told["base"])
     if told["streamed"] is None:
         ladders = Ladders(base.facts(cells, told["games"]))
         families = {tuple(family) for family in told["families"]}

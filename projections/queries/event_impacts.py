@@ -27,7 +27,7 @@ from projections.queries.coordinates import times_of
 from projections.queries.decisions import what_was_decided
 from projections.queries.event_texts import words_of
 from projections.queries.explanation import row_of_game
-from projections.queries.impact import about, impact_between
+from projections.queries.impact import about, impact_between, recorded_up_to
 from projections.queries.standings import Ladders
 from projections.replay.ladders import parse_name
 from projections.rulesets.versions import games_of
@@ -48,7 +48,8 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders) -> Eve
     for facts in (before.facts, after.facts) if event.type in GAME_EVENTS else ():
         with suppress(Unknown):  # before its first record
             slugs.add(str(facts.label("game", row_of_game(connection, facts, event.data["game_id"]))))
-    found = impact_between(connection, before, after, about(event.type, event.data, slugs))
+    recorded = recorded_up_to(connection, before.facts.position)
+    found = impact_between(recorded, before, after, about(event.type, event.data, slugs))
     by_ladder = defaultdict[str, list[Effect]](list)
     for effect in found.changes:
         by_ladder[effect.ladder].append(effect)

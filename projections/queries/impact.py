@@ -1,7 +1,7 @@
 """Impact: two standings of a ladder side by side, and what new events do to every ladder."""
 
 from bisect import bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -202,7 +202,7 @@ ALL = "all"
 def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
     """What events that are checked but not appended yet would change on the ladders as they are."""
     after, matters, renames = with_drafts(connection, before, drafts)
-    found = impact_between(connection, before, after, matters)
+    found = impact_between(recorded_up_to(connection, before.facts.position), before, after, matters)
     reasons = tuple(
         why for player, new_player in renames for why in _why_rescored(before.facts, found, player, new_player)
     )
@@ -287,8 +287,26 @@ def matter(matters: set[str], version: Version) -> bool:
     return not own.isdisjoint(matters)
 
 
+class RecordedBeside(NamedTuple):
+    """What a comparison looks up besides facts: the newest published lists, the rows of one, and how it is told why a
+    ladder cannot be replayed.
+    """
+
+    lists: Sequence[PublishedList]
+    rows: Callable[[PublishedList], Ranking]
+    told: Callable[[RuleFailure, Facts], str]
+
+
+def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
+    """What was recorded up to a position."""
+    return RecordedBeside(
+        [*latest_lists(published_lists(connection, position))], lambda one: as_published(connection, one),
+        lambda failure, facts: told_with_game(failure, facts, connection),
+    )  # fmt: skip
+
+
 def impact_between(
-    connection: Connection, before: Ladders, after: Ladders, matters: set[str], only: Collection[str] = ()
+    recorded: RecordedBeside, before: Ladders, after: Ladders, matters: set[str], only: Collection[str] = ()
 ) -> Impact:
     """How two states differ on the ladders of the rulesets to which one of `matters` may matter, or on some of them."""
     failed: list[str] = []
@@ -296,7 +314,7 @@ def impact_between(
     names = old.keys() | new.keys()
     changed = {name for name in names if name in (only or names) and not same(old.get(name), new.get(name))}
     lists: dict[str, list[PublishedList]] = {}
-    for one in latest_lists(published_lists(connection, before.facts.position)):
+    for one in recorded.lists:
         lists.setdefault(one.ladder, []).append(one)
     # a new date for a game may change what was played up to some time, even if nobody's points
     listed_names = names & lists.keys() & {*(only or names)}
@@ -310,10 +328,11 @@ def impact_between(
             differing, reach = compare(Effect, name, was.at(None), now.at(None), before.facts, after.facts, listed)
             differing_lists += [
                 DifferingList(one.ladder, one.as_of if one.as_of is None else moment(one.as_of), one.position)
-                for one in lists.get(name, ()) if _comes_out_differently(connection, was, now, one)
+                for one in lists.get(name, ()) if _comes_out_differently(recorded, was, now, one)
             ]  # fmt: skip
         except RuleFailure as error:
-            failed.append(_failure(connection, after.facts, error))
+            # a game that is only about to be recorded has no position yet
+            failed.append(recorded.told(error, after.facts).replace(": the rule", " cannot be replayed: the rule", 1))
             continue
         effects += differing
         if differing or reach.ranks:
@@ -345,7 +364,7 @@ def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
     return [*(ladders.facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)]
 
 
-def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replayed, one: PublishedList) -> bool:
+def _comes_out_differently(recorded: RecordedBeside, was: _Replayed, now: _Replayed, one: PublishedList) -> bool:
     """Whether a list, as it would be today, differs between two states in more than ids, and from what was published.
 
     One that still comes out as published is not worth reporting.
@@ -356,7 +375,7 @@ def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replaye
     old, new = (_valued(side.at(as_of)) for side in (was, now))
     if under_present_ids(old, new, *facts) == new:
         return False
-    return under_present_ids(_valued(as_published(connection, one)), new, *facts) != new
+    return under_present_ids(_valued(recorded.rows(one)), new, *facts) != new
 
 
 def _valued(found: Ranking | None) -> dict[str, tuple[Any, ...]]:
@@ -377,11 +396,6 @@ def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str
         found |= ladders.every(ruleset_id, light=True)
     failed += [problem.reason for problem in facts.unusable.values() if problem.reason not in failed]
     return found
-
-
-def _failure(connection: Connection, facts: Facts, error: RuleFailure) -> str:
-    # a game that is only about to be recorded has no position yet
-    return told_with_game(error, facts, connection).replace(": the rule", " cannot be replayed: the rule", 1)
 
 
 def same(one: Stream | None, other: Stream | None) -> bool:

@@ -12,12 +12,20 @@ from ledger.events.types import Ruleset
 from ledger.rejections import Refused, closest, shown
 from projections.contract import joined
 from projections.facts.columns import Facts
-from projections.queries.answers_compared import Predicted, Quality, Radius, SimulatedLadder, Simulation, Variant
+from projections.queries.answers_compared import (
+    DifferingList,
+    Predicted,
+    Quality,
+    Radius,
+    SimulatedLadder,
+    Simulation,
+    Variant,
+)
 from projections.queries.coordinates import Times
-from projections.queries.impact import impact_between
+from projections.queries.impact import RecordedBeside, impact_between, recorded_up_to
 from projections.queries.predictions import quality
 from projections.queries.standings import Ladders, versions_of
-from projections.replay.containment import RuleFailure, told_with_game
+from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name, refuse_name
 from projections.rulesets.versions import bind, games_of, refuse_months, refuse_sequel
 
@@ -53,7 +61,7 @@ def simulated(
     """
     rulesets = list(rulesets)
     for ladder in ladders:
-        _refuse_ladder(now.facts, ladder, rulesets[0][1])
+        refuse_simulated(now.facts, ladder, rulesets[0][1])
     failed: list[str] = []
     variants = tuple(_variant(connection, now, told, ruleset, ladders, failed) for told, ruleset in rulesets)
     return Simulation(now.coordinates, variants, failed=tuple(dict.fromkeys(failed)), times=times)
@@ -72,7 +80,7 @@ def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
     return told
 
 
-def _refuse_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
+def refuse_simulated(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
     """Raises `BadArgument` for a name that is not a ladder's, of this ruleset or of a published one."""
     name = parse_name(ladder)
     if name.ruleset_id != ruleset.id:
@@ -85,28 +93,44 @@ def _variant(
     connection: Connection, now: Ladders, told: dict[str, str], ruleset: Ruleset, ladders: Collection[str],
     failed: list[str],
 ) -> Variant:  # fmt: skip
+    then = refused_or_under(now.facts, ruleset, now.as_of)
+    mine = then.every(ruleset.id)
+    if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
+        raise Unknown(None, f"{unknown[0]} has no games under {ruleset.name}; it has {_some(mine)}")
+    found, published = ladders_beside(
+        recorded_up_to(connection, now.facts.position), now, then, ruleset.id, ladders, failed
+    )  # fmt: skip
+    return Variant(ruleset.name, told, tuple(found), published)
+
+
+def refused_or_under(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
+    """What `under` gives. Raises `RulesetRefused`."""
     try:
-        then = under(now.facts, ruleset, now.as_of)
-        mine = then.every(ruleset.id)
-        if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
-            raise Unknown(None, f"{unknown[0]} has no games under {ruleset.name}; it has {_some(mine)}")
-        reach = impact_between(connection, now, then, {f"ruleset:{ruleset.id}"}, ladders)
-        before = now.every(ruleset.id) if ruleset.id in now.facts.rulesets else {}
+        return under(facts, ruleset, as_of)
     except Refused as problem:
         raise RulesetRefused(f"{ruleset.name}: {problem.message}", problem.code) from None
+
+
+def ladders_beside(
+    recorded: RecordedBeside, now: Ladders, then: Ladders, ruleset_id: str, only: Collection[str], failed: list[str]
+) -> tuple[list[SimulatedLadder], tuple[DifferingList, ...]]:
+    """The ladders, or `only` some, as they are and as they would be if a ruleset was another, and the published lists
+    that would come out differently; `failed` gets what cannot be replayed."""
+    reach = impact_between(recorded, now, then, {f"ruleset:{ruleset_id}"}, only)
+    before = now.every(ruleset_id) if ruleset_id in now.facts.rulesets else {}
     failed += reach.failed
     radii = {one.ladder: one for one in reach.ladders}
-    found = []
-    predicting = {name: stream for name, stream in mine.items() if name in (ladders or mine)}
+    found, mine = [], then.every(ruleset_id)
+    predicting = {name: stream for name, stream in mine.items() if name in (only or mine)}
     for name in sorted(radii.keys() | predicting.keys()):
         known = before.get(name) if name in predicting else None
         both = _quality(now.facts, known), _quality(then.facts, predicting.get(name))
-        failed += [told_with_game(one, now.facts, connection) for one in both if isinstance(one, RuleFailure)]
+        failed += [recorded.told(one, now.facts) for one in both if isinstance(one, RuleFailure)]
         predicted = Predicted(*(None if isinstance(one, RuleFailure) else one for one in both))
         changes = tuple(effect for effect in reach.changes if effect.ladder == name)
         unchanged = Radius(name, 0, 0, None, None, 0, (), ())
         found.append(SimulatedLadder(radii.get(name, unchanged), predicted, changes))
-    return Variant(ruleset.name, told, tuple(found), reach.published)
+    return found, reach.published
 
 
 def _some(names: Collection[str]) -> str:

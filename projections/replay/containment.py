@@ -58,11 +58,15 @@ class RuleFailure(Exception):
 
 def told_with_game(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
     """What failed where, in one line, with the id of the game if there is one."""
-    position = failure.place(facts)
+    return with_game(failure.told(facts), failure.place(facts), connection)
+
+
+def with_game(told: str, position: int, connection: Connection) -> str:
+    """What failed at a position, with the id of the game if there is one."""
     record = read_records_at(connection, [position]).get(position)
     game_id = None if record is None else json.loads(record)["data"].get("game_id")
     where = f"at position {position}"
-    return failure.told(facts).replace(where, f"{where} (game {game_id})" if game_id else where, 1)
+    return told.replace(where, f"{where} (game {game_id})" if game_id else where, 1)
 
 
 def failed(ladder: str, rule: Rule, error: BaseException, row: int | None, what: str = "score") -> RuleFailure:

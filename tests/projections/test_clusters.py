@@ -1,17 +1,28 @@
 """What a cluster makes of a log is what one process makes of it, whatever the log says and however it is divided."""
 
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from time_histories import history
 from time_ledgers import enter
 
+from ledger.events.types import Ruleset
 from ledger.store.log import head
-from ledger.store.opening import open_ledger
+from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
+from projections.cluster import simulating
+from projections.cluster.simulating import simulated_on
 from projections.facts.decoding import decode
+from projections.queries.view import View
+from projections.rulesets.versions import newest
+
+Ratings = Callable[..., Any]
+PUBLISHED = ("galactic-points", "catan-elo/basic", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010")
 
 pytestmark = pytest.mark.slow
 
@@ -40,3 +51,40 @@ def test_clusters_give_the_same_standings(
                 assert on_cluster(ledger, cluster, known_at) == in_one_process(plain), (seed, known_at)
             segments += len(cluster.objects.names("segment-")) - len(cluster.objects.names("segment-head"))
     assert segments > 10
+
+
+def test_clusters_simulate_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, ratings: Ratings
+) -> None:
+    """What another ruleset would change is the same on a cluster: effects, qualities, and published lists, of rulesets
+    with an annual list that sums another's places, and of those with carried points."""
+    changed = differing = 0
+    for seed in range(40 if at_length else 3):
+        chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
+        upgrade(url)
+        ledger = open_ledger(url)
+        enter(ledger, history(seed, 90))
+        for ladder in PUBLISHED:
+            ratings("publish", ladder, "--by", "mira", db=url)
+        small_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)))
+        for ruleset in _altered(ledger):
+            asked = [({}, ruleset)]
+            with cluster_here(tmp_path / f"objects-{seed}") as cluster:
+                monkeypatch.setattr(simulating, "cluster_for", lambda *_, known=cluster: nullcontext(known))
+                given = asked, (), None, None
+                there = simulated_on(ledger, "", None, *given, lambda _: None, lambda *_: None)
+            here = View(ledger).simulate(asked)
+            assert there == here, (seed, ruleset.id)
+            changed += any(one.changes for variant in here.variants for one in variant.ladders)
+            differing += any(variant.published for variant in here.variants)
+    assert changed
+    assert differing
+
+
+def _altered(ledger: Ledger) -> Iterator[Ruleset]:
+    """The newest versions of all rulesets with other numbers."""
+    with ledger.reading() as connection:
+        known = [newest(versions).ruleset for versions in decode(connection).rulesets.values()]
+    for data in (ruleset.model_dump(mode="json", exclude_unset=True) for ruleset in known):
+        params = {name: value + 1 if type(value) is int else value for name, value in data["params"].items()}
+        yield Ruleset.model_validate({**data, "version": "other", "params": params})

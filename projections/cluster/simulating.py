@@ -1,0 +1,143 @@
+"""The coordinator of `whatif`: it has all ladders that a ruleset matters to compared, and puts the answers together."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.errors import StoreDamaged, Unknown
+from ledger.events.types import Ruleset
+from ledger.store.opening import Ledger
+from ledger.validation.published_lists import latest_lists, published_lists
+from projections.cluster.columnar import DamagedObject, OpenedObject
+from projections.cluster.comparing import comparing_plan, comparison_in
+from projections.cluster.coordinating import TRIES, Prepared, called, cluster_for, mended, prepared_for, sweep
+from projections.cluster.farm import Cluster, Task, farm
+from projections.cluster.packs import PACK_GAMES, packs
+from projections.cluster.segments import named_cells
+from projections.cluster.tasks import CODE, output_name
+from projections.cluster.work import Tell
+from projections.queries.answers_compared import SimulatedLadder, Simulation, Variant
+from projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
+from projections.queries.impact import matter
+from projections.queries.publication import as_published
+from projections.queries.simulation import refuse_simulated, refused_or_under
+from projections.queries.standings import Ladders
+from projections.replay.containment import with_game
+from projections.replay.ladders import parse_name
+
+
+class _Question(NamedTuple):
+    """What is asked of whom, and of what."""
+
+    ledger: Ledger
+    connection: Connection
+    cluster: Cluster
+    prepared: Prepared
+    ladders: Collection[str]
+    as_of: int | None
+    note: Callable[[str], None]
+    tell: Tell
+
+
+def simulated_on(
+    ledger: Ledger, on: str, segments: str | None, rulesets: Sequence[tuple[dict[str, str], Ruleset]],
+    ladders: Collection[str], as_of: str | None, known_at: str | None, note: Callable[[str], None], tell: Tell,
+) -> Simulation:  # fmt: skip
+    """What `View.simulate` says, worked out by the workers of an engine, who share the place `segments`.
+
+    Raises as that does, and as `work_on` does.
+    """
+    with cluster_for(ledger, on, segments) as cluster, ledger.reading() as connection:
+        position = position_known(connection, known_at, None, note)
+        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers))
+        for ladder in ladders:
+            refuse_simulated(prepared.facts, ladder, rulesets[0][1])
+        times = times_of(connection)
+        until = instant_played(as_of, times.home or rulesets[0][1].time_zone)
+        question = _Question(ledger, connection, cluster, prepared, ladders, until, note, tell)
+        failed = list[str]()
+        variants = tuple(_variant(question, told, ruleset, failed) for told, ruleset in rulesets)
+        sweep(cluster.objects)
+        at = Coordinates(until, position, None, tuple(prepared.facts.left_out))
+        return Simulation(at, variants, failed=tuple(dict.fromkeys(failed)), times=times)
+
+
+def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
+    """What a ruleset would change; `failed` gets what cannot be replayed."""
+    _, connection, cluster, prepared, ladders, as_of, note, _ = question
+    nothing = prepared.facts.only(array("q"))
+    then = refused_or_under(nothing, ruleset, as_of)
+    failed += [problem.reason for problem in nothing.unusable.values()]
+    found, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
+    now_there, then_there = set[str](), set[str]()
+    for task in _whole(question, [*_tasks(question, then, ruleset)]):
+        content = OpenedObject(cluster.objects, task.makes).column("compared").tobytes()
+        some, lists, wrong, there, there_then = comparison_in(content)
+        found += some
+        published += lists
+        own_failed += [_with_game(connection, text) for text in wrong if text not in failed]
+        now_there |= {name for name in there if parse_name(name).ruleset_id == ruleset.id}
+        then_there |= {*there_then}
+    if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in then_there]:
+        raise Unknown(None, f"{unknown[0]} has no games under {ruleset.name}")
+    if not now_there:
+        note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
+    failed += sorted(own_failed)
+    return Variant(
+        ruleset.name, told, tuple(sorted(found, key=lambda one: one.radius.ladder)),
+        tuple(sorted(published, key=lambda one: one.ladder)),
+    )  # fmt: skip
+
+
+def _tasks(question: _Question, then: Ladders, ruleset: Ruleset) -> Iterator[Task]:
+    """The comparisons of all packs whose ladders a ruleset may matter to."""
+    connection, prepared, ladders = question.connection, question.prepared, question.ladders
+    facts, both = prepared.facts, dict(then.facts.rulesets)
+    for ruleset_id, versions in facts.rulesets.items():
+        both[ruleset_id] = versions if then.facts.rulesets[ruleset_id] is versions else [*versions, *both[ruleset_id]]
+    planned, number = replace(facts, rulesets=both), {cell: at for at, cell in enumerate(prepared.cells)}
+    named = named_cells(facts)
+    lists = [
+        (one, as_published(connection, one).rows)
+        for one in latest_lists(published_lists(connection, facts.position))
+    ]  # fmt: skip
+    for ruleset_id, versions in both.items():
+        asked = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
+        if not any(matter({f"ruleset:{ruleset.id}"}, version) for version in versions) or (ladders and not asked):
+            continue
+        own = [one for one in lists if parse_name(one[0].ladder).ruleset_id == ruleset_id]
+        for pack in packs(planned, ruleset_id, asked, prepared.counts, PACK_GAMES):
+            plan = comparing_plan(
+                CODE, prepared.base, pack._replace(cells=[number[cell] for cell in pack.cells]),
+                [named[cell] for cell in pack.cells], asked, ruleset, question.as_of, own,
+            )  # fmt: skip
+            yield Task(plan, output_name(plan), called(ruleset_id, pack.families))
+
+
+def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:
+    """The tasks, each when it is done; what is damaged is made again. Raises as `farm` does."""
+    ledger, _, cluster, prepared, *_, tell = question
+    had = set[Task]()
+    for _ in range(TRIES):
+        try:
+            left = [task for task in tasks if task not in had]
+            for task in farm(cluster, left, lambda numbers: tell("comparing", numbers)):
+                had.add(task)
+                yield task
+            return
+        except DamagedObject as problem:
+            mended(cluster, problem)
+            prepared_for(ledger, cluster, prepared.facts.position, lambda numbers: tell("sealing", numbers))
+    raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
+
+
+def _with_game(connection: Connection, text: str) -> str:
+    """Why a ladder cannot be replayed, with the id of the game, which workers do not know."""
+    found = re.search(r"at position (\d+)", text)
+    return text if found is None else with_game(text, int(found[1]), connection)
