@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cli.arguments.command import command
+from cli.arguments.engines import on_option, segments_option, work_elsewhere
 from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
@@ -27,6 +28,7 @@ from projections.stored.generations import whole_second
 from projections.stored.rebuilding import rebuild
 from projections.stored.status import Night, NightPart
 from projections.stored.verification import verify_all
+from projections.stored.work import WorkAt
 
 SHOWN_FINDINGS = 20
 
@@ -41,9 +43,14 @@ Does = Callable[[], tuple[int, str]]
 )  # fmt: skip
 @keep_option
 @rule_seconds_option
+@on_option
+@segments_option
 @result_format
 @click.pass_obj
-def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, form: str) -> int:
+def nightly(
+    db: str, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, on: str | None,
+    segments: str | None, form: str,
+) -> int:  # fmt: skip
     """Store the standings, verify the ledger, and make a backup: each of them, whatever becomes of the others.
 
     Prints one line with the date, and on standard error what is wrong. The exit code is the lowest of those of the
@@ -55,7 +62,8 @@ def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seco
     with ending_soon(lambda: "\nratings: interrupted"):
         ledger = open_ledger(db)
         with running(ledger, "nightly", clock.now, only_one=True) as run:
-            parts = list(_parts(ledger, folder, keep, rule_seconds))
+            at = work_elsewhere(ledger, on, segments, rule_seconds)
+            parts = list(_parts(ledger, folder, keep, rule_seconds, at))
             failed = [part.exit_code for part in parts if part.exit_code]
             run.details = {part.part: part.exit_code for part in parts}
             if failed:
@@ -67,12 +75,12 @@ def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seco
 
 
 def _parts(
-    ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float
+    ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, at: WorkAt | None
 ) -> Iterator[NightPart]:
     """Do the parts one after another, after naming everything that already prevents one."""
     todo: list[tuple[str, Callable[[], None], Does]] = [
-        ("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds)),
-        ("verify", lambda: None, partial(_verify, ledger, rule_seconds)),
+        ("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
+        ("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),
     ]
     if folder is not None:
         todo.append(("backup", partial(_refuse_unusable, folder), partial(_backup, ledger, folder, keep)))
@@ -122,8 +130,8 @@ def _refuse_unusable(folder: Path) -> None:
     backup_folder.read_list(folder)
 
 
-def _rebuild(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
-    done = rebuild(ledger, clock.now, rule_seconds=rule_seconds)
+def _rebuild(ledger: Ledger, rule_seconds: float, at: WorkAt | None) -> tuple[int, str]:
+    done = rebuild(ledger, clock.now, rule_seconds=rule_seconds, at=at)
     note_left_out(done.why_left_out)
     note_failures(done)
     told = f"{render.count(done.ladders, 'ladder')}, generation {done.generation}"
@@ -131,8 +139,8 @@ def _rebuild(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
     return int(bool(done.failures)), failed + told
 
 
-def _verify(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
-    done = verify_all(ledger, None, rule_seconds)
+def _verify(ledger: Ledger, rule_seconds: float, at: WorkAt | None) -> tuple[int, str]:
+    done = verify_all(ledger, None, rule_seconds, at=at)
     found, checked = done.findings, done.checked
     for finding in found[:SHOWN_FINDINGS]:
         render.note(f"ratings: verify: {render.plain(str(finding))}")
