@@ -1,7 +1,7 @@
 """Ledgers of drawn games, written with the ledger's own record builder; the files are kept between runs."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
@@ -75,9 +75,10 @@ def rows(games: list[Draft], after: Head) -> list[EventRow]:
     return found
 
 
-def write_ledger(url: str, history: History) -> Head:
-    """Make a ledger that holds a history, one transaction per chunk."""
+def write_ledger(url: str, history: History, prepare: Callable[[], None] = lambda: None) -> Head:
+    """Make a ledger that holds a history, one transaction per chunk; it is prepared while it is empty."""
     empty_ledger(url)
+    prepare()
     ledger = open_ledger(url)
     with ledger.reading() as connection:
         latest = head(connection)

@@ -13,6 +13,7 @@ from benchmarks.rows import (
     growing,
     ladders,
     libraries,
+    long_logs,
     naming,
     pages,
     postgres,
@@ -42,5 +43,6 @@ ROWS: dict[str, Row] = {
     "ladders": lambda setting: ladders.small_ladders(setting, setting.sqlite),
     "postgres": postgres.postgres,
     "growth": growing.growth,
+    "log": long_logs.log,
     "codeforces": codeforces.codeforces,
 }

