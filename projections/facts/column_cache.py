@@ -103,7 +103,7 @@ class Cache:
         return segment is not None
 
     def _numbered(self) -> str:
-        """A hash of all that has a number so far: a segment refers to these numbers."""
+        """A hash of all that has a number so far, and of where columns end: a segment goes on from there."""
         return str(self.segments[-1].about.get("numbered")) if self.segments else ""
 
     def _items(self, name: str) -> int:
@@ -234,6 +234,9 @@ class Cache:
         numbered = hashlib.sha256(self._numbered().encode())
         for name in TEXTS:
             numbered.update(f"{name} {len(lines[name])} ".encode() + lines[name])
+        for name in OPTIONAL:
+            # where the next segment goes on, which depends on how this one was decoded
+            numbered.update(f"{name} {self._items(name) + len(grown[name])} ".encode())
         written = self._write(
             len(self.segments), _rest(delta.position, delta.chain_hash),
             {name: [column] for name, column in grown.items()}, numbered.hexdigest(),

@@ -288,6 +288,30 @@ def test_writers_without_a_lock_have_right_facts(
         assert wait_for([fork(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
 
 
+def test_segments_go_on_from_those_they_were_made_behind(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given segments behind another first one of the same name, whose columns end elsewhere since it was scanned, they
+    are made again: the facts are those of the log."""
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    monkeypatch.setattr(decoding, "DELTA_EVENTS", 20)
+    monkeypatch.setattr(column_cache, "TIMES_AS_LONG", 0)
+    ledger = small(tmp_path)
+    wanted = decoded(ledger)
+    one_by_one = [shutil.copytree(path, tmp_path / "one by one" / path.name) for path in segments(caches)]
+    for path in segments(caches):
+        shutil.rmtree(path)
+    monkeypatch.setattr(decoding, "BULK_EVENTS", 1)
+    assert decoded(ledger) == wanted
+    first, *others = segments(caches)
+    assert first.name.startswith("0-")
+    for path in others:
+        shutil.rmtree(path)
+        shutil.copytree(tmp_path / "one by one" / path.name, path)
+    assert {path.name for path in one_by_one} >= {path.name for path in others}
+    assert decoded(ledger) == wanted
+
+
 def test_unwritable_cache_folder_does_no_harm(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the cache folder cannot be written, decoding works from the log alone."""
     set_paths(monkeypatch, scanned=True, compiled=False)
