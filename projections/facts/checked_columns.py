@@ -405,8 +405,13 @@ def within(numbers: Any, low: int, high: int) -> bool:
 
 
 def check_all(columns: Iterable[Checked | Layered]) -> None:
-    """Read everything in some columns, several at once. Raises `Damaged`."""
+    """Read everything in some columns, several at once, and let go of it. Raises `Damaged`."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as threads:
-        list(threads.map(pieces, columns))
+        list(threads.map(_check, columns))
+
+
+def _check(column: Checked | Layered) -> None:
+    pieces(column)
+    column.let_go()

@@ -272,8 +272,8 @@ class Facts:
         column.extend(numbers)
 
     def let_go(self) -> None:
-        """Drop the columns of participants from memory if they are in files; reading brings them back."""
-        for column in (getattr(self, name) for name in SLOT_COLUMNS):
+        """Drop the columns from memory if they are in files; reading brings them back."""
+        for column in (getattr(self, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)):
             if not isinstance(column, array | memoryview):
                 column.let_go()
 

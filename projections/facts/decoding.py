@@ -173,6 +173,7 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
     facts.others, facts.changes = [], []
     if not lazily:
         facts.check()
+        facts.let_go()
     settle_facts(facts)
     facts.cache, facts.proposed = cache.root, False
     for at, _ in segments_of(cache.root / TRACES):

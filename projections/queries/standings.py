@@ -20,6 +20,7 @@ from ledger.errors import BadArgument, RulesetUnusable
 from ledger.events.canonical import dump, dump_text
 from ledger.events.published_lists import digest_of_text
 from ledger.events.types import Ruleset
+from ledger.processes.memory import give_back
 from ledger.rejections import did_you_mean, shown
 from ledger.store.log import head, home_zone, known_of, read_where
 from projections import compiling
@@ -40,6 +41,7 @@ from projections.rulesets.periods import is_running, period_of
 from projections.rulesets.versions import Version, in_force, newest, refuse_months
 
 TIMES_KEPT = 8  # at so many times the ladders are kept
+LONG_GAMES = 1_000_000  # the order of so many games takes more memory than putting them in order takes time
 
 
 class UnknownLadder(BadArgument):
@@ -123,6 +125,7 @@ class Ladders:
         self._single: dict[str, Stream] = {}
         self._traces: dict[str, Trace] = {}
         self._versions: dict[str, list[Version]] = {}
+        self._rows: Column | None = None
         self.worked_out: dict[tuple[str, ...], Any] = {}  # what other questions keep here, each under its own name
 
     @property
@@ -147,9 +150,12 @@ class Ladders:
         """The players that the facts know."""
         return known_players(self.facts)
 
-    @cached_property
     def _ordered(self) -> Column:
-        return rows_in_order(self.facts, self.as_of)
+        if len(self.facts.occurred_at) >= LONG_GAMES:
+            return rows_in_order(self.facts, self.as_of)
+        if self._rows is None:
+            self._rows = rows_in_order(self.facts, self.as_of)
+        return self._rows
 
     def versions(self, ladder: str) -> list[Version]:
         """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
@@ -179,9 +185,7 @@ class Ladders:
                 whole = known.whole()
                 self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
             else:
-                self._streams[ruleset_id] = streams(
-                    self.facts, versions, as_of=self.as_of, ordered=lambda: self._ordered
-                )
+                self._streams[ruleset_id] = streams(self.facts, versions, as_of=self.as_of, ordered=self._ordered)
         return self._streams[ruleset_id]
 
     def stream(self, ladder: str) -> Stream:
@@ -243,6 +247,7 @@ class Ladders:
         every = self.every(ladder, light=True)
         stream = every[ladder]
         if stream.known is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
+            give_back()  # before the replay, which needs the most
             with suppress(RuleFailure):  # whoever replays it says so
                 every[ladder] = replace(stream, known=self.trace(ladder))
 

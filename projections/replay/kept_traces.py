@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -95,14 +95,18 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     stream = trace.stream
     if facts.cache is None or facts.proposed or len(stream.row) < TRACED_GAMES or not can_be_kept(facts, versions):
         return
-    folder, slots = facts.cache / TRACES, trace.slots
+    folder = facts.cache / TRACES
+    # whoever asks for what the rule reads fetches it again
+    stream.columns, stream.batch = Fetched(partial(_columns, facts, stream.ladder, versions)), None
     name = _name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
-    columns = (
-        stream.row, stream.version, stream.offsets, stream.players, trace.before, trace.mints, persons, trace.points,
-        trace.games, array("q", [0, *slots.end]), slots.order, trace.adjusted_before, trace.began,
-    )  # fmt: skip
-    parts = {name: [column] for name, column in zip(COLUMNS, columns, strict=True)}
+    first = trace.slots_from()
+    columns: dict[str, Iterable[Column]] = {
+        "row": [stream.row], "version": [stream.version], "offset": [stream.offsets], "player": [stream.players],
+        "before": [trace.before], "mint": [trace.mints], "person": [persons], "points": [trace.points],
+        "games": [trace.games], "first": [first], "slot": trace.slots_in_parts(first),
+        "adjusted_before": [trace.adjusted_before], "began": [trace.began],
+    }  # fmt: skip
     about = {total: getattr(trace, total) for total in TOTALS} | {
         "ladder": stream.ladder, "inserted": stream.adjustments, "names": _names(facts, persons),
         "replayed": replayed_of(facts, stream.ladder, versions)._asdict(),
@@ -111,7 +115,7 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     if any(position > facts.position and position in facts.hashes for position, _ in others):
         return
     try:
-        write_segment(folder, name, parts, COLUMNS, about)
+        write_segment(folder, name, columns, COLUMNS, about)
     except OSError as error:
         logger.warning("ratings: the trace in %s cannot be written: %s", folder, error.strerror)
         return
@@ -204,14 +208,19 @@ def _look_at(segment: Segment, facts: Facts, versions: Sequence[Version]) -> Non
         raise ValueError("its lengths do not fit")
 
 
+def _columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
+    """What the rule of a ladder reads."""
+    return streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
+
+
 def _trace(segment: Segment, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
     """The trace in a segment."""
-    columns, about, values = segment.columns, segment.about, parse_name(ladder).values
+    columns, about = segment.columns, segment.about
     persons = [*columns["person"]]
 
     def fetch() -> Sequence[Column]:
         # as far as it is continued, the ladder begins with the same games
-        return [column[: len(columns["player"])] for column in streams(facts, versions, only=values)[ladder].columns]
+        return [column[: len(columns["player"])] for column in _columns(facts, ladder, versions)]
 
     stream = Stream(
         ladder, versions[0].rule, list(versions), [facts.players[person] for person in persons], columns["offset"],

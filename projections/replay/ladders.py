@@ -37,6 +37,9 @@ from projections.replay.selection import rows_in_order, select
 from projections.rulesets.periods import period_of
 from projections.rulesets.versions import Version, in_force, oldest
 
+# of so many participants, both of what they are numbered by and of what rules read are too much memory at once
+LONG_SLOTS = 20_000_000
+
 
 class Inserted(NamedTuple):
     """An adjustment at its place in a stream: `units` are added before the game at index `game`.
@@ -54,9 +57,11 @@ class Inserted(NamedTuple):
 
 @dataclass
 class LadderBatch:
-    """The ladders of a ruleset, to be replayed together; `outcomes` is the result, for `replay`."""
+    """The ladders of a ruleset, to be replayed together, whose games have at most so many participants; `outcomes` is
+    the result, for `replay`."""
 
     shared: Partitioned
+    participants: int
     numbered: Numbered
     columns: Sequence[Column]
     versions: Sequence[Version]
@@ -263,9 +268,17 @@ def _played(
     games = GameSlots(shared.row, shared.size, shared.slot)
     with ThreadPoolExecutor(1) as thread:
         numbering = thread.submit(number_players, facts, shared)
+        if len(shared.slot) >= LONG_SLOTS:
+            numbering.result()
+            facts.let_go()
         columns = rule_columns(facts, versions, games, shared.version, shared.compiled)
         numbered = numbering.result()
-    batch = LadderBatch(shared, numbered, columns, versions) if shared.compiled else None
+    facts.let_go()
+    most = compiling.largest(shared.size)
+    # who is who, and what rules read, is all that is needed of the participants from here on
+    shared = shared._replace(slot=array("i"), size=array("i"))
+    del games
+    batch = LadderBatch(shared, most, numbered, columns, versions) if shared.compiled else None
     found: dict[tuple[str, ...], Stream] = {}
     for ladder, values in enumerate(shared.ladders):
         low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]

@@ -245,7 +245,7 @@ def run_ladder(
             return BOUNDS
         if minted < 0 or minted < total:
             return BOOKS
-        if len(mints):
+        if len(mints) and minted:  # they come zeroed: what is not written takes no memory
             mints[mints_at + game] = minted
         totals[1] += minted
         totals[2] += minted - total
@@ -350,14 +350,34 @@ def changes_of(
 
 def sort_slots(number: Numbers, first: Numbers, order: Numbers) -> None:
     """The slots player by player, in order: those of player p are `order[first[p]:first[p + 1]]`; `first` is zeroed."""
+    count_slots(number, first)
+    sort_some_slots(number, 0, first, order)
+
+
+def first_slots(number: Numbers, found: Numbers) -> None:
+    """The first slot of every player who has any."""
+    for slot in range(len(number) - 1, -1, -1):
+        found[number[slot]] = slot
+
+
+def count_slots(number: Numbers, first: Numbers) -> None:
+    """Where the slots of every player begin if they are put player by player, and those of the last end; `first` is
+    zeroed."""
     for slot in range(len(number)):
         first[number[slot] + 1] += 1
     for player in range(1, len(first)):
         first[player] += first[player - 1]
+
+
+def sort_some_slots(number: Numbers, low: int, first: Numbers, order: Numbers) -> None:
+    """The slots of the players from `low` on, as many as `first` says of, from `first[0]` on."""
+    players = len(first) - 1
+    begin = first[0]
     for slot in range(len(number)):
-        player = number[slot]
-        order[first[player]] = slot
-        first[player] += 1
-    for player in range(len(first) - 1, 0, -1):
+        player = number[slot] - low
+        if 0 <= player < players:
+            order[first[player] - begin] = slot
+            first[player] += 1
+    for player in range(players, 0, -1):
         first[player] = first[player - 1]
-    first[0] = 0
+    first[0] = begin

@@ -272,8 +272,8 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     totals, stopped = np.zeros((ladders, 6), dtype=np.int64), np.empty(ladders, dtype=np.int64)
     points, games = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
     seen = np.zeros(people, dtype=np.int8)
-    before, mints, none = (np.empty(length, dtype=np.int64) for length in (
-        len(shared.slot) * keep, len(shared.row) * keep, 0
+    before, mints, none = (np.zeros(length, dtype=np.int64) for length in (
+        shared.slot_from[len(shared.ladders)] * keep, len(shared.row) * keep, 0
     ))  # fmt: skip
     columns = compiling.read_only(compiling.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
@@ -281,7 +281,7 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         *rule_constants(scored_by),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
         columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
-        *compiling.room_for_a_game(int(as_numpy(shared.size).max(initial=0))), before, mints, none,
+        *compiling.room_for_a_game(max(batch.participants, 0)), before, mints, none,
     )  # fmt: skip
     return totals, stopped, *(compiling.as_column(column) for column in (points, games, seen, before, mints))
 

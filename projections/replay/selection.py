@@ -7,8 +7,9 @@ histories.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from projections.replay.rule_inputs import GameSlots, bulk_columns
 from projections.rulesets.versions import Version, in_force
 
 ACCOUNTS = ("premium", "free")
-HALVED_GAMES = 500_000  # from this many on, two threads select
+PART_GAMES = 250_000  # from twice as many on, two threads select in parts
 SUBSTITUTIONS = ("both", "leaver", "substitute", "none")
 
 
@@ -93,8 +94,8 @@ def select(
         array("q", [_bits(ACCOUNTS, version.ruleset.scope.exclude_accounts) for version in versions]),
         *_accounts(facts, versions),
     )  # fmt: skip
-    if arrays.compiled and len(rows) >= HALVED_GAMES:
-        games = _in_halves(facts, rows, lambda some, into: arrays.run(loops.select_slots, some, *given, *into), room)
+    if arrays.compiled and len(rows) >= 2 * PART_GAMES:
+        games = _in_parts(facts, rows, lambda some, into: arrays.run(loops.select_slots, some, *given, *into), room)
     else:
         games = arrays.run(loops.select_slots, rows, *given, *room)
     facts.let_go()
@@ -103,26 +104,38 @@ def select(
     return _scorable(facts, versions, found, failures)
 
 
-def _in_halves(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
-    """Select in both halves of the rows at once; the result of the second is then moved up to the end of the first."""
+def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
+    """Select in two parts of the rows at a time, each into its own place; what is found then moves up to the rest.
+
+    What was read of files is let go after each part.
+    """
     import numpy as np
 
-    half = len(rows) // 2
     row, version, offset, slot = (compiling.as_numpy(column) for column in room)
-    room_ends = int(compiling.as_numpy(facts.count)[compiling.as_numpy(rows)[:half]].sum())
-    behind = np.empty(len(rows) - half + 1, dtype=np.int64)
-    with ThreadPoolExecutor(1) as thread:
-        second = thread.submit(run, rows[half:], (row[half:], version[half:], behind, slot[room_ends:]))
-        games = run(rows[:half], (row, version, offset[: half + 1], slot))
-        more = second.result()
-    used, moved = int(offset[games]), int(behind[more])
-    offset[games + 1 : games + 1 + more] = behind[1 : more + 1] + used
-    for column, end, length, begin in (
-        (row, games, more, half), (version, games, more, half), (slot, used, moved, room_ends)
-    ):  # fmt: skip
-        if end < begin:
-            column[end : end + length] = column[begin : begin + length]
-    return games + more
+    counts, ordered = compiling.as_numpy(facts.count), compiling.as_numpy(rows)
+    games = used = room_from = 0
+    waiting = deque[tuple[int, int, Any, Future[int]]]()
+    with ThreadPoolExecutor(2) as threads:
+        for first in (*range(0, len(rows), PART_GAMES), None, None):
+            if first is not None:
+                some = ordered[first : first + PART_GAMES]
+                ends = np.empty(len(some) + 1, dtype=np.int64)
+                into = (row[first:], version[first:], ends, slot[room_from:])
+                waiting.append((first, room_from, ends, threads.submit(run, compiling.as_column(some), into)))
+                room_from += int(counts[some].sum())
+            if len(waiting) > 2 or (first is None and waiting):
+                begin, slots_from, ends, found = waiting.popleft()
+                more = found.result()
+                moved = int(ends[more])
+                offset[games + 1 : games + 1 + more] = ends[1 : more + 1] + used
+                for column, end, length, at in (
+                    (row, games, more, begin), (version, games, more, begin), (slot, used, moved, slots_from)
+                ):  # fmt: skip
+                    if end < at:
+                        column[end : end + length] = column[at : at + length]
+                games, used = games + more, used + moved
+                facts.let_go()
+    return games
 
 
 def _live(facts: Facts, rows: Column) -> Column:

@@ -14,10 +14,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from projections import compiling
-from projections.facts.columns import Column, Facts
+from projections.facts.columns import NONE, Column, Facts
 from projections.replay import loops
 from projections.replay.ladders import Fetched, Inserted, Stream
 from projections.rulesets.versions import Version
+
+PART_SLOTS = 10_000_000  # so many of a trace's slots are put in order at once
 
 
 class Step(NamedTuple):
@@ -157,10 +159,25 @@ class Trace:
     @cached_property
     def slots(self) -> Slots:
         """The stream's slots, player by player."""
-        players = self.stream.players
-        first, order = array("q", bytes(8 * (len(self.points) + 1))), array("i", bytes(4 * len(players)))
-        self._run(loops.sort_slots, players, first, order)
+        first = self.slots_from()
+        order = compiling.concatenated("i", [*self.slots_in_parts(first)])
         return Slots(memoryview(first)[:-1], memoryview(first)[1:], order)
+
+    def slots_from(self) -> Column:
+        """Where every player's slots begin, player by player, and those of the last end."""
+        first = array("q", bytes(8 * (len(self.points) + 1)))
+        self._run(loops.count_slots, self.stream.players, first)
+        return first
+
+    def slots_in_parts(self, first: Column) -> Iterator[Column]:
+        """The stream's slots player by player, those of some players at a time, so that they need little memory."""
+        low, players = 0, len(first) - 1
+        while low < players:
+            high = max(low + 1, bisect_right(first, first[low] + PART_SLOTS) - 1)
+            some, order = first[low : high + 1], compiling.zeros("i", first[high] - first[low])
+            self._run(loops.sort_some_slots, self.stream.players, low, some, order)
+            yield order
+            low = high
 
     def steps(self, player: int, last: int | None = None) -> list[Step]:
         """What every game and adjustment did to a player, in order, or so many of the `last` ones.
@@ -352,7 +369,16 @@ class Trace:
     @cached_property
     def began(self) -> Column:
         """What everybody had before the stream's first game and adjustment, or began with."""
-        return self._points_at(0, 0)[0]
+        points, first = _copy(self.points), array("q", [NONE]) * len(self.points)
+        self._run(loops.first_slots, self.stream.players, first)
+        for player, slot in enumerate(first):
+            if slot != NONE:
+                points[player] = self.before[slot]
+        for at in reversed(range(len(self._adjusted_at))):
+            player = self.stream.adjustments[at].player
+            if first[player] == NONE or self._adjusted_at[at] <= first[player]:
+                points[player] = self.adjusted_before[at]
+        return points
 
 
 def _adjusted(one: Inserted, before: int) -> Step:
