@@ -33,8 +33,12 @@ class TaskLost(Exception):
     """A task did not end: its worker, or the engine, is gone."""
 
 
+class TaskFailed(Exception):
+    """A worker raised something else, which this says."""
+
+
 # what a worker raises is raised here, too
-PASSED = (OSError, LedgerError, DamagedObject, Unfit, NotTheSame)
+PASSED = (OSError, MemoryError, LedgerError, DamagedObject, Unfit, NotTheSame)
 
 
 class Engine(Protocol):
@@ -122,7 +126,7 @@ class Dask:
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
         """Have a worker of the cluster call it."""
         with _as_lost():
-            return self._client.submit(function, *arguments, pure=False, retries=0)
+            return self._client.submit(_plainly, function, *arguments, pure=False, retries=0)
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
         """Those that are done; raises `StoreUnavailable` if the scheduler is gone."""
@@ -141,6 +145,18 @@ class Dask:
         """The threads of all workers."""
         with _as_lost():
             return sum(worker["nthreads"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values())
+
+
+def _plainly(function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function in a worker, and raise what everybody can read: Dask waits for ever for some tracebacks."""
+    try:
+        function(*arguments)
+        return
+    except PASSED as error:
+        raised: Exception = error
+    except Exception as error:
+        raised = TaskFailed(f"{type(error).__name__}: {error}")
+    raise raised.with_traceback(None)
 
 
 def _dask() -> Any:

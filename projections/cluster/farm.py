@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from projections.cluster.columnar import DamagedObject, OpenedObject
-from projections.cluster.engines import Engine, NotTheSame, TaskLost, Unfit
+from projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
 from projections.cluster.objects import Objects
 from projections.cluster.tasks import ONE_PLACE, Proof, perform, plan_name
 
@@ -163,7 +163,7 @@ def _ends(objects: Objects, state: _State, task: Task, error: Exception | None) 
 def _told(error: Exception | None) -> str:
     if isinstance(error, MemoryError):
         return "its worker ran out of memory"
-    return str(error) if isinstance(error, TaskLost | DamagedObject) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, TaskLost | TaskFailed | DamagedObject) else f"{type(error).__name__}: {error}"
 
 
 def _give_again(cluster: Cluster, state: _State) -> None:

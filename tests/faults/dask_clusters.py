@@ -1,0 +1,112 @@
+"""A Dask cluster of two workers for the fault tests, which do at each stage of their tasks what a test wants."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from fault_helpers import wait_until
+
+PRELOAD = Path(__file__).with_name("dask_preload.py")
+PART_GAMES = 64
+QUIET = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "info", "PYTHONWARNINGS": "ignore"}
+
+
+class LocalCluster:
+    """A scheduler and some workers on loopback; `folder` has what they write and what is to happen to them."""
+
+    def __init__(self, folder: Path, failures: int) -> None:
+        folder.mkdir()
+        self.folder, self.workers = folder, list[subprocess.Popen[bytes]]()
+        self._env = os.environ | QUIET | {
+            "RATINGS_TEST_FAULTS": str(folder), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
+        }  # fmt: skip
+        self.arm()
+        self.settings()
+        self._file = folder / "scheduler.json"
+        self.scheduler = self._started(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file), "--dashboard-address",
+            "127.0.0.1:0",
+        )  # fmt: skip
+        wait_until(lambda: self._file.exists() and self._file.read_bytes().endswith(b"}"))
+        self.address = str(json.loads(self._file.read_text())["address"])
+
+    def _started(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with open(self.folder / f"log-{arguments[0]}", "ab") as log:
+            return subprocess.Popen(
+                [str(Path(sys.executable).with_name("dask")), *arguments, "--no-dashboard"], stdout=log, stderr=log,
+                env=self._env, start_new_session=True,
+            )  # fmt: skip
+
+    def start_worker(self, nanny: bool = False) -> subprocess.Popen[bytes]:
+        """Start a worker, and wait until it says that it is registered."""
+        log = self.folder / "log-worker"
+        before = log.read_bytes().count(b"Registered to") if log.exists() else 0
+        worker = self._started(
+            "worker", "--scheduler-file", str(self._file), "--nanny" if nanny else "--no-nanny", "--nthreads", "1",
+            "--memory-limit", "0", "--preload", str(PRELOAD), "--local-directory", str(self.folder / "scratch"),
+        )  # fmt: skip
+        self.workers.append(worker)
+        wait_until(lambda: log.read_bytes().count(b"Registered to") > before)
+        return worker
+
+    def settings(self, **settings: Any) -> None:
+        """Say how workers are that are started from now on."""
+        (self.folder / "settings.json").write_text(json.dumps({"part_games": PART_GAMES, **settings}))
+
+    def arm(self, *faults: dict[str, Any]) -> None:
+        """Say what is to happen from now on."""
+        for path in [*self.folder.glob("turn-*"), self.folder / "journal", self.folder / "go"]:
+            path.unlink(missing_ok=True)
+        path = self.folder / "faults.json"
+        path.with_suffix(".new").write_text(json.dumps(faults))
+        path.with_suffix(".new").rename(path)
+
+    def happened(self, action: str) -> list[int]:
+        """The processes to which something happened."""
+        return [int(path.name.rpartition("-")[2]) for path in sorted(self.folder.glob(f"{action}-*"))]
+
+    def reached(self, stage: str) -> list[str]:
+        """The objects to which the plans lead with which workers got to a stage."""
+        journal = self.folder / "journal"
+        lines = journal.read_text().splitlines() if journal.exists() else []
+        return [line.split()[2] for line in lines if line.split()[0] == stage]
+
+    def close(self) -> None:
+        """End all processes, and those that they started."""
+        for process in [*self.workers, self.scheduler]:
+            for end in (signal.SIGCONT, signal.SIGKILL):
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, end)
+            process.wait()
+
+
+def fault(at: str, do: str, says: str = "", first: int = 1, times: int = 1) -> dict[str, Any]:
+    """What is to happen to a worker, for `LocalCluster.arm`."""
+    return {"at": at, "do": do, "says": says, "first": first, "times": times}
+
+
+@contextmanager
+def local_cluster(folder: Path, workers: int = 2, nanny: bool = False, failures: int = 3) -> Iterator[LocalCluster]:
+    """A cluster, of which nothing is left afterwards; a task may have lost so many workers before Dask gives it up."""
+    cluster = LocalCluster(folder, failures)
+    try:
+        for _ in range(workers):
+            cluster.start_worker(nanny)
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def digests(place: Path, prefixes: Sequence[str] = ("segment-", "numbers-", "base-", "out-")) -> dict[str, str]:
+    """The SHA-256 of the objects in a folder, by name."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in place.iterdir()
+        if path.name.startswith(tuple(prefixes))
+    }  # fmt: skip

@@ -1,0 +1,131 @@
+"""What the Dask workers of the tests load first: places at which they can be killed, stopped or made to fail.
+
+`faults.json` in the folder RATINGS_TEST_FAULTS says what is to happen where:
+
+    {"at": STAGE, "says": TEXT, "first": N, "times": N, "do": ACTION}
+
+at the Nth time that any worker gets to the stage with a plan that has the text in it, and at the following ones.
+`journal` tells in the same folder who got where.
+"""
+
+import json
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from projections.cluster import base, objects, segments, tasks
+
+FOLDER = Path(os.environ["RATINGS_TEST_FAULTS"])
+_plan = ""
+
+
+def reach(stage: str) -> str | None:
+    """Tell that a stage is reached; what is to happen here happens, unless it is for the caller to do."""
+    with open(FOLDER / "journal", "a") as journal:
+        journal.write(f"{stage} {os.getpid()} {tasks.output_name(_plan)}\n")
+    for number, fault in enumerate(json.loads((FOLDER / "faults.json").read_text())):
+        if fault["at"] == stage and fault["says"] in _plan:
+            turn = _turn(f"turn-{number}")
+            if fault["first"] <= turn < fault["first"] + fault["times"]:
+                return _do(fault["do"])
+    return None
+
+
+def _turn(name: str) -> int:
+    """How often this was asked, by all workers together."""
+    for turn in range(1, 1_000_000):
+        try:
+            os.close(os.open(FOLDER / f"{name}-{turn}", os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            continue
+        return turn
+    raise AssertionError
+
+
+def _do(action: str) -> str | None:
+    (FOLDER / f"{action}-{os.getpid()}").touch()
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif action == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif action == "hold":
+        while not (FOLDER / "go").exists():
+            time.sleep(0.01)
+    elif action == "exhaust":
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 26), before[1]))
+        try:
+            bytearray(1 << 30)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+    elif action == "fail":
+        raise OSError(28, "No space left on device", "there")
+    elif action == "break":
+        raise ZeroDivisionError("division by zero")
+    else:
+        return action
+    return None
+
+
+def _performing(url: str, proof: tasks.Proof, plan: str) -> None:
+    global _plan
+    _plan = plan
+    reach("begun")
+    _perform(url, proof, plan)
+    reach("written")
+
+
+def _decoding(*arguments: Any) -> Any:
+    found = _decode(*arguments)
+    reach("sealing")
+    return found
+
+
+def _reading(*arguments: Any) -> Iterator[Any]:
+    for games in _games(*arguments):
+        yield games
+        reach("reading")
+
+
+def _computing(*arguments: Any, **options: Any) -> Iterator[Any]:
+    for result in _compute(*arguments, **options):
+        yield result
+        reach("replaying")
+
+
+def _creating(self: objects.Folder, name: str, parts: Iterable[Any]) -> bool:
+    whole = b"".join(map(bytes, parts))
+
+    def halves() -> Iterator[bytes]:
+        yield whole[: len(whole) // 2]
+        reach("writing")
+        yield whole[len(whole) // 2 :]
+
+    return _create(self, name, halves())
+
+
+def _keeping(place: objects.Objects, name: str, content: Iterable[Any]) -> None:
+    if reach("keeping") == "differ":
+        told = json.loads(_plan)
+        content = tasks.object_bytes([], {"results": tasks.as_bytes(b"different")}, {"plan": told["task"]})
+    _keep(place, name, content)
+
+
+def _set_up() -> None:
+    told = json.loads((FOLDER / "settings.json").read_text())
+    segments.PART_GAMES = told["part_games"]
+    tasks.CODE = told.get("code", tasks.CODE)
+    tasks.perform, base.games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]
+    tasks.decode_text, tasks.keep = _decoding, _keeping
+    objects.Folder.create = _creating  # type: ignore[method-assign]
+
+
+if tasks.perform.__module__ == tasks.__name__:  # Dask loads this twice
+    _perform, _decode, _games, _compute = tasks.perform, tasks.decode_text, base.games_of_cells, tasks.compute
+    _create, _keep = objects.Folder.create, tasks.keep
+    _set_up()
