@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from ledger import clock
 from ledger.caches import cache_folder
 from ledger.errors import StoreDamaged, StoreUnavailable
 from ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
@@ -51,6 +52,7 @@ from projections.stored.computing import Built, LadderFailure, built, built_with
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
 TRIES = 5  # so many objects may be damaged in one run
+LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
 SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plan-", "records-", "nonce-")
 
 logger = logging.getLogger(__name__)
@@ -68,7 +70,7 @@ def cluster_for(ledger: Ledger, on: str, url: str | None) -> Iterator[Cluster]:
             raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
         nonce = prove(objects)
         try:
-            yield Cluster(engine, objects, Proof(CODE, nonce, golden_digest()))
+            yield Cluster(engine, objects, Proof(CODE, nonce, golden_digest()), {nonce})
         finally:
             with suppress(OSError):
                 objects.delete(nonce)
@@ -184,10 +186,12 @@ def prepare(connection: Connection, cluster: Cluster, position: int, tell: Tell)
     games_at = first_positions(connection, facts.recorded.clocks)
     newest, numbers = _put_head(cluster.objects, facts, done.numbers)
     segments = [*done.segments, newest]
+    cluster.own.update((newest.name, numbers_name(newest.name)))
     base = put_base(
         cluster.objects, facts, [one.name for one in segments], gone, [*others, *sorted(behind)],
         {name: at for name, at in games_at.items() if at <= position},
     )  # fmt: skip
+    cluster.own.add(base)
     cells = [cell_number(facts, cell[:-2], *cell[-2:]) for cell in all_cells(numbers)]
     counts = _counted(segments, numbers, cells)
     return Prepared(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))
@@ -293,9 +297,10 @@ def computed(
                 yield one(ladders, ladders.stream(name))
 
 
-def sweep(objects: Objects, but: Collection[str] = ()) -> None:
-    """Delete what was of use for one computation only."""
+def sweep(cluster: Cluster) -> None:
+    """Delete what was of use for this computation only, and what others left behind that are long over."""
+    objects, now = cluster.objects, clock.now() // 1_000_000
     for prefix in SHORT_LIVED:
         for name in objects.names(prefix):
-            if name not in but:
+            if name in cluster.own or now - (objects.written_at(name) or now) > LEFT_SECONDS:
                 objects.delete(name)

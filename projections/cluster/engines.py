@@ -9,6 +9,8 @@ An engine is a farm of tasks that may do any of them twice, and forget all of th
 from __future__ import annotations
 
 import ipaddress
+import logging
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
@@ -19,6 +21,7 @@ from ledger.processes.forking import available_cores, pool
 from projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
+GONE = "the scheduler of the cluster is gone; what is done is kept for the next try"
 
 
 class Unfit(Exception):
@@ -45,7 +48,7 @@ class Engine(Protocol):
     """What is needed of an engine; a handle stands for a task that was submitted."""
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
-        """Have a worker call a function. Raises `TaskLost`."""
+        """Have a worker call a function. Raises `StoreUnavailable`."""
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
         """Those that are done, as soon as one is, at the latest after some seconds, each with what it raised;
@@ -125,15 +128,16 @@ class Dask:
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
         """Have a worker of the cluster call it."""
-        with _as_lost():
+        with _or_gone():
             return self._client.submit(_plainly, function, *arguments, pure=False, retries=0)
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
         """Those that are done; raises `StoreUnavailable` if the scheduler is gone."""
-        with suppress(TimeoutError), _as_lost(), self._client.as_current():
+        # what is cancelled is told by its status
+        with _or_gone(), suppress(TimeoutError, _dask().client.FuturesCancelledError), self._client.as_current():
             _dask().wait(list(handles), timeout=seconds, return_when="FIRST_COMPLETED")
         if self._client.status not in ("running", "connecting"):
-            raise StoreUnavailable("the scheduler of the cluster is gone; what is done is kept for the next try")
+            raise StoreUnavailable(GONE)
         return {handle: _raised(handle) for handle in handles if handle.done()}
 
     def cancel(self, handle: Any) -> None:
@@ -143,7 +147,7 @@ class Dask:
 
     def width(self) -> int:
         """The threads of all workers."""
-        with _as_lost():
+        with _or_gone():
             return sum(worker["nthreads"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values())
 
 
@@ -168,13 +172,11 @@ def _dask() -> Any:
 
 
 @contextmanager
-def _as_lost() -> Iterator[None]:
+def _or_gone() -> Iterator[None]:
     try:
         yield
-    except TimeoutError:
-        raise
-    except OSError as problem:
-        raise TaskLost(str(problem)) from None
+    except OSError:
+        raise StoreUnavailable(GONE) from None
 
 
 def _raised(handle: Any) -> Exception | None:
@@ -218,12 +220,27 @@ def _is_loopback(host: str) -> bool:
 
 @contextmanager
 def _client(address: str) -> Iterator[Any]:
+    dask = _dask()
+    _keep_quiet()
     try:
-        client = _dask().Client(address, timeout=START_SECONDS, set_as_default=False)
-    except (OSError, ValueError, RuntimeError) as problem:
+        client = dask.Client(address, timeout=START_SECONDS, set_as_default=False)
+    except OSError:
+        raise StoreUnavailable(
+            f"no Dask scheduler answers at {address} within {START_SECONDS} s; is one running there?"
+        ) from None
+    except (ValueError, RuntimeError) as problem:
         raise StoreUnavailable(f"the cluster at {address} cannot be reached: {problem}") from None
     try:
         yield client
     finally:
         with suppress(Exception):
             client.close(timeout=2)
+
+
+def _keep_quiet() -> None:
+    """Keep what Dask writes about its connections, with tracebacks, away from standard error: what matters of it is
+    raised."""
+    warnings.filterwarnings("ignore", module=r"distributed\b")
+    for name in [*logging.Logger.manager.loggerDict, "distributed"]:
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -1,11 +1,13 @@
 """The coordinator's loop: tasks are handed out, and done when their object is there.
 
 What is there already is not done again. A task that fails is tried again a few times, another worker is given one that
-takes far too long, and one that always fails is named once all others are done.
+takes far too long, and one that always fails is named once all others are done. One that was lost with its worker is
+tried again alone, so that none is blamed for another.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 from ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from projections.cluster.columnar import DamagedObject, OpenedObject
 from projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
-from projections.cluster.objects import Objects
+from projections.cluster.objects import Objects, why
 from projections.cluster.tasks import ONE_PLACE, Proof, perform, plan_name
 
 TRIES = 3
@@ -48,6 +50,7 @@ class _State:
     waiting: list[Task]
     running: dict[Any, Task] = field(default_factory=dict)
     since: dict[Any, float] = field(default_factory=dict)
+    suspects: list[Task] = field(default_factory=list)
     failures: dict[Task, list[str]] = field(default_factory=dict)
     given_up: list[Task] = field(default_factory=list)
     done: set[Task] = field(default_factory=set)
@@ -57,11 +60,13 @@ class _State:
 
 
 class Cluster(NamedTuple):
-    """An engine, the objects of a ledger, and what a worker must show before it works for this."""
+    """An engine, the objects of a ledger, what a worker must show before it works for this, and the names of the
+    objects that are of use for one computation only."""
 
     engine: Engine
     objects: Objects
     proof: Proof
+    own: set[str]
 
 
 def farm(
@@ -73,7 +78,7 @@ def farm(
     Raises `TasksFailed` after all others are done, `WorkerLost` if there are no workers or they are unfit,
     `StoreDamaged` if two of them differ.
     """
-    engine, objects, _ = cluster
+    engine, objects = cluster.engine, cluster.objects
     state = _State([])
     for task in tasks:
         if _is_whole(objects, task.makes):
@@ -83,27 +88,29 @@ def farm(
             state.waiting.append(task)
     state.waiting.reverse()
     lonely = 0.0
-    while len(state.done) + len(state.given_up) < len(tasks):
-        width = engine.width()
-        while state.waiting and len(state.running) < AHEAD * width:
-            prepare(state.waiting[-1])
-            _submit(cluster, state, state.waiting.pop())
-        tell(_numbers(state, len(tasks)))
-        lonely = 0.0 if width else lonely + WAITED_SECONDS
-        if lonely > NO_WORKERS_SECONDS:
-            raise WorkerLost(f"the engine has had no workers for {NO_WORKERS_SECONDS} s; what is done is kept")
-        ended = engine.wait(state.running, WAITED_SECONDS) if state.running else {}
-        state.now += 0.0 if ended else WAITED_SECONDS
-        for handle, error in ended.items():
-            task = state.running.pop(handle)
-            state.longest = max(state.longest, state.now - state.since.pop(handle))
-            if task in state.done:
-                _refuse(error)
-            elif _ends(objects, state, task, error):
-                yield task
-        _give_again(cluster, state)
-    for handle in state.running:
-        engine.cancel(handle)
+    try:
+        while len(state.done) + len(state.given_up) < len(tasks):
+            width = engine.width()
+            _hand_out(cluster, state, width, prepare)
+            tell(_numbers(state, len(tasks)))
+            lonely = 0.0 if width else lonely + WAITED_SECONDS
+            if lonely > NO_WORKERS_SECONDS:
+                raise WorkerLost(f"the engine has had no workers for {NO_WORKERS_SECONDS} s; what is done is kept")
+            if not state.running:
+                time.sleep(WAITED_SECONDS)
+            ended = engine.wait(state.running, WAITED_SECONDS) if state.running else {}
+            state.now += 0.0 if ended else WAITED_SECONDS
+            for handle, error in ended.items():
+                task = state.running.pop(handle)
+                state.longest = max(state.longest, state.now - state.since.pop(handle))
+                if task in state.done:
+                    _refuse(error)
+                elif _ends(objects, state, task, error):
+                    yield task
+            _give_again(cluster, state)
+    finally:
+        for handle in state.running:
+            engine.cancel(handle)
     tell(_numbers(state, len(tasks)))
     if state.given_up:
         told = "; ".join(f"{task.called} ({state.failures[task][-1]})" for task in state.given_up[:TRIES])
@@ -112,6 +119,16 @@ def farm(
             f"{TRIES} tries were not enough for {told}{f' and {more:,} more' if more > 0 else ''}; the others are done "
             "and kept for the next try"
         )
+
+
+def _hand_out(cluster: Cluster, state: _State, width: int, prepare: Callable[[Task], None]) -> None:
+    """Submit as many tasks as the workers can have; what was lost with a worker comes last, and one at a time."""
+    while state.waiting and len(state.running) < AHEAD * width:
+        prepare(state.waiting[-1])
+        _submit(cluster, state, state.waiting.pop())
+    if state.suspects and width and not state.running:
+        prepare(state.suspects[0])
+        _submit(cluster, state, state.suspects.pop(0))
 
 
 def _numbers(state: _State, tasks: int) -> dict[str, int]:
@@ -123,6 +140,7 @@ def _numbers(state: _State, tasks: int) -> dict[str, int]:
 
 def _submit(cluster: Cluster, state: _State, task: Task) -> None:
     name = plan_name(task.plan)
+    cluster.own.update((name, task.makes))
     cluster.objects.create(name, [task.plan.encode()])
     handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, name)
     state.running[handle], state.since[handle] = task, state.now
@@ -152,9 +170,11 @@ def _ends(objects: Objects, state: _State, task: Task, error: Exception | None) 
         raise error
     failures = state.failures.setdefault(task, [])
     failures.append(_told(error))
+    if task in state.running.values():  # a second worker has it
+        return False
     if len(failures) < TRIES:
         state.retried += 1
-        state.waiting.insert(0, task)
+        (state.suspects if isinstance(error, TaskLost) else state.waiting).insert(0, task)
     else:
         state.given_up.append(task)
     return False
@@ -163,7 +183,11 @@ def _ends(objects: Objects, state: _State, task: Task, error: Exception | None) 
 def _told(error: Exception | None) -> str:
     if isinstance(error, MemoryError):
         return "its worker ran out of memory"
-    return str(error) if isinstance(error, TaskLost | TaskFailed | DamagedObject) else f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {why(error)}" if error.filename else why(error)
+    return (
+        str(error) if isinstance(error, TaskLost | TaskFailed | DamagedObject) else f"{type(error).__name__}: {error}"
+    )
 
 
 def _give_again(cluster: Cluster, state: _State) -> None:

@@ -44,6 +44,9 @@ class Objects(Protocol):
     def names(self, prefix: str) -> list[str]:
         """The names that begin so, in order."""
 
+    def written_at(self, name: str) -> int | None:
+        """When it was created, in seconds since 1970, or None if it is not there or the place does not know."""
+
     def delete(self, name: str) -> None:
         """Delete an object if it is there."""
 
@@ -88,6 +91,12 @@ class Folder:
         with suppress(FileNotFoundError, NotADirectoryError):
             return sorted(name for name in os.listdir(self._path) if name.startswith(prefix))
         return []
+
+    def written_at(self, name: str) -> int | None:
+        """When its file was written, or None."""
+        with suppress(FileNotFoundError):
+            return int((self._path / name).stat().st_mtime)
+        return None
 
     def delete(self, name: str) -> None:
         """Delete its file."""
@@ -137,6 +146,12 @@ class Bucket:
             found = (path.rpartition("/")[2] for path in self._files.ls(self._root, detail=False))
             return sorted(name for name in found if name.startswith(prefix))
         return []
+
+    def written_at(self, name: str) -> int | None:
+        """When it was modified, or None."""
+        with suppress(FileNotFoundError, NotImplementedError):
+            return int(self._files.modified(self._at(name)).timestamp())
+        return None
 
     def delete(self, name: str) -> None:
         """Delete it."""

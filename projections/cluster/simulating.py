@@ -63,7 +63,7 @@ def simulated_on(
         question = _Question(ledger, connection, cluster, prepared, ladders, until, note, tell)
         failed = list[str]()
         variants = tuple(_variant(question, told, ruleset, failed) for told, ruleset in rulesets)
-        sweep(cluster.objects)
+        sweep(cluster)
         at = Coordinates(until, position, None, tuple(prepared.facts.left_out))
         return Simulation(at, variants, failed=tuple(dict.fromkeys(failed)), times=times)
 

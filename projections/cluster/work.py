@@ -53,9 +53,10 @@ def work_on(
                 guard = guarded(ladders, asked, stored, one, rule_seconds)
                 with closing(compute(ladders, own, one, apart=guard, changes=changes)) as packages:
                     yield from packages
-            sweep(cluster.objects)
 
         def ladders_of(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
             return 0, results(asked, stored, changes)
 
         yield Work(prepared.facts, prepared.games, ladders_of)
+        # now that it is promoted: after a failure the next try goes on from here
+        sweep(cluster)

@@ -1,5 +1,8 @@
-"""A ledger with a few hundred ladders, one of which has 30 % of the games, and what comes of it undisturbed."""
+"""A ledger with a few hundred ladders, one of which has 30 % of the games, and coordinators that rebuild it."""
 
+import hashlib
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -7,14 +10,14 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from dask_clusters import PART_GAMES, digests
-from fault_helpers import SEEN, decision, plain_connection
+from dask_clusters import PART_GAMES, WINDOW_GAMES
+from fault_helpers import SEEN, decision, fork, plain_connection, wait_for
 
 from ledger import clock
 from ledger.events.types import read_event
 from ledger.store.appending import append
 from ledger.store.opening import open_ledger
-from projections.cluster import coordinating, segments
+from projections.cluster import coordinating, engines, segments, streaming, work
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "elo-1.toml"
 CITIES, GIANT, GIANT_PERCENT = 240, "giant", 30
@@ -22,20 +25,21 @@ PLAYERS = 300
 
 
 def many_ladders(ratings: Callable[..., Any], url: str, games: int) -> None:
-    """Make a ledger of games in many cities, with corrections, voided games and a renamed player at its end."""
+    """Make a ledger of games in many cities, with voided games and a renamed player at its end."""
     chance = Random(games)
     assert ratings("init", "--no-rules", db=url).exit_code == 0
-    text = RULESET.read_text().replace("GAME", "chess").replace("ZONE", "UTC").replace('by = ["players"]', 'by = ["city"]')
+    text = (
+        RULESET.read_text().replace("GAME", "chess").replace("ZONE", "UTC").replace('by = ["players"]', 'by = ["city"]')
+    )
     path = Path(url.removeprefix("sqlite:///")).with_suffix(".toml")
     path.write_text("".join(line for line in text.splitlines(keepends=True) if not line.startswith("bands")))
     assert ratings("rules", "publish", path, db=url).exit_code == 0
-    ledger, late = open_ledger(url), games // 100
+    ledger = open_ledger(url)
     for first in range(0, games, 1_000):
         drafts = [_game(chance, number) for number in range(first, min(first + 1_000, games))]
         append(ledger, drafts, by="test", clock=clock.now)
-    again = [
-        decision("game.voided", game_id=f"g-{number}", reason="not played") for number in chance.sample(range(games), late)
-    ]
+    late = chance.sample(range(games), games // 100)
+    again = [decision("game.voided", game_id=f"g-{number}", reason="not played") for number in late]
     append(ledger, [*again, decision("player.renamed", player="p-1", new_player="q-1")], by="test", clock=clock.now)
 
 
@@ -44,8 +48,8 @@ def _game(chance: Random, number: int) -> Any:
     players = [f"p-{player}" for player in chance.sample(range(PLAYERS), 2)]
     day, minute = divmod(number, 720)
     return read_event({
-        "type": "game.recorded", "occurred_at": f"2010-{1 + day // 28:02d}-{1 + day % 28:02d}T{8 + minute // 60:02d}:"
-        f"{minute % 60:02d}:00Z",
+        "type": "game.recorded",
+        "occurred_at": f"2010-{1 + day // 28:02d}-{1 + day % 28:02d}T{8 + minute // 60:02d}:{minute % 60:02d}:00Z",
         "data": {
             "game_id": f"g-{number}", "game": "chess", "city": city,
             "participants": [{"player": name, "place": place} for place, name in enumerate(players, 1)],
@@ -53,18 +57,96 @@ def _game(chance: Random, number: int) -> Any:
     })[0]  # fmt: skip
 
 
+class Wanted(NamedTuple):
+    """A ledger that is not rebuilt yet, the rows that a rebuild here stores, and the digests of all objects that are
+    made when nothing goes wrong."""
+
+    original: Path
+    games: int
+    rows: list[tuple[Any, ...]]
+    objects: dict[str, str]
+
+    def copied(self, folder: Path) -> str:
+        """The URL of a copy."""
+        folder.mkdir(exist_ok=True)
+        return f"sqlite:///{shutil.copyfile(self.original, folder / 'ratings.db')}"
+
+
+class Ended(NamedTuple):
+    """How a rebuild ended; `submitted` is how many tasks it handed out. A killed one has minus the signal."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    submitted: int
+
+
+class Coordinator:
+    """A rebuild in a process of its own, as the tests' own process must not have Dask's threads."""
+
+    def __init__(
+        self, ratings: Callable[..., Any], url: str, games: int, objects: Path, on: str, *also: str,
+        patch: Callable[[pytest.MonkeyPatch], None] = lambda patch: None,
+    ) -> None:  # fmt: skip
+        """`patch` may change what there is in that process."""
+        self._folder = Path(url.removeprefix("sqlite:///")).parent
+        (self._folder / "submitted").write_bytes(b"")
+        (self._folder / "ended").unlink(missing_ok=True)
+
+        def run() -> None:
+            with small_pieces(games) as patched:
+                submit = engines.Dask.submit
+
+                def submitted(self_: engines.Dask, *arguments: Any) -> Any:
+                    with open(self._folder / "submitted", "ab") as file:
+                        file.write(b"1")
+                    return submit(self_, *arguments)
+
+                patched.setattr(engines.Dask, "submit", submitted)
+                patch(patched)
+                told = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)
+                (self._folder / "ended").write_text(json.dumps(told))
+
+        self.process = fork(run)
+
+    def ended(self) -> Ended:
+        """Wait until it has ended."""
+        (code,) = wait_for([self.process])
+        submitted = len((self._folder / "submitted").read_bytes())
+        if code:
+            return Ended(code, "", "", submitted)
+        return Ended(*json.loads((self._folder / "ended").read_text()), submitted)
+
+
 @contextmanager
-def small_pieces(games: int) -> Iterator[None]:
-    """Let segments, packs and parts be small."""
+def small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
+    """Let segments, packs, parts and windows be small; and keep all objects."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coordinating, "SEGMENT_EVENTS", games // 4)
         patch.setattr(coordinating, "PAGE_EVENTS", games // 10)
         patch.setattr(coordinating, "PACK_GAMES", games // 4)
         patch.setattr(segments, "PART_GAMES", PART_GAMES)
-        yield
+        patch.setattr(streaming, "STREAMED_GAMES", games // 4)
+        patch.setattr(streaming, "WINDOW_GAMES", WINDOW_GAMES)
+        patch.setattr(work, "sweep", lambda cluster: None)
+        yield patch
 
 
 def rows(url: str) -> list[tuple[Any, ...]]:
     """The stored standings as another program sees them."""
     with closing(plain_connection(url)) as connection:
         return list(connection.execute(SEEN).fetchall())
+
+
+def digests(objects: Path) -> dict[str, str]:
+    """The SHA-256 of the objects of a ledger, but for those that differ from run to run or are passed on."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in place(objects).iterdir() if not path.name.startswith(("nonce-", "records-"))
+    }  # fmt: skip
+
+
+def place(objects: Path) -> Path:
+    """The folder of the only ledger below a place for objects."""
+    (found,) = objects.iterdir()
+    return found

@@ -1,12 +1,11 @@
 """A Dask cluster of two workers for the fault tests, which do at each stage of their tasks what a test wants."""
 
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from fault_helpers import wait_until
 
 PRELOAD = Path(__file__).with_name("dask_preload.py")
-PART_GAMES = 64
+PART_GAMES, WINDOW_GAMES = 64, 150
 QUIET = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "info", "PYTHONWARNINGS": "ignore"}
 
 
@@ -31,8 +30,8 @@ class LocalCluster:
         self.settings()
         self._file = folder / "scheduler.json"
         self.scheduler = self._started(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file), "--dashboard-address",
-            "127.0.0.1:0",
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file),
+            "--dashboard-address", "127.0.0.1:0",
         )  # fmt: skip
         wait_until(lambda: self._file.exists() and self._file.read_bytes().endswith(b"}"))
         self.address = str(json.loads(self._file.read_text())["address"])
@@ -56,14 +55,27 @@ class LocalCluster:
         wait_until(lambda: log.read_bytes().count(b"Registered to") > before)
         return worker
 
+    def heal(self) -> None:
+        """Have two workers again to which nothing happens."""
+        self.arm()
+        self.settings()
+        for worker in [*self.workers]:
+            if worker.poll() is not None:
+                self.workers.remove(worker)
+        for _ in range(2 - len(self.workers)):
+            self.start_worker()
+
     def settings(self, **settings: Any) -> None:
         """Say how workers are that are started from now on."""
-        (self.folder / "settings.json").write_text(json.dumps({"part_games": PART_GAMES, **settings}))
+        (self.folder / "settings.json").write_text(
+            json.dumps({"part_games": PART_GAMES, "window_games": WINDOW_GAMES, **settings})
+        )
 
     def arm(self, *faults: dict[str, Any]) -> None:
         """Say what is to happen from now on."""
-        for path in [*self.folder.glob("turn-*"), self.folder / "journal", self.folder / "go"]:
-            path.unlink(missing_ok=True)
+        for name in ("turn-*", "kill-*", "stop-*", "hold-*", "exhaust-*", "journal", "go"):
+            for path in self.folder.glob(name):
+                path.unlink()
         path = self.folder / "faults.json"
         path.with_suffix(".new").write_text(json.dumps(faults))
         path.with_suffix(".new").rename(path)
@@ -102,11 +114,3 @@ def local_cluster(folder: Path, workers: int = 2, nanny: bool = False, failures:
         yield cluster
     finally:
         cluster.close()
-
-
-def digests(place: Path, prefixes: Sequence[str] = ("segment-", "numbers-", "base-", "out-")) -> dict[str, str]:
-    """The SHA-256 of the objects in a folder, by name."""
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in place.iterdir()
-        if path.name.startswith(tuple(prefixes))
-    }  # fmt: skip

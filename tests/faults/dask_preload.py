@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from projections.cluster import base, objects, segments, tasks
+from projections.cluster import base, objects, segments, streaming, tasks
 
 FOLDER = Path(os.environ["RATINGS_TEST_FAULTS"])
 _plan = ""
@@ -72,11 +72,13 @@ def _do(action: str) -> str | None:
     return None
 
 
-def _performing(url: str, proof: tasks.Proof, plan: str) -> None:
+def _performing(url: str, proof: tasks.Proof, name: str) -> None:
     global _plan
-    _plan = plan
+    place = objects.objects_at(url)
+    size = place.size(name)
+    _plan = "" if size is None else bytes(place.read(name, 0, size)).decode()
     reach("begun")
-    _perform(url, proof, plan)
+    _perform(url, proof, name)
     reach("written")
 
 
@@ -118,7 +120,7 @@ def _keeping(place: objects.Objects, name: str, content: Iterable[Any]) -> None:
 
 def _set_up() -> None:
     told = json.loads((FOLDER / "settings.json").read_text())
-    segments.PART_GAMES = told["part_games"]
+    segments.PART_GAMES, streaming.WINDOW_GAMES = told["part_games"], told["window_games"]
     tasks.CODE = told.get("code", tasks.CODE)
     tasks.perform, base.games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]
     tasks.decode_text, tasks.keep = _decoding, _keeping

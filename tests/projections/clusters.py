@@ -49,7 +49,7 @@ def cluster_here(place: Path, engine: Any = None) -> Iterator[Cluster]:
     """A cluster whose objects are in a folder."""
     object_at.cache_clear()
     objects = objects_at(str(place))
-    yield Cluster(engine or Here(), objects, Proof(CODE, prove(objects), golden_digest()))
+    yield Cluster(engine or Here(), objects, Proof(CODE, prove(objects), golden_digest()), set())
 
 
 def small_pieces(
