@@ -11,15 +11,21 @@ from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from time_histories import history
 from time_ledgers import enter
 
+from ledger.clock import now
 from ledger.events.types import Ruleset
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
-from projections.cluster import simulating
+from projections.cluster import simulating, work
 from projections.cluster.simulating import simulated_on
+from projections.cluster.work import work_on_at
 from projections.facts.decoding import decode
 from projections.queries.view import View
 from projections.rulesets.versions import newest
+from projections.stored import generations
+from projections.stored.rebuilding import rebuild
+from projections.stored.rule_processes import RULE_SECONDS
+from projections.stored.verification import verify_all
 
 Ratings = Callable[..., Any]
 PUBLISHED = ("galactic-points", "catan-elo/basic", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010")
@@ -88,3 +94,31 @@ def _altered(ledger: Ledger) -> Iterator[Ruleset]:
     for data in (ruleset.model_dump(mode="json", exclude_unset=True) for ruleset in known):
         params = {name: value + 1 if type(value) is int else value for name, value in data["params"].items()}
         yield Ruleset.model_validate({**data, "version": "other", "params": params})
+
+
+def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+    """What a rebuild stores is the same on a cluster: all ladders or one, those that have lost their games, with every
+    change kept for SQL or not; `--check` and `verify` find nothing."""
+    upgrade(store)
+    ledger, log = open_ledger(store), history(11, 110)
+    small_pieces(monkeypatch, 20, 4, 10, 7)
+    with cluster_here(tmp_path / "objects") as cluster:
+        monkeypatch.setattr(work, "cluster_for", lambda *_: nullcontext(cluster))
+        at = work_on_at(ledger, "", None, RULE_SECONDS)
+        for part, kept, asked in ((log[:60], False, ()), (log[60:80], True, ()), (log[80:], None, PUBLISHED)):
+            enter(ledger, part)
+            stored = []
+            for elsewhere in (None, at):
+                done = rebuild(ledger, now, asked, keep_history=kept, at=elsewhere)
+                with ledger.reading() as connection:
+                    rows = generations.ladders_of(connection, done.generation)
+                    stored.append([
+                        (row.ladder, row.ruleset, row.digest, row.games, generations.stored_rows(connection, *key))
+                        for row in rows
+                        for key in [(row.build, row.ladder)]
+                    ])  # fmt: skip
+                assert verify_all(ledger, at=at).findings == ()
+            assert stored[0] == stored[1] != []
+        assert rebuild(ledger, now, check=True, at=at).promoted
+        # no object is of use any more but the segments and their numbers
+        assert {name.partition("-")[0] for name in cluster.objects.names("")} <= {"segment", "numbers", "nonce"}
