@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ledger.errors import StoreUnavailable
 from projections.cluster.objects import Bytes, Objects, objects_at, why
 
 MAGIC = b"ratings1"
@@ -97,8 +98,11 @@ class OpenedObject:
     def _read(self, first: int, length: int) -> Bytes:
         try:
             return self._objects.read(self.name, first, length)
+        except FileNotFoundError:
+            raise DamagedObject(self.name, "is missing") from None
         except OSError as problem:
-            raise DamagedObject(self.name, f"cannot be read: {why(problem)}") from None
+            # a store that does not answer is no reason to delete and make again what it has
+            raise StoreUnavailable(f"{self.name} in {self._objects.url}: {why(problem)}", "file") from None
 
     def part(self, part: Part) -> Bytes:
         """A part, checked. Raises `DamagedObject`."""

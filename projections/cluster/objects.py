@@ -11,8 +11,8 @@ import errno
 import mmap
 import os
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -115,34 +115,40 @@ class Bucket:
     """Objects below an address that `fsspec` knows, such as s3://bucket/path."""
 
     def __init__(self, url: str) -> None:
-        import fsspec
-
         self.url = url.rstrip("/")
-        self._files, self._root = fsspec.core.url_to_fs(self.url)
+        self._root = _files_at(self.url)[1]
+
+    @property
+    def _files(self) -> Any:
+        """What talks to the store; a forked process gets its own."""
+        return _files_at(self.url)[0]
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
         """Create it, if the store keeps to the condition."""
-        try:
-            self._files.pipe_file(self._at(name), b"".join(map(bytes, parts)), mode="create")
-        except FileExistsError:
-            return False
-        return True
+        content = b"".join(map(bytes, parts))
+        with suppress(FileExistsError), _as_os_errors():
+            self._files.pipe_file(self._at(name), content, mode="create")
+            return True
+        return False
 
     def size(self, name: str) -> int | None:
         """Its length, or None."""
-        self._files.invalidate_cache()
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), _as_os_errors():
+            self._files.invalidate_cache()
             return int(self._files.info(self._at(name))["size"])
         return None
 
     def read(self, name: str, first: int, length: int) -> Bytes:
         """Some of it."""
-        return self._files.cat_file(self._at(name), start=first, end=first + length)
+        if not length:
+            return b""  # a store takes a range without bytes for everything
+        with _as_os_errors():
+            return self._files.cat_file(self._at(name), start=first, end=first + length)
 
     def names(self, prefix: str) -> list[str]:
         """Those that begin so."""
-        self._files.invalidate_cache()
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), _as_os_errors():
+            self._files.invalidate_cache()
             found = (path.rpartition("/")[2] for path in self._files.ls(self._root, detail=False))
             return sorted(name for name in found if name.startswith(prefix))
         return []
@@ -155,17 +161,35 @@ class Bucket:
 
     def delete(self, name: str) -> None:
         """Delete it."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), _as_os_errors():
             self._files.rm_file(self._at(name))
 
     def _at(self, name: str) -> str:
         return f"{self._root}/{name}"
 
 
+def _files_at(url: str) -> tuple[Any, str]:
+    import fsspec
+
+    found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+    return found
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """Each store's package has errors of its own, such as those about a password or a connection."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as problem:
+        raise OSError(f"{type(problem).__name__}: {problem}") from None
+
+
 def objects_at(url: str) -> Objects:
     """The objects at a URL or in a folder. Raises `StoreUnavailable` if nothing here knows such URLs."""
     scheme, found, rest = url.partition("://")
-    if not found or scheme == "file":
+    if not found or scheme in ("file", "local"):
         return Folder(Path(rest if found else url).absolute())
     try:
         return Bucket(url)
