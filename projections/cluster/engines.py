@@ -21,6 +21,7 @@ from ledger.processes.forking import available_cores, pool
 from projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
+AHEAD = 2  # tasks for each worker of a cluster that are handed out at once
 GONE = "the scheduler of the cluster is gone; what is done is kept for the next try"
 
 
@@ -58,7 +59,7 @@ class Engine(Protocol):
         """Forget a task, which may still be done."""
 
     def width(self) -> int:
-        """How many tasks can be worked on at once now."""
+        """How many tasks it may be given at once now; none if nobody is there to do them."""
 
 
 class Processes:
@@ -146,9 +147,10 @@ class Dask:
             handle.cancel()
 
     def width(self) -> int:
-        """The threads of all workers."""
+        """Some for each thread of all workers, so that none waits for the next one."""
         with _or_gone():
-            return sum(worker["nthreads"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values())
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return AHEAD * sum(int(worker["nthreads"]) for worker in workers)
 
 
 def _plainly(function: Callable[..., None], *arguments: Any) -> None:
@@ -222,6 +224,8 @@ def _is_loopback(host: str) -> bool:
 def _client(address: str) -> Iterator[Any]:
     dask = _dask()
     _keep_quiet()
+    if address.startswith("tls:"):
+        _need_certificates(dask)
     try:
         client = dask.Client(address, timeout=START_SECONDS, set_as_default=False)
     except OSError:
@@ -235,6 +239,17 @@ def _client(address: str) -> Iterator[Any]:
     finally:
         with suppress(Exception):
             client.close(timeout=2)
+
+
+def _need_certificates(dask: Any) -> None:
+    """Raises `BadArgument` if Dask's configuration names no certificates, or some that cannot be read."""
+    try:
+        if dask.Security().get_connection_args("client").get("ssl_context") is not None:
+            return
+        problem = "Dask's configuration, in ~/.config/dask or the folder DASK_CONFIG, names no certificates"
+    except OSError as error:
+        problem = f"the certificates in Dask's configuration cannot be read: {error.strerror or error}"
+    raise BadArgument(f"{problem}: see docs/scale.md", "on")
 
 
 def _keep_quiet() -> None:

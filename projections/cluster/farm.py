@@ -24,7 +24,6 @@ WAITED_SECONDS = 1.0
 # so many seconds
 TIMES_AS_LONG, SLOW_SECONDS = 4, 60
 NO_WORKERS_SECONDS = 60
-AHEAD = 2  # tasks for each worker that are handed out at once
 
 Tell = Callable[[dict[str, int]], None]
 
@@ -123,7 +122,7 @@ def farm(
 
 def _hand_out(cluster: Cluster, state: _State, width: int, prepare: Callable[[Task], None]) -> None:
     """Submit as many tasks as the workers can have; what was lost with a worker comes last, and one at a time."""
-    while state.waiting and len(state.running) < AHEAD * width:
+    while state.waiting and len(state.running) < width:
         prepare(state.waiting[-1])
         _submit(cluster, state, state.waiting.pop())
     if state.suspects and width and not state.running:

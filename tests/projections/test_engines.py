@@ -1,0 +1,52 @@
+"""Engines: what their addresses may be, and how much they are given at once."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.errors import BadArgument
+from projections.cluster.engines import engine_at
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("processes:0", "the number of processes is from 1 to 1000"),
+        ("processes:many", "the number of processes is from 1 to 1000"),
+        ("http://127.0.0.1:8786", "is no engine; one is at tcp://HOST:PORT"),
+        ("tcp:127.0.0.1:8786", "is no engine; one is at tcp://HOST:PORT"),
+        ("tcp://10.0.0.7:8786", "is beyond this machine"),
+    ],
+)
+def test_wrong_addresses_are_refused(address: str, problem: str) -> None:
+    """What is no engine, or would let anybody run programs here, is refused with what would be right."""
+    with ExitStack() as stack, pytest.raises(BadArgument, match=problem):
+        stack.enter_context(engine_at(address))
+
+
+def test_processes_do_a_task_each() -> None:
+    """No more tasks are given to processes than there are processes."""
+    with engine_at("processes:3") as engine:
+        assert engine.width() == 3
+
+
+def test_tls_needs_certificates(tmp_path: Path) -> None:
+    """Without certificates, or with some that are not there, the refusal says where they belong."""
+    pytest.importorskip("distributed", reason="the extra cluster is not installed")
+    import dask
+
+    def refused() -> str:
+        with ExitStack() as stack, pytest.raises(BadArgument) as told:
+            stack.enter_context(engine_at("tls://127.0.0.1:8786"))
+        return str(told.value)
+
+    def certificates(path: str | None) -> dict[str, Any]:
+        tls = "distributed.comm.tls"
+        return {f"{tls}.ca-file": path, f"{tls}.client.cert": path, f"{tls}.client.key": path}
+
+    with dask.config.set(certificates(None)):
+        assert "~/.config/dask or the folder DASK_CONFIG, names no certificates: see docs/scale.md" in refused()
+    with dask.config.set(certificates(str(tmp_path / "lost.pem"))):
+        assert "cannot be read: No such file or directory: see docs/scale.md" in refused()
