@@ -21,7 +21,6 @@ from projections.cluster.numbers import names_of, numbers_name
 from projections.cluster.objects import Bytes, Objects
 from projections.cluster.segments import (
     MORE_SLOTS,
-    OF_KIND,
     ROWS,
     Games,
     NamedCell,
@@ -33,6 +32,7 @@ from projections.contract import OPTIONAL_COLUMNS
 from projections.facts.columns import Facts
 from projections.facts.decoding import APPLY, apply_event, settle_facts
 from projections.facts.games import cell_number, player_number
+from projections.rulesets.columns import COLUMNS_OF
 
 ACCOUNTS = ("player.registered", "player.account_changed")
 # the events besides games on which a ladder may depend
@@ -60,7 +60,7 @@ def named_by_content(kind: str, content: Iterable[Bytes]) -> tuple[str, list[Byt
 
 def put_base(
     objects: Objects, facts: Facts, segments: list[str], gone: list[int], records: Iterable[tuple[int, str]],
-    games_at: dict[str, int],
+    games_at: dict[str, int], accounts: bool,
 ) -> str:  # fmt: skip
     """Create a base; returns its name.
 
@@ -69,10 +69,11 @@ def put_base(
     gone:     the first positions of the sealed games that a later event changed
     records:  all events that are not about games
     games_at: the first positions of the games that have a clock
+    accounts: whether accounts may matter, even to none of the rulesets that are recorded
     """
     import numpy as np
 
-    looks_at_accounts = any(
+    looks_at_accounts = accounts or any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None) is not None
         for versions in facts.rulesets.values() for version in versions
     )  # fmt: skip
@@ -235,8 +236,9 @@ def _set_rows(facts: Facts, found: list[Games]) -> None:
         setattr(facts, name, _column(_joined(found, "slots", name, "i1"), "i1"))
     for name in OPTIONAL_COLUMNS:
         facts.optional[name] = _column(_joined(found, "slots", name, "i4"), "i4") if _has(found, name) else array("i")
-    for name in OF_KIND:
-        facts.of_kind[name] = _column(_joined(found, "slots", name, "i8"), "i8") if _has(found, name) else array("q")
+    kinds = {facts.texts[cell.kind] for cell in facts.cells}
+    for name in {name for kind in kinds for name in COLUMNS_OF.get(kind, ())}:
+        facts.of_kind[name] = _column(_joined(found, "slots", name, "i8"), "i8")
 
 
 def _has(found: list[Games], name: str) -> bool:

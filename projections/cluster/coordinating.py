@@ -28,7 +28,7 @@ from projections.cluster.engines import engine_at
 from projections.cluster.farm import Cluster, Task, Tell, farm
 from projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
 from projections.cluster.objects import Objects, objects_at, prove
-from projections.cluster.packs import PACK_GAMES, packs
+from projections.cluster.packs import PACK_GAMES, family_of, packs
 from projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
 from projections.cluster.streaming import streamed_ladder
 from projections.cluster.tasks import (
@@ -45,9 +45,9 @@ from projections.facts.column_cache import folder_of
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode_behind
 from projections.facts.games import cell_number
-from projections.queries.standings import Ladders, UnknownLadder
+from projections.queries.standings import Ladders
 from projections.replay.ladders import parse_name
-from projections.stored.computing import Built, LadderFailure, built, built_with_changes, plan
+from projections.stored.computing import Built, LadderFailure, plan
 
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
@@ -115,7 +115,7 @@ def seal(connection: Connection, cluster: Cluster, until: int, tell: Tell) -> Se
     tasks, ledger = [], ledger_id(connection)
     for name in names:
         plan = {"task": "seal", "makes": str(name), "records": f"records-{name.first}-{name.last}-{name.chain_hash}",
-                "ledger": ledger}  # fmt: skip
+                "ledger": ledger, "behind": (chain_hash_at(connection, name.first) or b"").hex()}  # fmt: skip
         tasks.append(Task(json.dumps(plan), str(name), f"the events from {name.first + 1:,} to {name.last:,}"))
     for task in farm(cluster, tasks, tell, partial(_copy_records, connection, objects)):
         objects.delete(json.loads(task.plan)["records"])
@@ -133,7 +133,8 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
             upto = min(after + PAGE_EVENTS, name.last)
             text = read_page(connection, after, upto)
             if text.count(b"\n") != upto - after:
-                raise StoreDamaged(f"events between {after + 1:,} and {upto:,} are missing; see: ratings verify")
+                told = f"events between {after + 1:,} and {upto:,} are missing, or hold line breaks"
+                raise StoreDamaged(f"{told}; see: ratings verify")
             yield text
 
     if objects.size(told["records"]) is None:
@@ -171,8 +172,9 @@ class Prepared(NamedTuple):
     games: int
 
 
-def prepare(connection: Connection, cluster: Cluster, position: int, tell: Tell) -> Prepared:
-    """Make the base of a computation at a position. Raises as `farm` does, `DamagedObject`."""
+def prepare(connection: Connection, cluster: Cluster, position: int, tell: Tell, accounts: bool) -> Prepared:
+    """Make the base of a computation at a position, with all accounts or only if a ruleset looks at them. Raises as
+    `farm` does, `DamagedObject`."""
     done = seal(connection, cluster, position, tell)
     others = [
         (at, record) for segment in done.segments
@@ -184,12 +186,12 @@ def prepare(connection: Connection, cluster: Cluster, position: int, tell: Tell)
         row for name in KEPT for row in read_where(connection, after=done.position, until=position, type_name=name)
     ]
     games_at = first_positions(connection, facts.recorded.clocks)
-    newest, numbers = _put_head(cluster.objects, facts, done.numbers)
+    newest, numbers = _put_head(cluster.objects, facts, done)
     segments = [*done.segments, newest]
     cluster.own.update((newest.name, numbers_name(newest.name)))
     base = put_base(
         cluster.objects, facts, [one.name for one in segments], gone, [*others, *sorted(behind)],
-        {name: at for name, at in games_at.items() if at <= position},
+        {name: at for name, at in games_at.items() if at <= position}, accounts,
     )  # fmt: skip
     cluster.own.add(base)
     cells = [cell_number(facts, cell[:-2], *cell[-2:]) for cell in all_cells(numbers)]
@@ -197,15 +199,15 @@ def prepare(connection: Connection, cluster: Cluster, position: int, tell: Tell)
     return Prepared(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))
 
 
-def _put_head(
-    objects: Objects, facts: Facts, numbers: Sequence[OpenedObject]
-) -> tuple[OpenedObject, list[OpenedObject]]:
+def _put_head(objects: Objects, facts: Facts, done: Sealed) -> tuple[OpenedObject, list[OpenedObject]]:
     """Create the segment of what is not sealed and its numbers; returns it, and all numbers."""
-    name, content = named_by_content("segment-head", sealed(facts, {}))
+    # its numbers follow from what is behind it
+    behind = done.segments[-1].name if done.segments else ""
+    name, content = named_by_content("segment-head", sealed(facts, {"behind": behind}))
     objects.create(name, content)
     newest = _opened(objects, name)
-    objects.create(numbers_name(name), numbers_of_head(newest, numbers))
-    return newest, [*numbers, _opened(objects, numbers_name(name))]
+    objects.create(numbers_name(name), numbers_of_head(newest, done.numbers))
+    return newest, [*done.numbers, _opened(objects, numbers_name(name))]
 
 
 def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], cells: Sequence[int]) -> dict[int, int]:
@@ -219,21 +221,26 @@ def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], 
 
 
 def results(
-    cluster: Cluster, prepared: Prepared, rulesets: Sequence[str], asked: Collection[str], changes: bool, tell: Tell,
-    had: set[str],
+    cluster: Cluster, prepared: Prepared, rulesets: Sequence[str], asked: Collection[str], stored: Collection[str],
+    changes: bool, tell: Tell, had: set[str],
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
-    """What comes of the ladders of some usable rulesets, in no particular order.
+    """What comes of the ladders of some usable rulesets, also of those that are stored, in no particular order.
 
     Packs in `had` are left out; those that come are added. Raises as `farm` does, `DamagedObject`.
     """
     number = {cell: of_ledger for of_ledger, cell in enumerate(prepared.cells)}
     named, tasks = named_cells(prepared.facts), []
     for ruleset_id in rulesets:
-        for pack in packs(prepared.facts, ruleset_id, asked, prepared.counts, PACK_GAMES):
+        versions, names = prepared.facts.rulesets[ruleset_id], {name: parse_name(name) for name in stored}
+        width = len(versions[0].ruleset.partition.by)
+        own = [name for name, one in names.items() if one.ruleset_id == ruleset_id and len(one.values) == width]
+        for pack in packs(prepared.facts, ruleset_id, asked, stored, prepared.counts, PACK_GAMES):
             cells = [named[cell] for cell in pack.cells]
-            ladder = streamed_ladder(pack, prepared.facts.rulesets[ruleset_id], changes)
+            ladder = streamed_ladder(pack, versions, changes)
             numbered = pack._replace(cells=[number[cell] for cell in pack.cells])
-            plan = pack_plan(prepared.base, numbered, cells, asked, changes, ladder)
+            families = {*pack.families}
+            there = [name for name in own if family_of(versions, names[name].values) in families]
+            plan = pack_plan(prepared.base, numbered, cells, asked, there, changes, ladder)
             tasks.append(Task(plan, output_name(plan), called(ruleset_id, pack.families)))
     for task in farm(cluster, [task for task in tasks if task.makes not in had], tell):
         found = results_of(cluster.objects.url, task.makes)
@@ -255,12 +262,12 @@ def mended(cluster: Cluster, problem: DamagedObject) -> None:
     cluster.objects.delete(problem.name)
 
 
-def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell) -> Prepared:
+def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell, accounts: bool = False) -> Prepared:
     """What `prepare` gives, with what is damaged made again. Raises as `farm` does."""
     for _ in range(TRIES):
         try:
             with ledger.reading() as connection:
-                return prepare(connection, cluster, position, tell)
+                return prepare(connection, cluster, position, tell, accounts)
         except DamagedObject as problem:
             mended(cluster, problem)
     raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
@@ -274,27 +281,18 @@ def computed(
 
     What is damaged is made again. Raises as `farm` does.
     """
-    facts, had, done = prepared.facts, set[str](), set[str]()
+    facts, had = prepared.facts, set[str]()
     planned = plan(Ladders(facts.only(array("q"))), asked, (), [*facts.rulesets])
     yield from planned.failures
     rulesets = [name for name in planned.apart if name not in apart]
     for _ in range(TRIES):
         try:
-            for found in results(cluster, prepared, rulesets, asked, changes, tell, had):
-                done.add(found.ladder)
-                yield found
-            break
+            yield from results(cluster, prepared, rulesets, asked, stored, changes, tell, had)
+            return
         except DamagedObject as problem:
             mended(cluster, problem)
             prepared = prepared_for(ledger, cluster, prepared.facts.position, tell)
-    else:
-        raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
-    # ladders that no longer have any games
-    ladders, one = Ladders(facts.only(array("q"))), built_with_changes if changes else built
-    for name in stored:
-        if name not in done and parse_name(name).ruleset_id in rulesets:
-            with suppress(UnknownLadder):
-                yield one(ladders, ladders.stream(name))
+    raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
 
 
 def sweep(cluster: Cluster) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from projections.facts.columns import Facts
+from projections.facts.columns import NONE, Facts
 from projections.replay.ladders import parse_name
 from projections.replay.partition import cell_values
 from projections.rulesets.versions import Version, games_of
@@ -38,18 +38,18 @@ def family_of(versions: Sequence[Version], values: Sequence[str]) -> Family:
 
 
 def packs(
-    facts: Facts, ruleset_id: str, asked: Collection[str], games: Mapping[int, int], budget: int = PACK_GAMES
-) -> Iterator[Pack]:
+    facts: Facts, ruleset_id: str, asked: Collection[str], stored: Collection[str], games: Mapping[int, int],
+    budget: int = PACK_GAMES,
+) -> Iterator[Pack]:  # fmt: skip
     """The packs of a usable ruleset, the largest families first; of its requested ladders alone, unless it is itself.
 
-    `games` says how many games each cell has.
+    `games` says how many games each cell has. Ladders that are `stored` are there even without games.
     """
     versions = facts.rulesets[ruleset_id]
-    every = _families(facts, versions, games)
-    for adjustment in facts.adjustments:
-        name = parse_name(adjustment.ladder)
-        if name.ruleset_id == ruleset_id:
-            every.setdefault(family_of(versions, name.values), set())
+    named = [*stored, *(adjustment.ladder for adjustment in facts.adjustments)]
+    values = [name.values for name in map(parse_name, named) if name.ruleset_id == ruleset_id]
+    fitting = [one for one in values if len(one) == len(versions[0].ruleset.partition.by)]
+    every = _families(facts, versions, games, {family_of(versions, one) for one in fitting})
     if asked and ruleset_id not in asked:
         names = [parse_name(name) for name in asked]
         own = {family_of(versions, name.values) for name in names if name.ruleset_id == ruleset_id}
@@ -67,28 +67,38 @@ def packs(
         yield Pack(ruleset_id, families, sorted(cells), sum(games[cell] for cell in cells))
 
 
-def _families(facts: Facts, versions: Sequence[Version], games: Mapping[int, int]) -> dict[Family, set[int]]:
-    """The cells that every family needs."""
-    read = [versions, *(facts.rulesets[of] for of in _summed(versions) if of in facts.rulesets)]
-    found: dict[Family, set[int]] = {}
-    for some in read:
+def _families(
+    facts: Facts, versions: Sequence[Version], games: Mapping[int, int], more: Collection[Family]
+) -> dict[Family, set[int]]:
+    """The cells that every family needs, and so do `more` families: of its games, and of the lists that it sums."""
+    found: dict[Family, set[int]] = {family: set() for family in more}
+    for some in [versions, *(facts.rulesets[of] for of in _summed(versions) if of in facts.rulesets)]:
         slugs = {facts.text_numbers.get(name) for name in games_of(some)}
-        for number in games:
-            if facts.cells[number].game in slugs:
-                for values in cell_values(facts, facts.cells[number], some[0].ruleset):
-                    found.setdefault(family_of(some, values), set()).add(number)
-    if all(version.ruleset.freeze == "none" for version in versions):
-        return found
-    # a league's first game decides which version scores all of them
+        scored = [number for number in games if facts.cells[number].game in slugs]
+        own: dict[Family, set[int]] = {family: set() for family in more}
+        for number in scored:
+            for values in cell_values(facts, facts.cells[number], some[0].ruleset):
+                own.setdefault(family_of(some, values), set()).add(number)
+        if any(version.ruleset.freeze != "none" for version in some):
+            own = _with_leagues(facts, own, scored)
+        for family, cells in own.items():
+            found.setdefault(family, set()).update(cells)
+    return found
+
+
+def _with_leagues(facts: Facts, families: dict[Family, set[int]], scored: Sequence[int]) -> dict[Family, set[int]]:
+    """The same with all cells of the families' leagues: the first game of a league decides which version scores it."""
     leagues: dict[int, set[int]] = {}
-    slugs = {facts.text_numbers.get(name) for name in games_of(versions)}
-    for number in games:
-        if facts.cells[number].game in slugs:
-            leagues.setdefault(facts.cells[number].league, set()).add(number)
-    return {
-        family: cells.union(*(leagues[facts.cells[number].league] for number in cells))
-        for family, cells in found.items()
-    }
+    for number in scored:
+        leagues.setdefault(facts.cells[number].league, set()).add(number)
+    found = {}
+    for family, cells in families.items():
+        named = {
+            facts.text_numbers.get(member.removeprefix("league "), NONE) for member in family if member[:7] == "league "
+        }
+        own = {facts.cells[number].league for number in cells} | named
+        found[family] = cells.union(*(leagues.get(league, ()) for league in own))
+    return found
 
 
 def _summed(versions: Sequence[Version]) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import StoreDamaged, Unknown
+from ledger.errors import BadArgument, StoreDamaged, Unknown
 from ledger.events.types import Ruleset
 from ledger.store.opening import Ledger
 from ledger.validation.published_lists import latest_lists, published_lists
@@ -30,6 +30,7 @@ from projections.queries.simulation import refuse_simulated, refused_or_under
 from projections.queries.standings import Ladders
 from projections.replay.containment import with_game
 from projections.replay.ladders import parse_name
+from projections.rulesets.faults import is_ours
 
 
 class _Question(NamedTuple):
@@ -55,7 +56,7 @@ def simulated_on(
     """
     with cluster_for(ledger, on, segments) as cluster, ledger.reading() as connection:
         position = position_known(connection, known_at, None, note)
-        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers))
+        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers), True)
         for ladder in ladders:
             refuse_simulated(prepared.facts, ladder, rulesets[0][1])
         times = times_of(connection)
@@ -111,8 +112,11 @@ def _tasks(question: _Question, then: Ladders, ruleset: Ruleset) -> Iterator[Tas
         asked = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
         if not any(matter({f"ruleset:{ruleset.id}"}, version) for version in versions) or (ladders and not asked):
             continue
+        if not all(is_ours(version.rule) for version in versions):
+            told = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
+            raise BadArgument(f"{told}: leave out --on", "on")
         own = [one for one in lists if parse_name(one[0].ladder).ruleset_id == ruleset_id]
-        for pack in packs(planned, ruleset_id, asked, prepared.counts, PACK_GAMES):
+        for pack in packs(planned, ruleset_id, asked, (), prepared.counts, PACK_GAMES):
             plan = comparing_plan(
                 CODE, prepared.base, pack._replace(cells=[number[cell] for cell in pack.cells]),
                 [named[cell] for cell in pack.cells], asked, ruleset, question.as_of, own,
@@ -133,7 +137,7 @@ def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:
             return
         except DamagedObject as problem:
             mended(cluster, problem)
-            prepared_for(ledger, cluster, prepared.facts.position, lambda numbers: tell("sealing", numbers))
+            prepared_for(ledger, cluster, prepared.facts.position, lambda numbers: tell("sealing", numbers), True)
     raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
 
 

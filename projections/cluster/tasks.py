@@ -17,13 +17,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ledger.errors import StoreDamaged
+from ledger.events.records import chain_hash, leaf_hash
 from projections.cluster.base import SharedBase, base_of
 from projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_bytes
 from projections.cluster.comparing import compared_pack
 from projections.cluster.engines import NotTheSame, Unfit
 from projections.cluster.objects import Bytes, Objects, objects_at
 from projections.cluster.packs import Family, Pack, family_of
-from projections.cluster.segments import NamedCell, sealed, segment_name
+from projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
 from projections.cluster.streaming import streamed
 from projections.facts.decoding import decode_text
 from projections.queries.standings import Ladders
@@ -132,9 +134,10 @@ def perform(url: str, proof: Proof, name: str) -> None:
     """
     _is_fit(url, Proof(*proof))
     objects = objects_at(url)
-    plan_text = bytes(objects.read(name, 0, objects.size(name) or 0)).decode()
-    if plan_name(plan_text) != name:
+    text = bytes(objects.read(name, 0, objects.size(name) or 0))
+    if f"plan-{hashlib.sha256(text).hexdigest()}" != name:
         raise DamagedObject(name, "is not the plan that it is named by")
+    plan_text = text.decode()
     told = json.loads(plan_text)
     if told["task"] == "seal":
         content = _sealed(url, told)
@@ -196,19 +199,30 @@ def _sealed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
     raw = memoryview(objects.read(told["records"], 0, objects.size(told["records"]) or 0))
     if zlib.crc32(raw[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(raw[-CRC_BYTES:]):
         raise DamagedObject(told["records"], "has another checksum")
+    refuse_changed(raw[:-CRC_BYTES], bytes.fromhex(told["behind"]), name)
     facts = decode_text(raw[:-CRC_BYTES], name.first, name.last)
     return sealed(facts, {"ledger": told["ledger"]})
 
 
+def refuse_changed(records: Any, behind: bytes, name: SegmentName) -> None:
+    """Raises `StoreDamaged` unless records, one a line, lead from a chain hash to that of a segment."""
+    chain = behind
+    for record in bytes(records).split(b"\n")[:-1]:
+        chain = chain_hash(chain, leaf_hash(record))
+    if chain.hex() != name.chain_hash:
+        told = f"the events from {name.first + 1:,} to {name.last:,} are not as they were recorded"
+        raise StoreDamaged(f"{told}, so they are not sealed; see: ratings verify")
+
+
 def pack_plan(
-    base: str, pack: Pack, cells: Iterable[NamedCell], asked: Collection[str], changes: bool,
+    base: str, pack: Pack, cells: Iterable[NamedCell], asked: Collection[str], stored: Collection[str], changes: bool,
     ladder: tuple[str, ...] | None = None,
 ) -> str:  # fmt: skip
     """The plan to replay a pack; window by window, if it is one `ladder` with these values."""
     return json.dumps({
         "task": "replay", "code": CODE, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
         "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
-        "asked": sorted(asked), "changes": changes, "streamed": ladder,
+        "asked": sorted(asked), "stored": sorted(stored), "changes": changes, "streamed": ladder,
     }, sort_keys=True)  # fmt: skip
 
 
@@ -218,7 +232,7 @@ def _replayed(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
     if told["streamed"] is None:
         ladders = Ladders(base.facts(cells, told["games"]))
         families = {tuple(family) for family in told["families"]}
-        results = replayed(ladders, told["ruleset"], families, told["asked"], told["changes"])
+        results = replayed(ladders, told["ruleset"], families, told["asked"], told["stored"], told["changes"])
     else:
         found = streamed(base, cells, told["games"], told["ruleset"], tuple(told["streamed"]))
         results = [] if found is None else [found]
@@ -227,10 +241,11 @@ def _replayed(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
 
 
 def replayed(
-    ladders: Ladders, ruleset_id: str, families: set[Family], asked: Collection[str], changes: bool
-) -> list[Built | LadderFailure]:
-    """The ladders of some families of a ruleset, of which only those that are asked for."""
-    planned = plan(ladders, [ruleset_id])
+    ladders: Ladders, ruleset_id: str, families: set[Family], asked: Collection[str], stored: Collection[str],
+    changes: bool,
+) -> list[Built | LadderFailure]:  # fmt: skip
+    """The ladders of some families of a ruleset, of which only those that are asked for, and those that are stored."""
+    planned = plan(ladders, [ruleset_id], stored)
     versions = ladders.facts.rulesets[ruleset_id]
     streams = {
         name: stream for name, stream in planned.streams.items()
