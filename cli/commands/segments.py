@@ -48,10 +48,11 @@ def list_(db: str, segments: str | None, form: str) -> int:
 @format_option
 @click.pass_obj
 def check(db: str, segments: str | None, form: str) -> int:
-    """Read all segments. Those that are damaged are named and deleted; the next seal or rebuild makes them again.
+    """Make all segments again from the log, and compare. Those that differ are named and deleted; the next seal or
+    rebuild makes them again.
 
-    Exit 1 if one is damaged.
+    Exit 1 if one differs.
     """
-    from projections.cluster.inventory import inventory
+    from projections.cluster.inventory import checked_segments
 
-    return emit(inventory(open_ledger(db), segments, whole=True), form)
+    return emit(checked_segments(open_ledger(db), segments), form)

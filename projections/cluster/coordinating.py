@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import logging
 from array import array
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -51,11 +51,11 @@ from projections.stored.computing import Built, LadderFailure, plan
 
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
-TRIES = 5  # so many objects may be damaged in one run
 LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
 SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plan-", "records-", "nonce-")
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @contextmanager
@@ -127,18 +127,19 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
     """Copy the records that a task seals to where its worker can read them."""
     told, name = json.loads(task.plan), segment_name(task.makes)
     assert name is not None
-
-    def texts() -> Iterator[bytes]:
-        for after in range(name.first, name.last, PAGE_EVENTS):
-            upto = min(after + PAGE_EVENTS, name.last)
-            text = read_page(connection, after, upto)
-            if text.count(b"\n") != upto - after:
-                told = f"events between {after + 1:,} and {upto:,} are missing, or hold line breaks"
-                raise StoreDamaged(f"{told}; see: ratings verify")
-            yield text
-
     if objects.size(told["records"]) is None:
-        objects.create(told["records"], raw_content(texts()))
+        objects.create(told["records"], raw_content(records_of(connection, name)))
+
+
+def records_of(connection: Connection, name: SegmentName) -> Iterator[bytes]:
+    """The records of a segment, one a line, page by page. Raises `StoreDamaged` if one is missing."""
+    for after in range(name.first, name.last, PAGE_EVENTS):
+        upto = min(after + PAGE_EVENTS, name.last)
+        text = read_page(connection, after, upto)
+        if text.count(b"\n") != upto - after:
+            told = f"events between {after + 1:,} and {upto:,} are missing, or hold line breaks"
+            raise StoreDamaged(f"{told}; see: ratings verify")
+        yield text
 
 
 def _opened(objects: Objects, name: str) -> OpenedObject:
@@ -254,23 +255,31 @@ def called(ruleset_id: str, families: Sequence[tuple[str, ...]]) -> str:
     return first if len(families) == 1 else f"{first} and {len(families) - 1:,} more"
 
 
-def mended(cluster: Cluster, problem: DamagedObject) -> None:
-    """Delete a damaged object, so that it is made again, and say so."""
+def mend(cluster: Cluster, problem: DamagedObject, before: set[str]) -> None:
+    """Delete a damaged object, so that it is made again, and say so. Raises `StoreDamaged` if it was `before`."""
+    if problem.name in before:
+        raise StoreDamaged(f"{problem} in {cluster.objects.url}, and was so before it was made again") from None
+    before.add(problem.name)
     logger.warning("ratings: %s in %s; it is made again", problem, cluster.objects.url)
     object_at.cache_clear()
     base_of.cache_clear()
     cluster.objects.delete(problem.name)
 
 
-def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell, accounts: bool = False) -> Prepared:
-    """What `prepare` gives, with what is damaged made again. Raises as `farm` does."""
-    for _ in range(TRIES):
+def made_whole(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]) -> T:
+    """What is made of a ledger, again after each damaged object that it meets. Raises as `mend` does."""
+    before = set[str]()
+    while True:
         try:
             with ledger.reading() as connection:
-                return prepare(connection, cluster, position, tell, accounts)
+                return make(connection)
         except DamagedObject as problem:
-            mended(cluster, problem)
-    raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
+            mend(cluster, problem, before)
+
+
+def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell, accounts: bool = False) -> Prepared:
+    """What `prepare` gives, with what is damaged made again. Raises as `farm` does."""
+    return made_whole(ledger, cluster, lambda connection: prepare(connection, cluster, position, tell, accounts))
 
 
 def computed(
@@ -285,14 +294,14 @@ def computed(
     planned = plan(Ladders(facts.only(array("q"))), asked, (), [*facts.rulesets])
     yield from planned.failures
     rulesets = [name for name in planned.apart if name not in apart]
-    for _ in range(TRIES):
+    before = set[str]()
+    while True:
         try:
             yield from results(cluster, prepared, rulesets, asked, stored, changes, tell, had)
             return
         except DamagedObject as problem:
-            mended(cluster, problem)
-            prepared = prepared_for(ledger, cluster, prepared.facts.position, tell)
-    raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
+            mend(cluster, problem, before)
+            prepared = prepared_for(ledger, cluster, facts.position, tell)
 
 
 def sweep(cluster: Cluster) -> None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from ledger.store.log import head
+from sqlalchemy import Connection
+
+from ledger.store.log import chain_hash_at, head, ledger_id
 from ledger.store.opening import Ledger
 from projections.cluster.columnar import DamagedObject, OpenedObject
-from projections.cluster.coordinating import cluster_for, seal, segment_names, segments_at
+from projections.cluster.coordinating import (
+    cluster_for,
+    made_whole,
+    records_of,
+    seal,
+    segment_names,
+    segments_at,
+    sweep,
+)
 from projections.cluster.farm import Tell
-from projections.cluster.numbers import numbers_name
+from projections.cluster.numbers import Numbering, numbers_name
 from projections.cluster.objects import Objects
-from projections.cluster.segments import check_parts, segment_name
+from projections.cluster.segments import SegmentName, segment_name
+from projections.cluster.tasks import differs, segment_of
 from projections.queries.results import Result
 
 SEALED, MISSING, DAMAGED, STRANGE = "sealed", "missing", "damaged", "of another history"
@@ -45,24 +57,56 @@ class AllSegments(Result):
         return tuple(f"{row.name} {row.problem}" for row in self.rows if row.state == DAMAGED)
 
 
-def inventory(ledger: Ledger, url: str | None, whole: bool = False) -> AllSegments:
-    """The segments of a ledger. With `whole` all of them is read, and what is damaged is deleted, to be made again.
-
-    Raises `StoreUnavailable`.
-    """
+def inventory(ledger: Ledger, url: str | None) -> AllSegments:
+    """The segments of a ledger. Raises `StoreUnavailable`."""
     objects = segments_at(ledger, url)
     with ledger.reading() as connection:
-        position = head(connection).position
-        wanted = segment_names(connection, position)
-    rows = [_state(objects, str(name), name.first, name.last, whole) for name in wanted]
+        return _inventory(connection, objects, _state)
+
+
+def checked_segments(ledger: Ledger, url: str | None) -> AllSegments:
+    """The same after all of it was made again from the log and compared; what differs is deleted, to be sealed again.
+
+    Raises `StoreUnavailable`, `StoreDamaged`.
+    """
+    objects, numbering = segments_at(ledger, url), Numbering([])
+    there: list[str] = []  # numbers go on from those before, as far as these are whole
+    with ledger.reading() as connection:
+        own = ledger_id(connection)
+
+        def compared(objects: Objects, name: SegmentName) -> SegmentState:
+            told, first = _state(objects, name), len(there) * (name.last - name.first)
+            if told.state != SEALED:
+                return told
+            behind = chain_hash_at(connection, name.first) or b""
+            wanted = [*map(bytes, segment_of(b"".join(records_of(connection, name)), behind, name, own))]
+            numbers = numbers_name(str(name))
+            if differs(objects, str(name), wanted):
+                told = replace(told, state=DAMAGED, problem="says something else than the log")
+            elif first == name.first and objects.size(numbers) is not None:
+                there.append(str(name))
+                if differs(objects, numbers, [*map(bytes, numbering.number(OpenedObject(objects, str(name))))]):
+                    told = replace(told, state=DAMAGED, problem="has numbers that lead to other names")
+                    objects.delete(numbers)
+            return told
+
+        found = _inventory(connection, objects, compared)
+    for row in found.rows:
+        if row.state == DAMAGED:
+            objects.delete(row.name)
+    return found
+
+
+def _inventory(
+    connection: Connection, objects: Objects, state: Callable[[Objects, SegmentName], SegmentState]
+) -> AllSegments:
+    position = head(connection).position
+    wanted = segment_names(connection, position)
+    rows = [state(objects, name) for name in wanted]
     for name in objects.names("segment-"):
         found = segment_name(name)
         if found is not None and found not in wanted and not name.startswith("segment-head"):
             rows.append(SegmentState(found.first, found.last, STRANGE, 0, objects.size(name) or 0, name, ""))
-    if whole:
-        for row in rows:
-            if row.state == DAMAGED:
-                objects.delete(row.name)
     sealed = 0
     for row in rows:
         sealed = row.last if row.state == SEALED and row.first == sealed else sealed
@@ -70,26 +114,22 @@ def inventory(ledger: Ledger, url: str | None, whole: bool = False) -> AllSegmen
     return AllSegments(objects.url, sealed, position, tuple(rows))
 
 
-def _state(objects: Objects, name: str, first: int, last: int, whole: bool) -> SegmentState:
-    size = objects.size(name)
+def _state(objects: Objects, name: SegmentName) -> SegmentState:
+    size = objects.size(str(name))
     if size is None:
-        return SegmentState(first, last, MISSING, 0, 0, name, "")
+        return SegmentState(name.first, name.last, MISSING, 0, 0, str(name), "")
     try:
-        segment = OpenedObject(objects, name)
-        if whole:
-            segment.check()
-            check_parts(segment)
-            OpenedObject(objects, numbers_name(name)).check()
+        segment = OpenedObject(objects, str(name))
     except DamagedObject as problem:
-        if problem.name != name:
-            objects.delete(problem.name)  # made again in no time
-        else:
-            return SegmentState(first, last, DAMAGED, 0, size, name, problem.problem)
-    return SegmentState(first, last, SEALED, segment.about["games"], size, name, "")
+        return SegmentState(name.first, name.last, DAMAGED, 0, size, str(name), problem.problem)
+    return SegmentState(name.first, name.last, SEALED, segment.about["games"], size, str(name), "")
 
 
 def seal_all(ledger: Ledger, on: str, url: str | None, tell: Tell) -> AllSegments:
     """Seal what is not sealed, on the workers of an engine. Raises as `cluster_for` and `seal` do."""
-    with cluster_for(ledger, on, url) as cluster, ledger.reading() as connection:
-        seal(connection, cluster, head(connection).position, tell)
+    with cluster_for(ledger, on, url) as cluster:
+        made_whole(
+            ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position, tell)
+        )  # fmt: skip
+        sweep(cluster)
     return inventory(ledger, url)

@@ -245,12 +245,6 @@ def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
     return Games(np.empty(0, dtype=np.int64), *found)
 
 
-def check_parts(segment: OpenedObject) -> None:
-    """Read all parts of a segment. Raises `DamagedObject`."""
-    for number in range(len(segment.column("part_at"))):
-        segment.part(_place_of(segment, number))
-
-
 def _place_of(segment: OpenedObject, number: int) -> Part:
     return Part(*(int(segment.column(f"part_{name}")[number]) for name in ("at", "length", "crc")))
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import BadArgument, StoreDamaged, Unknown
+from ledger.errors import BadArgument, Unknown
 from ledger.events.types import Ruleset
 from ledger.store.opening import Ledger
 from ledger.validation.published_lists import latest_lists, published_lists
 from projections.cluster.columnar import DamagedObject, OpenedObject
 from projections.cluster.comparing import comparing_plan, comparison_in
-from projections.cluster.coordinating import TRIES, Prepared, called, cluster_for, mended, prepared_for, sweep
+from projections.cluster.coordinating import Prepared, called, cluster_for, mend, prepared_for, sweep
 from projections.cluster.farm import Cluster, Task, farm
 from projections.cluster.packs import PACK_GAMES, packs
 from projections.cluster.segments import named_cells
@@ -127,8 +127,8 @@ def _tasks(question: _Question, then: Ladders, ruleset: Ruleset) -> Iterator[Tas
 def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:
     """The tasks, each when it is done; what is damaged is made again. Raises as `farm` does."""
     ledger, _, cluster, prepared, *_, tell = question
-    had = set[Task]()
-    for _ in range(TRIES):
+    had, before = set[Task](), set[str]()
+    while True:
         try:
             left = [task for task in tasks if task not in had]
             for task in farm(cluster, left, lambda numbers: tell("comparing", numbers)):
@@ -136,9 +136,8 @@ def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:
                 yield task
             return
         except DamagedObject as problem:
-            mended(cluster, problem)
+            mend(cluster, problem, before)
             prepared_for(ledger, cluster, prepared.facts.position, lambda numbers: tell("sealing", numbers), True)
-    raise StoreDamaged(f"objects in {cluster.objects.url} are damaged again and again")
 
 
 def _with_game(connection: Connection, text: str) -> str:

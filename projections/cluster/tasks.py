@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -168,13 +168,18 @@ def keep(objects: Objects, name: str, content: Iterable[Bytes]) -> None:
         except DamagedObject:
             objects.delete(name)
             continue
-        if objects.size(name) != sum(map(len, parts)) or any(_differ(objects, name, parts)):
+        if differs(objects, name, parts):
             raise NotTheSame(f"{name} was made twice and is not the same")
         return
     raise DamagedObject(name, "cannot be made again")
 
 
-def _differ(objects: Objects, name: str, parts: list[bytes]) -> Iterator[bool]:
+def differs(objects: Objects, name: str, parts: Sequence[Bytes]) -> bool:
+    """Whether an object that is there has other bytes than these."""
+    return objects.size(name) != sum(map(len, parts)) or any(_parts_differ(objects, name, parts))
+
+
+def _parts_differ(objects: Objects, name: str, parts: Sequence[Bytes]) -> Iterator[bool]:
     at = 0
     for part in parts:
         for first in range(0, len(part), COMPARED_BYTES):
@@ -199,12 +204,19 @@ def _sealed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
     raw = memoryview(objects.read(told["records"], 0, objects.size(told["records"]) or 0))
     if zlib.crc32(raw[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(raw[-CRC_BYTES:]):
         raise DamagedObject(told["records"], "has another checksum")
-    refuse_changed(raw[:-CRC_BYTES], bytes.fromhex(told["behind"]), name)
-    facts = decode_text(raw[:-CRC_BYTES], name.first, name.last)
-    return sealed(facts, {"ledger": told["ledger"]})
+    return segment_of(raw[:-CRC_BYTES], bytes.fromhex(told["behind"]), name, told["ledger"])
 
 
-def refuse_changed(records: Any, behind: bytes, name: SegmentName) -> None:
+def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:
+    """The bytes of the segment of this name, given its records, one a line, and the chain hash behind which they are.
+
+    Raises `StoreDamaged` unless they lead from that to the one in the name.
+    """
+    _refuse_changed(records, behind, name)
+    return sealed(decode_text(records, name.first, name.last), {"ledger": ledger})
+
+
+def _refuse_changed(records: Any, behind: bytes, name: SegmentName) -> None:
     """Raises `StoreDamaged` unless records, one a line, lead from a chain hash to that of a segment."""
     chain = behind
     for record in bytes(records).split(b"\n")[:-1]:
