@@ -128,10 +128,10 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
     told, name = json.loads(task.plan), segment_name(task.makes)
     assert name is not None
     if objects.size(told["records"]) is None:
-        objects.create(told["records"], raw_content(records_of(connection, name)))
+        objects.create(told["records"], raw_content(segment_records(connection, name)))
 
 
-def records_of(connection: Connection, name: SegmentName) -> Iterator[bytes]:
+def segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
     """The records of a segment, one a line, page by page. Raises `StoreDamaged` if one is missing."""
     for after in range(name.first, name.last, PAGE_EVENTS):
         upto = min(after + PAGE_EVENTS, name.last)

@@ -13,9 +13,9 @@ from projections.cluster.columnar import DamagedObject, OpenedObject
 from projections.cluster.coordinating import (
     cluster_for,
     made_whole,
-    records_of,
     seal,
     segment_names,
+    segment_records,
     segments_at,
     sweep,
 )
@@ -79,7 +79,7 @@ def checked_segments(ledger: Ledger, url: str | None) -> AllSegments:
             if told.state != SEALED:
                 return told
             behind = chain_hash_at(connection, name.first) or b""
-            wanted = [*map(bytes, segment_of(b"".join(records_of(connection, name)), behind, name, own))]
+            wanted = [*map(bytes, segment_of(b"".join(segment_records(connection, name)), behind, name, own))]
             numbers = numbers_name(str(name))
             if differs(objects, str(name), wanted):
                 told = replace(told, state=DAMAGED, problem="says something else than the log")
