@@ -25,8 +25,8 @@ from projections.cluster.segments import (
     Games,
     NamedCell,
     games_of_cells,
+    moments_of_parts,
     some_games,
-    times_of_parts,
 )
 from projections.contract import OPTIONAL_COLUMNS
 from projections.facts.columns import Facts
@@ -143,13 +143,13 @@ class SharedBase:
         self._take_others(facts)
         return facts, found
 
-    def times(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, int]]:
-        """What `times_of_parts` says of the games of some cells, in all segments."""
+    def moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
+        """What `moments_of_parts` says of the games of some cells, in all segments."""
         import numpy as np
 
         wanted = [number for number, _ in cells]
         for segment, numbers in zip(*self.sources, strict=True):
-            yield from times_of_parts(segment, np.isin(numbers.column("cell"), wanted))
+            yield from moments_of_parts(segment, np.isin(numbers.column("cell"), wanted))
 
     def _take_others(self, facts: Facts) -> None:
         """Apply the other events, without the accounts and clocks of those who are not in these facts."""

@@ -28,7 +28,7 @@ from projections.cluster.engines import engine_at
 from projections.cluster.farm import Cluster, Task, Tell, farm
 from projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
 from projections.cluster.objects import Objects, objects_at, prove
-from projections.cluster.packs import PACK_GAMES, family_of, packs
+from projections.cluster.packs import PACK_GAMES, of_families, packs
 from projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
 from projections.cluster.streaming import streamed_ladder
 from projections.cluster.tasks import (
@@ -235,13 +235,13 @@ def results(
         versions, names = prepared.facts.rulesets[ruleset_id], {name: parse_name(name) for name in stored}
         width = len(versions[0].ruleset.partition.by)
         own = [name for name, one in names.items() if one.ruleset_id == ruleset_id and len(one.values) == width]
+        wanted = () if ruleset_id in asked else [name for name in asked if parse_name(name).ruleset_id == ruleset_id]
         for pack in packs(prepared.facts, ruleset_id, asked, stored, prepared.counts, PACK_GAMES):
             cells = [named[cell] for cell in pack.cells]
             ladder = streamed_ladder(pack, versions, changes)
             numbered = pack._replace(cells=[number[cell] for cell in pack.cells])
-            families = {*pack.families}
-            there = [name for name in own if family_of(versions, names[name].values) in families]
-            plan = pack_plan(prepared.base, numbered, cells, asked, there, changes, ladder)
+            there, mine = (of_families(versions, some, pack.families) for some in (own, wanted))
+            plan = pack_plan(prepared.base, numbered, cells, mine, there, changes, ladder)
             tasks.append(Task(plan, output_name(plan), called(ruleset_id, pack.families)))
     for task in farm(cluster, [task for task in tasks if task.makes not in had], tell):
         found = results_of(cluster.objects.url, task.makes)

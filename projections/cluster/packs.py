@@ -6,7 +6,7 @@ are all seasons where points are carried over. A family is never divided.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from projections.facts.columns import NONE, Facts
@@ -35,6 +35,12 @@ def family_of(versions: Sequence[Version], values: Sequence[str]) -> Family:
     by = versions[0].ruleset.partition.by
     apart = {"month", "year"} | ({"season"} if any(version.params.carry_over for version in versions) else set())
     return tuple(f"{part} {value}" for part, value in sorted(zip(by, values, strict=True)) if part not in apart)
+
+
+def of_families(versions: Sequence[Version], ladders: Iterable[str], families: Iterable[Family]) -> list[str]:
+    """Those of some ladders that belong to some families."""
+    there = {*families}
+    return [name for name in ladders if family_of(versions, parse_name(name).values) in there]
 
 
 def packs(

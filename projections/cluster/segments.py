@@ -22,8 +22,9 @@ from projections.contract import OPTIONAL_COLUMNS
 from projections.facts.columns import LABELS, NONE, Facts
 from projections.rulesets.columns import COLUMNS_OF
 
-# games in a part
+# games in a part, and the moments at which so many parts of its games had been played
 PART_GAMES = 8_192
+MOMENTS = 8
 # in every part: of games, then of participants
 ROWS = {"first_position": "i8", "occurred_at": "i8", "count": "i2"}
 SLOTS = {"player": "i4", "place": "i2"}
@@ -34,7 +35,7 @@ MORE_SLOTS = {
     "status": ("i1", 0), "replaced": ("i1", 0), **dict.fromkeys(OPTIONAL_COLUMNS, ("i4", NONE)),
     **dict.fromkeys(OF_KIND, ("i8", 0)),
 }  # fmt: skip
-FORMAT = f"{zlib.crc32(json.dumps([1, ROWS, SLOTS, MORE_ROWS, MORE_SLOTS, LABELS]).encode()):08x}"
+FORMAT = f"{zlib.crc32(json.dumps([3, ROWS, SLOTS, MORE_ROWS, MORE_SLOTS, LABELS]).encode()):08x}"
 
 Label = str | None
 # a cell as the segments write it: its labels as texts, seats and flags
@@ -103,11 +104,20 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
         "part_slots": _numbers([int(slot_from[last] - slot_from[first]) for first, last in pairwise(cuts)]),
         "part_first_at": _numbers([int(part.min()) for part in times]),
         "part_last_at": _numbers([int(part.max()) for part in times]),
+        "part_moments": _numbers([moment for part in times for moment in _moments(part)]),
         "cells": as_lines(names[number] for number in cells),
         "names": as_bytes(b"".join(pool)), "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
         "others_at": _numbers([at for at, _ in facts.others]), "others": as_lines(record for _, record in facts.others),
     }  # fmt: skip
     return object_bytes(parts, columns, {**about, "games": len(rows), "part_games": PART_GAMES})
+
+
+def _moments(times: Array) -> list[int]:
+    """Moments among some times, of which about as many lie around each."""
+    import numpy as np
+
+    ordered = np.sort(times)
+    return [int(ordered[(2 * number + 1) * len(ordered) // (2 * MOMENTS)]) for number in range(MOMENTS)]
 
 
 def _numbers(values: Any) -> Array:
@@ -199,13 +209,13 @@ def games_of_cells(
         yield whole._replace(cell=cell) if len(chosen) == high - low else some_games(whole, chosen, cell)
 
 
-def times_of_parts(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int, int]]:
-    """For every part with games of the `wanted` cells when the first of its games was played, and how many they are.
-    Raises `DamagedObject`."""
-    runs, size = _runs(segment, wanted), segment.about["part_games"]
+def moments_of_parts(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int, float]]:
+    """Moments around which about so many games of the `wanted` cells were played. Raises `DamagedObject`."""
+    runs, size, moments = _runs(segment, wanted), segment.about["part_games"], segment.column("part_moments")
     for number in _parts_with(runs, size):
-        spans = _within(runs, number * size, (number + 1) * size)
-        yield int(segment.column("part_first_at")[number]), sum(last - first for first, last in spans)
+        games = sum(last - first for first, last in _within(runs, number * size, (number + 1) * size))
+        for moment in moments[number * MOMENTS : (number + 1) * MOMENTS].tolist():
+            yield moment, games / MOMENTS
 
 
 def _runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from projections.cluster.columnar import DamagedObject, OpenedObject
 from projections.cluster.comparing import comparing_plan, comparison_in
 from projections.cluster.coordinating import Prepared, called, cluster_for, mend, prepared_for, sweep
 from projections.cluster.farm import Cluster, Task, farm
-from projections.cluster.packs import PACK_GAMES, packs
+from projections.cluster.packs import PACK_GAMES, family_of, packs
 from projections.cluster.segments import named_cells
 from projections.cluster.tasks import CODE, output_name
 from projections.cluster.work import Tell
@@ -119,7 +119,8 @@ def _tasks(question: _Question, then: Ladders, ruleset: Ruleset) -> Iterator[Tas
         for pack in packs(planned, ruleset_id, asked, (), prepared.counts, PACK_GAMES):
             plan = comparing_plan(
                 CODE, prepared.base, pack._replace(cells=[number[cell] for cell in pack.cells]),
-                [named[cell] for cell in pack.cells], asked, ruleset, question.as_of, own,
+                [named[cell] for cell in pack.cells], asked, ruleset, question.as_of,
+                [one for one in own if family_of(versions, parse_name(one[0].ladder).values) in pack.families],
             )  # fmt: skip
             yield Task(plan, output_name(plan), called(ruleset_id, pack.families))
 

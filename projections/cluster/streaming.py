@@ -48,11 +48,11 @@ def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> t
 
 def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
     """Times from and to which about `games` games of some cells were played, from the first to the last."""
-    found, cuts = 0, list[int | None]([None])
-    for first_at, count in sorted(base.times(cells)):
-        if found >= games and first_at != cuts[-1]:
-            cuts.append(first_at)
-            found = 0
+    found, cuts = 0.0, list[int | None]([None])
+    for moment, count in sorted(base.moments(cells)):
+        if found >= games and moment != cuts[-1]:
+            cuts.append(moment)
+            found = 0.0
         found += count
     yield from pairwise([*cuts, None])
 

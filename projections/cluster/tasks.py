@@ -244,7 +244,7 @@ def _replayed(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
     if told["streamed"] is None:
         ladders = Ladders(base.facts(cells, told["games"]))
         families = {tuple(family) for family in told["families"]}
-        results = replayed(ladders, told["ruleset"], families, told["asked"], told["stored"], told["changes"])
+        results = replayed(ladders, told["ruleset"], families, {*told["asked"]}, told["stored"], told["changes"])
     else:
         found = streamed(base, cells, told["games"], told["ruleset"], tuple(told["streamed"]))
         results = [] if found is None else [found]
