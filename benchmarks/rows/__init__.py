@@ -9,6 +9,7 @@ from benchmarks.results import Line, Skipped
 from benchmarks.rows import (
     appending,
     asking,
+    cluster,
     codeforces,
     growing,
     ladders,
@@ -42,6 +43,7 @@ ROWS: dict[str, Row] = {
     "pages": pages.pages,
     "ladders": lambda setting: ladders.small_ladders(setting, setting.sqlite),
     "postgres": postgres.postgres,
+    "cluster": cluster.cluster,
     "growth": growing.growth,
     "log": long_logs.log,
     "codeforces": codeforces.codeforces,

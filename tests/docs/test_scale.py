@@ -1,0 +1,109 @@
+"""The page about clusters: its certificates, its configuration and its commands are tried on this machine."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from make_docs import FOLDER
+
+PAGE = (FOLDER / "scale.md").read_text(encoding="utf-8")
+SCRIPTS = Path(sys.executable).parent
+
+
+def section(title: str) -> str:
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+COMMANDS = re.findall(r"```sh\n(.*?)```", section("Three machines"), re.DOTALL)
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+def with_games(ratings: Callable[..., Any], url: str) -> None:
+    assert ratings("init", "--for", "catan", "--by", "mira", db=url).exit_code == 0
+    for number, winner in enumerate(("mira", "ben", "mira")):
+        other = "ben" if winner == "mira" else "mira"
+        told = ratings("record", "-q", "--game", "catan", "--game-id", f"g{number}", "--by", "mira", "--new-names",
+                       "accept", "--at", f"2025-01-0{number + 1}T20:00Z", winner, other, db=url)  # fmt: skip
+        assert told.exit_code == 0, told
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """A function that starts the commands of the page in a shell; what was started ends with the test."""
+    with ExitStack() as stack:
+
+        def start(commands: str, **environment: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(
+                ["/bin/sh", "-ec", commands], env={**os.environ, **environment}, cwd=tmp_path, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            stack.callback(ended, process)
+            return process
+
+        yield start
+
+
+def ended(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, 15)
+    process.communicate(timeout=20)
+
+
+@pytest.mark.slow
+def test_cluster_with_certificates_rebuilds(
+    copied_file: Callable[..., str], started: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    """With the page's certificates and configuration, its scheduler, workers and rebuild reach each other; without them
+    nobody does."""
+    pytest.importorskip("distributed", reason="the extra cluster is not installed")
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl")
+    certificates, scheduler, worker, rebuild = COMMANDS
+    configuration = re.findall(r"```yaml\n(.*?)```", section("Three machines"), re.DOTALL)[0]
+    (tmp_path / "distributed.yaml").write_text(configuration.replace("/etc/ratings/dask", str(tmp_path)))
+    subprocess.run(["/bin/sh", "-ec", certificates], cwd=tmp_path, check=True, capture_output=True)
+    port = free_port()
+
+    def here(commands: str) -> str:
+        told = {"/etc/ratings/dask": str(tmp_path), "scheduler.example": "127.0.0.1", "8786": port, "8787": "0",
+                "--nworkers 4": "--nworkers 1", "/srv/ratings": str(tmp_path)}  # fmt: skip
+        for what, instead in told.items():
+            commands = commands.replace(what, instead)
+        return commands
+
+    path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copied_file(with_games)}
+    started(here(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
+    started(here(worker), **path)
+    done = started(here(rebuild), **path)
+    told = done.communicate(timeout=60)[0].decode()
+    assert (done.returncode, "from 3 games at position" in told) == (0, True), told
+    without = started(here(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
+    told = without.communicate(timeout=60)[0].decode()
+    assert (without.returncode, "names no certificates: see docs/scale.md" in told) == (2, True), told
+
+
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    """`systemd-analyze verify` finds nothing wrong with the unit on the page."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed")
+    (unit,) = re.findall(r"```ini\n(.*?)```", section("Three machines"), re.DOTALL)
+    unit = unit.replace("/opt/ratings/bin/dask", "/bin/true").replace("User=ratings\n", "User=daemon\n")
+    (tmp_path / "ratings-workers.service").write_text(unit, encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "ratings-workers.service"], cwd=tmp_path, capture_output=True, text=True,
+        check=False, env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+    )  # fmt: skip
+    told = [line for line in done.stderr.splitlines() if "ratings-" in line]
+    assert (done.returncode, told) == (0, []), done.stderr
