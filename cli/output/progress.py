@@ -83,14 +83,17 @@ def picture(by_itself: bool = True) -> "Progress":
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(),
+        TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True, auto_refresh=by_itself,
     )  # fmt: skip
 
 
 def _described(what: str, numbers: dict[str, Any]) -> str:
-    """A step in words, and what is worth knowing of it besides how far it is."""
-    return f"{what}, {numbers['retried']:,} tried again" if numbers.get("retried") else what
+    """A step in words, how many tasks of an engine are done, and how many had to be tried again."""
+    if "tasks" not in numbers:
+        return what
+    again = f", {numbers['retried']:,} tried again" if numbers.get("retried") else ""
+    return f"{what} {numbers['tasks_done']:,} of {numbers['tasks']:,}{again}"
 
 
 @contextmanager

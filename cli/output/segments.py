@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from cli.output import render
-from projections.cluster.inventory import AllSegments, SegmentState
+from projections.cluster.inventory import MISSING, AllSegments, SegmentState
 
 COLUMNS = [member.name for member in fields(SegmentState)]
 
@@ -17,6 +17,8 @@ def print_segments(found: AllSegments) -> None:
     render.hanging(
         f"{found.sealed:,} of {render.count(found.position, 'event')} sealed in {render.plain(found.segments)}", 2
     )
+    if any(row.state == MISSING for row in found.rows):
+        render.hanging("the next rebuild with --on seals the rest, or: ratings segments seal", 2)
 
 
 def print_segments_csv(found: AllSegments) -> None:

@@ -26,7 +26,7 @@ from projections.cluster.segments import SegmentName, segment_name
 from projections.cluster.tasks import differs, segment_of
 from projections.queries.results import Result
 
-SEALED, MISSING, DAMAGED, STRANGE = "sealed", "missing", "damaged", "of another history"
+SEALED, MISSING, DAMAGED, STRANGE = "sealed", "not sealed", "damaged", "of another history"
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,14 @@ def test_terminal_shows_a_bar(db: str) -> None:
     assert interrupts.SHOW_CURSOR.decode() in stderr
 
 
+def test_bar_counts_the_tasks_of_an_engine() -> None:
+    """A step that is divided into tasks says how many are done, and how many had to be tried again."""
+    numbers = {"tasks_done": 1_234, "tasks": 2_000, "retried": 0, "left": 766}
+    assert progress._described("replaying", numbers) == "replaying 1,234 of 2,000"
+    assert progress._described("replaying", numbers | {"retried": 12}) == "replaying 1,234 of 2,000, 12 tried again"
+    assert progress._described("building", {"ladders_done": 1, "ladders": 2}) == "building"
+
+
 def test_progress_reports_are_spaced_out() -> None:
     """Progress is reported at the start and end of each step, and at intervals in between."""
     now, told = 0.0, []

@@ -40,7 +40,7 @@ def files(tmp_path: Path) -> list[Path]:
 def test_what_is_sealed_stays_until_it_is_damaged(tmp_path: Path, listed: Callable[[str], Any]) -> None:
     """Sealing makes what is missing. Checking names and deletes what the log does not say, whether it is damaged or
     whole, and sealing makes it again, the same."""
-    assert listed("list") == (0, ["missing"] * 4, 0, "")
+    assert listed("list") == (0, ["not sealed"] * 4, 0, "")
     assert listed("seal")[:3] == (0, ["sealed"] * 4, 80)
     assert listed("check") == (0, ["sealed"] * 4, 80, "")
     contents = [path.read_bytes() for path in files(tmp_path)]
@@ -54,6 +54,6 @@ def test_what_is_sealed_stays_until_it_is_damaged(tmp_path: Path, listed: Callab
     code, states, sealed, told = listed("check")
     assert (code, states, sealed) == (1, ["sealed", "damaged", "damaged", "sealed"], 20)
     assert told.count("says something else than the log") + told.count("under another name") == 2
-    assert listed("list") == (0, ["sealed", "missing", "missing", "sealed"], 20, "")
+    assert listed("list") == (0, ["sealed", "not sealed", "not sealed", "sealed"], 20, "")
     assert listed("seal")[:3] == (0, ["sealed"] * 4, 80)
     assert [path.read_bytes() for path in files(tmp_path)] == contents
