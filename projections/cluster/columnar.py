@@ -56,7 +56,8 @@ def parts_of(parts: Iterable[Bytes]) -> tuple[list[Bytes], list[Part]]:
 
 
 def object_bytes(parts: list[Bytes], columns: Mapping[str, Array], about: Mapping[str, Any]) -> Iterator[Bytes]:
-    """The bytes of an object: `parts` as `parts_of` gives them, columns, and anything that JSON can say."""
+    """The bytes of an object: `parts` as `parts_of` gives them, columns, and anything that JSON can say; what
+    says a `name` there is no other object."""
     at, places = sum(len(part) for part in parts), dict[str, tuple[str, int, int, int]]()
     yield from parts
     for name, column in columns.items():
@@ -92,6 +93,8 @@ class OpenedObject:
             raise DamagedObject(name, "has a footer with another checksum")
         told = json.loads(footer)
         self.about: dict[str, Any] = told["about"]
+        if self.about.get("name", name) != name:
+            raise DamagedObject(name, f"is {self.about['name']} under another name")
         self._places: dict[str, tuple[str, int, int, int]] = told["columns"]
         self._columns: dict[str, Array] = {}
 

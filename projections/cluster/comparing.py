@@ -39,8 +39,8 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def compared_pack(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
-    """The bytes of the object with the ladders of a pack under another ruleset. Raises `DamagedObject`."""
+def compared_pack(base: SharedBase, told: dict[str, Any], makes: str) -> Iterator[Bytes]:
+    """The bytes of the object `makes` with the ladders of a pack under another ruleset. Raises `DamagedObject`."""
     cells = [(number, tuple(cell)) for number, cell in told["cells"]]
     ruleset, as_of, families = Ruleset.model_validate(told["under"]), told["as_of"], {*map(tuple, told["families"])}
     now = Ladders(base.facts(cells, told["games"]), as_of)
@@ -57,7 +57,7 @@ def compared_pack(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
         failed,
         *(sorted(here & streams.keys()) for streams in every),
     ]
-    yield from object_bytes([], {"compared": as_bytes(marshal.dumps(content, REPEATABLE))}, {})
+    yield from object_bytes([], {"compared": as_bytes(marshal.dumps(content, REPEATABLE))}, {"name": makes})
 
 
 def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:

@@ -137,8 +137,7 @@ class Dask:
         # what is cancelled is told by its status
         with _or_gone(), suppress(TimeoutError, _dask().client.FuturesCancelledError), self._client.as_current():
             _dask().wait(list(handles), timeout=seconds, return_when="FIRST_COMPLETED")
-        if self._client.status not in ("running", "connecting"):
-            raise StoreUnavailable(GONE)
+        self._refuse_gone()
         return {handle: _raised(handle) for handle in handles if handle.done()}
 
     def cancel(self, handle: Any) -> None:
@@ -148,9 +147,14 @@ class Dask:
 
     def width(self) -> int:
         """Some for each thread of all workers, so that none waits for the next one."""
+        self._refuse_gone()
         with _or_gone():
-            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return AHEAD * sum(int(worker["nthreads"]) for worker in workers)
+            told = self._client.scheduler_info(n_workers=-1)
+        return AHEAD * sum(int(worker["nthreads"]) for worker in told.get("workers", {}).values())
+
+    def _refuse_gone(self) -> None:
+        if self._client.status not in ("running", "connecting"):
+            raise StoreUnavailable(GONE)
 
 
 def _plainly(function: Callable[..., None], *arguments: Any) -> None:

@@ -7,6 +7,7 @@ tried again alone, so that none is blamed for another.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ WAITED_SECONDS = 1.0
 # so many seconds
 TIMES_AS_LONG, SLOW_SECONDS = 4, 60
 NO_WORKERS_SECONDS = 60
+
+logger = logging.getLogger(__name__)
 
 Tell = Callable[[dict[str, int]], None]
 
@@ -80,6 +83,8 @@ def farm(
     engine, objects = cluster.engine, cluster.objects
     state = _State([])
     for task in tasks:
+        cluster.own.update((plan_name(task.plan), task.makes))
+    for task in tasks:
         if _is_whole(objects, task.makes):
             state.done.add(task)
             yield task
@@ -94,7 +99,10 @@ def farm(
             tell(_numbers(state, len(tasks)))
             lonely = 0.0 if width else lonely + WAITED_SECONDS
             if lonely > NO_WORKERS_SECONDS:
-                raise WorkerLost(f"the engine has had no workers for {NO_WORKERS_SECONDS} s; what is done is kept")
+                raise WorkerLost(
+                    f"the engine has had no workers for {NO_WORKERS_SECONDS} s; they end at once where this program is "
+                    "not installed; what is done is kept"
+                )
             if not state.running:
                 time.sleep(WAITED_SECONDS)
             ended = engine.wait(state.running, WAITED_SECONDS) if state.running else {}
@@ -139,7 +147,6 @@ def _numbers(state: _State, tasks: int) -> dict[str, int]:
 
 def _submit(cluster: Cluster, state: _State, task: Task) -> None:
     name = plan_name(task.plan)
-    cluster.own.update((name, task.makes))
     cluster.objects.create(name, [task.plan.encode()])
     handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, name)
     state.running[handle], state.since[handle] = task, state.now
@@ -200,12 +207,13 @@ def _give_again(cluster: Cluster, state: _State) -> None:
 
 
 def _is_whole(objects: Objects, name: str) -> bool:
-    """Whether an object is there and its footer is right; a damaged one is deleted."""
+    """Whether an object is there and its footer is right; a damaged one is told and deleted."""
     if objects.size(name) is None:
         return False
     try:
         OpenedObject(objects, name)
-    except DamagedObject:
+    except DamagedObject as problem:
+        logger.warning("ratings: %s in %s; it is made again", problem, objects.url)
         objects.delete(name)
         return False
     return True

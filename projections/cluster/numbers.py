@@ -52,7 +52,8 @@ class Numbering:
             "names": as_bytes(b"".join(pool)), "cells": as_lines(new[1]),
             "name_from": np.array([0, *accumulate(map(len, pool))], dtype=np.int64),
         }  # fmt: skip
-        return object_bytes([], columns, {"players_before": before[0], "cells_before": before[1]})
+        about = {"name": numbers_name(segment.name), "players_before": before[0], "cells_before": before[1]}
+        return object_bytes([], columns, about)
 
 
 def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ledger.errors import StoreDamaged
 from ledger.events.records import chain_hash, leaf_hash
 from projections.cluster.base import SharedBase, base_of
-from projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_bytes
+from projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_at, object_bytes
 from projections.cluster.comparing import compared_pack
 from projections.cluster.engines import NotTheSame, Unfit
 from projections.cluster.objects import Bytes, Objects, objects_at
@@ -114,7 +114,9 @@ def _golden_stream(version: Version) -> Stream:
 
 @lru_cache(64)
 def _is_fit(url: str, proof: Proof) -> None:
-    """Raises `Unfit` if this worker may not work."""
+    """Raises `Unfit` if this worker may not work. What it read for another computation is read and checked again."""
+    object_at.cache_clear()
+    base_of.cache_clear()
     if proof.code != CODE:
         raise Unfit("a worker runs another version of the program, of Python, numpy or numba; install the same there")
     try:
@@ -139,12 +141,13 @@ def perform(url: str, proof: Proof, name: str) -> None:
         raise DamagedObject(name, "is not the plan that it is named by")
     plan_text = text.decode()
     told = json.loads(plan_text)
+    makes = told.get("makes") or output_name(plan_text)
     if told["task"] == "seal":
         content = _sealed(url, told)
     else:
         base = base_of(url, told["base"])
-        content = compared_pack(base, told) if told["task"] == "compare" else _replayed(base, told)
-    keep(objects, told.get("makes") or output_name(plan_text), content)
+        content = compared_pack(base, told, makes) if told["task"] == "compare" else _replayed(base, told, makes)
+    keep(objects, makes, content)
 
 
 def plan_name(plan_text: str) -> str:
@@ -213,7 +216,7 @@ def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> I
     Raises `StoreDamaged` unless they lead from that to the one in the name.
     """
     _refuse_changed(records, behind, name)
-    return sealed(decode_text(records, name.first, name.last), {"ledger": ledger})
+    return sealed(decode_text(records, name.first, name.last), {"ledger": ledger, "name": str(name)})
 
 
 def _refuse_changed(records: Any, behind: bytes, name: SegmentName) -> None:
@@ -238,7 +241,7 @@ def pack_plan(
     }, sort_keys=True)  # fmt: skip
 
 
-def _replayed(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
+def _replayed(base: SharedBase, told: dict[str, Any], makes: str) -> Iterator[Bytes]:
     """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
     cells = [(number, tuple(cell)) for number, cell in told["cells"]]
     if told["streamed"] is None:
@@ -249,7 +252,7 @@ def _replayed(base: SharedBase, told: dict[str, Any]) -> Iterator[Bytes]:
         found = streamed(base, cells, told["games"], told["ruleset"], tuple(told["streamed"]))
         results = [] if found is None else [found]
     message = packed(sorted(results, key=lambda one: (one.ladder, isinstance(one, Built))))
-    return object_bytes([], {"results": as_bytes(message)}, {"plan": output_name(json.dumps(told, sort_keys=True))})
+    return object_bytes([], {"results": as_bytes(message)}, {"name": makes})
 
 
 def replayed(

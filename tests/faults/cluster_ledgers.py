@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -86,10 +87,11 @@ class Coordinator:
 
     def __init__(
         self, ratings: Callable[..., Any], url: str, games: int, objects: Path, on: str, *also: str,
-        patch: Callable[[pytest.MonkeyPatch], None] = lambda patch: None,
+        patch: Callable[[pytest.MonkeyPatch], None] = lambda patch: None, name: str = "coordinator",
     ) -> None:  # fmt: skip
         """`patch` may change what there is in that process."""
-        self._folder = Path(url.removeprefix("sqlite:///")).parent
+        self._folder = Path(url.removeprefix("sqlite:///")).with_name(name)
+        self._folder.mkdir(exist_ok=True)
         (self._folder / "submitted").write_bytes(b"")
         (self._folder / "ended").unlink(missing_ok=True)
 
@@ -104,6 +106,7 @@ class Coordinator:
 
                 patched.setattr(engines.Dask, "submit", submitted)
                 patch(patched)
+                logging.getLogger().handlers.clear()  # those of the tests keep warnings from standard error
                 told = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)
                 (self._folder / "ended").write_text(json.dumps(told))
 
@@ -116,6 +119,27 @@ class Coordinator:
         if code:
             return Ended(code, "", "", submitted)
         return Ended(*json.loads((self._folder / "ended").read_text()), submitted)
+
+
+class Rebuilding:
+    """Rebuilds of one ledger with one place for objects."""
+
+    def __init__(self, ratings: Callable[..., Any], wanted: Wanted, folder: Path) -> None:
+        self.ratings, self.wanted = ratings, wanted
+        self.url, self.objects = wanted.copied(folder), folder / "objects"
+
+    def start(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Coordinator:
+        return Coordinator(self.ratings, self.url, self.wanted.games, self.objects, on, *also, **patch)
+
+    def run(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Ended:
+        return self.start(on, *also, **patch).ended()
+
+    def is_right(self, ended: Ended) -> bool:
+        """Whether it ended well: the rows of one machine, and the objects of workers to which nothing happens."""
+        assert (ended.exit_code, ended.stderr) == (0, "")
+        assert rows(self.url) == self.wanted.rows
+        assert digests(self.objects) == self.wanted.objects
+        return True
 
 
 @contextmanager

@@ -57,9 +57,13 @@ class LocalCluster:
 
     def heal(self) -> None:
         """Have two workers again to which nothing happens."""
+        touched = [*self.happened("stop"), *self.happened("hold")]
         self.arm()
         self.settings()
         for worker in [*self.workers]:
+            if worker.pid in touched:
+                worker.kill()
+                worker.wait()
             if worker.poll() is not None:
                 self.workers.remove(worker)
         for _ in range(2 - len(self.workers)):

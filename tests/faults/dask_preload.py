@@ -118,8 +118,15 @@ def _keeping(place: objects.Objects, name: str, content: Iterable[Any]) -> None:
     _keep(place, name, content)
 
 
+def _elsewhere(self: objects.Folder, path: Path) -> None:
+    self._path = path / "elsewhere"
+    self.url = str(self._path)
+
+
 def _set_up() -> None:
     told = json.loads((FOLDER / "settings.json").read_text())
+    if told.get("elsewhere"):
+        objects.Folder.__init__ = _elsewhere  # type: ignore[method-assign]
     segments.PART_GAMES, streaming.WINDOW_GAMES = told["part_games"], told["window_games"]
     tasks.CODE = told.get("code", tasks.CODE)
     tasks.perform, base.games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]

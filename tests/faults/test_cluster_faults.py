@@ -2,18 +2,20 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_ledgers import Coordinator, Ended, Wanted, digests, many_ladders, rows, small_pieces
+from cluster_ledgers import Ended, Rebuilding, Wanted, digests, place, rows
 from dask_clusters import LocalCluster, fault, local_cluster
-from fault_helpers import wait_until
+from fault_helpers import lose, wait_until
 from lengths import at_length_but
 
-from projections.cluster import coordinating, farm
+from projections.cluster import coordinating, engines, farm, work
 from projections.stored import generations
 
 pytestmark = [
@@ -24,64 +26,6 @@ pytestmark = [
 GIANT = '"city giant"'
 GIANT_KILLS = fault("reading", "kill", GIANT, first=5)
 SEAL, REPLAY = '"task": "seal"', '"task": "replay"'
-
-
-@pytest.fixture(scope="module")
-def wanted(
-    ratings: Callable[..., Any], original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory,
-    at_length: bool,
-) -> Wanted:  # fmt: skip
-    """The ledger, with what comes of it here, and what objects come of it in one process that nothing happens to."""
-    games = 20_000 if at_length else 2_000
-    folder = tmp_path_factory.mktemp("undisturbed")
-    original = Path(original_files(many_ladders, games).removeprefix("sqlite:///"))
-    unknown = Wanted(original, games, [], {})
-    here, there = unknown.copied(folder / "here"), unknown.copied(folder / "there")
-    assert ratings("rebuild", db=here).exit_code == 0
-    with small_pieces(games):
-        assert ratings("rebuild", "--on", "processes:1", "--segments", folder / "objects", db=there).exit_code == 0
-    assert rows(there) == rows(here)
-    assert len({row[0] for row in rows(here)}) > 200
-    return Wanted(original, games, rows(here), digests(folder / "objects"))
-
-
-@pytest.fixture(scope="module")
-def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with local_cluster(tmp_path_factory.mktemp("clusters") / "cluster") as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(shared_cluster: LocalCluster) -> LocalCluster:
-    """A cluster of two workers to which nothing has happened yet."""
-    shared_cluster.heal()
-    return shared_cluster
-
-
-class Rebuilding:
-    """Rebuilds of one ledger with one place for objects."""
-
-    def __init__(self, ratings: Callable[..., Any], wanted: Wanted, folder: Path) -> None:
-        self._ratings, self._wanted = ratings, wanted
-        self.url, self.objects = wanted.copied(folder), folder / "objects"
-
-    def start(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Coordinator:
-        return Coordinator(self._ratings, self.url, self._wanted.games, self.objects, on, *also, **patch)
-
-    def run(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Ended:
-        return self.start(on, *also, **patch).ended()
-
-    def is_right(self, ended: Ended) -> bool:
-        """Whether it ended well: the rows of one machine, and the objects of workers to which nothing happens."""
-        assert (ended.exit_code, ended.stderr) == (0, "")
-        assert rows(self.url) == self._wanted.rows
-        assert digests(self.objects) == self._wanted.objects
-        return True
-
-
-@pytest.fixture
-def rebuilding(ratings: Callable[..., Any], wanted: Wanted, tmp_path: Path) -> Rebuilding:
-    return Rebuilding(ratings, wanted, tmp_path / "ledger")
 
 
 @pytest.mark.parametrize(
@@ -209,3 +153,223 @@ def test_killed_coordinator(
     assert rebuilding.is_right(again)
     assert again.submitted <= left
     assert ended.submitted + again.submitted >= done
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize("nanny", [True, False])
+def test_both_workers_at_once(nanny: bool, rebuilding: Rebuilding, tmp_path: Path) -> None:
+    """Both workers are killed at once: they come back with their nannies, or others are started."""
+    with local_cluster(tmp_path / "cluster", nanny=nanny) as cluster:
+        cluster.arm(fault("reading", "kill", REPLAY, first=3, times=2))
+        coordinator = rebuilding.start(cluster.address)
+        wait_until(lambda: len(cluster.happened("kill")) == 2)
+        if not nanny:
+            cluster.start_worker()
+        assert rebuilding.is_right(coordinator.ended())
+
+
+@pytest.mark.at_length
+def test_workers_that_come_late(rebuilding: Rebuilding, tmp_path: Path) -> None:
+    """A cluster without workers is waited for; if none come, that is said."""
+    with local_cluster(tmp_path / "cluster", workers=0) as cluster:
+        lonely = rebuilding.run(cluster.address, patch=lambda patch: patch.setattr(farm, "NO_WORKERS_SECONDS", 2))
+        assert (lonely.exit_code, lonely.stderr) == (
+            3, "ratings: the engine has had no workers for 2 s; they end at once where this program is not "
+            "installed; what is done is kept\n",
+        )  # fmt: skip
+        coordinator = rebuilding.start(cluster.address)
+        cluster.start_worker()
+        assert rebuilding.is_right(coordinator.ended())
+
+
+@pytest.mark.at_length
+def test_killed_scheduler(rebuilding: Rebuilding, tmp_path: Path) -> None:
+    """When the scheduler is killed nothing is promoted; the next rebuild goes on elsewhere with what is done."""
+    with local_cluster(tmp_path / "cluster") as cluster:
+        cluster.arm(fault("begun", "hold", REPLAY, first=4, times=2))
+        coordinator = rebuilding.start(cluster.address)
+        wait_until(lambda: len(cluster.happened("hold")) == 2)
+        os.kill(cluster.scheduler.pid, signal.SIGKILL)
+        ended = coordinator.ended()
+        assert (ended.exit_code, ended.stdout) == (3, "")
+        assert ended.stderr == "ratings: the scheduler of the cluster is gone; what is done is kept for the next try\n"
+    assert rows(rebuilding.url) == []
+    done = len([name for name in digests(rebuilding.objects) if name.startswith("out-")])
+    assert done > 0
+    with local_cluster(tmp_path / "another") as cluster:
+        ended = rebuilding.run(cluster.address)
+    assert rebuilding.is_right(ended)
+    assert ended.submitted == len([name for name in rebuilding.wanted.objects if name.startswith("out-")]) - done
+
+
+@pytest.mark.at_length
+def test_no_scheduler(rebuilding: Rebuilding) -> None:
+    """Where no scheduler is, that is said."""
+    ended = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: patch.setattr(engines, "START_SECONDS", 1))
+    assert (ended.exit_code, ended.stderr) == (
+        3, "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; is one running there?\n"
+    )  # fmt: skip
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"code": "another"},
+            "runs another version of the program, of Python, numpy or numba; install the same there",
+        ),
+        (
+            {"elsewhere": True},
+            "does not see what is written to PLACE; --segments must lead all workers and this machine to one place",
+        ),
+    ],
+)  # fmt: skip
+def test_unfit_worker(settings: dict[str, Any], told: str, rebuilding: Rebuilding, tmp_path: Path) -> None:
+    """A worker with another version of the program, or none, or without the folder is refused, and nothing is made."""
+    with local_cluster(tmp_path / "cluster", workers=0) as cluster:
+        cluster.settings(**settings)
+        cluster.start_worker()
+        ended = rebuilding.run(cluster.address)
+    where = str(place(rebuilding.objects))
+    assert (ended.exit_code, ended.stderr) == (3, f"ratings: a worker {told.replace('PLACE', where)}\n")
+    assert rows(rebuilding.url) == []
+    assert not [name for name in digests(rebuilding.objects) if name.startswith(("segment-", "out-"))]
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [
+        ("exhaust", "its worker ran out of memory"), ("fail", "there: No space left on device"),
+        ("break", "ZeroDivisionError: division by zero"),
+    ],
+)  # fmt: skip
+def test_pack_that_always_fails(
+    action: str, told: str, cluster: LocalCluster, rebuilding: Rebuilding
+) -> None:  # fmt: skip
+    """A pack that is too large for its worker's memory, or fails otherwise, is named; the others are done."""
+    cluster.arm(fault("reading", action, GIANT, times=1_000))
+    ended = rebuilding.run(cluster.address)
+    assert (ended.exit_code, ended.stdout) == (3, "")
+    assert ended.stderr == (
+        f"ratings: 3 tries were not enough for elo-chess/giant ({told}); the others are done and kept for the next "
+        "try\n"
+    )
+    assert len(cluster.happened(action)) >= 1
+    assert rows(rebuilding.url) == []
+    cluster.arm()
+    again = rebuilding.run(cluster.address)
+    assert rebuilding.is_right(again)
+    assert again.submitted == 1
+
+
+@pytest.mark.at_length
+def test_worker_that_differs(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """What comes out differently when it is made twice is a fault of a machine: nothing is promoted."""
+    cluster.arm(
+        fault("keeping", "differ", GIANT), fault("written", "stop", GIANT), fault("begun", "hold", REPLAY, first=14)
+    )
+    ended = rebuilding.run(cluster.address, patch=twice)
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("ratings: out-")
+    assert ended.stderr.endswith(
+        "was made twice and is not the same: a worker's memory or processor is at fault; nothing was promoted\n"
+    )
+    assert rows(rebuilding.url) == []
+
+
+def twice(patch: pytest.MonkeyPatch) -> None:
+    """Let a coordinator submit everything twice."""
+    submit = farm._submit
+
+    def both(*arguments: Any) -> None:
+        submit(*arguments)
+        submit(*arguments)
+
+    patch.setattr(farm, "_submit", both)
+
+
+@pytest.mark.at_length
+def test_everything_twice(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """An engine may do everything twice."""
+    assert rebuilding.is_right(rebuilding.run(cluster.address, patch=twice))
+    assert len(cluster.reached("begun")) > len({*cluster.reached("begun")})
+
+
+@pytest.mark.at_length
+def test_two_coordinators(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """A second coordinator is refused while the first is at work; one that lost its lock promotes nothing."""
+    cluster.arm(fault("begun", "hold", REPLAY, first=4, times=2))
+    first = rebuilding.start(cluster.address)
+    wait_until(lambda: len(cluster.happened("hold")) == 2)
+    second = rebuilding.run(cluster.address)
+    assert (second.exit_code, second.submitted) == (4, 0)
+    (cluster.folder / "go").touch()
+    assert rebuilding.is_right(first.ended())
+
+
+@pytest.mark.at_length
+def test_coordinator_that_lost_its_lock(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """A coordinator that lost its lock while another rebuilt promotes nothing."""
+
+    def outrun(patch: pytest.MonkeyPatch) -> None:
+        promote = generations.promote
+
+        def late(*arguments: Any) -> None:
+            lose(rebuilding.url)
+            command = [Path(sys.executable).with_name("ratings"), "--db", rebuilding.url, "rebuild"]
+            subprocess.run(command, check=True, capture_output=True)
+            promote(*arguments)
+
+        patch.setattr(generations, "promote", late)
+
+    ended = rebuilding.run(cluster.address, patch=outrun)
+    assert (ended.exit_code, ended.stdout) == (3, "")
+    assert "nothing was promoted" in ended.stderr
+    assert rebuilding.is_right(Ended(0, "", "", 0))
+
+
+@pytest.mark.at_length
+def test_folder_that_cannot_be_written(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """A place that cannot be written is named before anything is handed out."""
+    rebuilding.objects.write_text("a file")
+    ended = rebuilding.run(cluster.address)
+    assert (ended.exit_code, ended.submitted) == (3, 0)
+    assert ended.stderr.startswith(f"ratings: {rebuilding.objects}/")
+    assert ended.stderr.endswith("cannot be used for segments: Not a directory\n")
+    assert rows(rebuilding.url) == []
+
+
+@pytest.mark.at_length
+def test_store_that_is_gone(cluster: LocalCluster, rebuilding: Rebuilding, tmp_path: Path) -> None:
+    """If the store is gone meanwhile nothing is promoted; once it is back the next rebuild goes on."""
+    path, away = Path(rebuilding.url.removeprefix("sqlite:///")), tmp_path / "away"
+    cluster.arm(fault("begun", "hold", REPLAY, first=4, times=2))
+    coordinator = rebuilding.start(cluster.address)
+    wait_until(lambda: len(cluster.happened("hold")) == 2)
+    path.rename(away)
+    (cluster.folder / "go").touch()
+    ended = coordinator.ended()
+    assert (ended.exit_code, ended.stdout) == (3, "")
+    assert len(ended.stderr.splitlines()) == 1
+    path.unlink(missing_ok=True)
+    away.rename(path)
+    assert rows(rebuilding.url) == []
+    again = rebuilding.run(cluster.address)
+    assert rebuilding.is_right(again)
+    assert again.submitted < ended.submitted
+
+
+@pytest.mark.at_length
+def test_other_computations_keep_their_objects(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """Who ends first sweeps only its own objects, and what somebody left behind long ago."""
+    assert rebuilding.is_right(rebuilding.run(cluster.address))
+    folder = place(rebuilding.objects)
+    for name in ("base-1", "out-1", "out-2", "nonce-1", "records-1"):
+        (folder / name).write_text(name)
+    os.utime(folder / "out-2", (1, 1))
+    ended = rebuilding.run(cluster.address, patch=lambda patch: patch.setattr(work, "sweep", coordinating.sweep))
+    assert ended.exit_code == 0
+    left = {path.name for path in folder.iterdir() if not path.name.startswith(("segment-", "numbers-"))}
+    assert left == {"base-1", "out-1", "nonce-1", "records-1"}
