@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ledger.events.game_clocks import CLOCK_TYPES
+from ledger.events.revisions import KnownEvent
 from ledger.rejections import Refused
 from ledger.store.log import known_event
 from projections import compiling
@@ -29,11 +31,13 @@ from projections.cluster.segments import (
     some_games,
 )
 from projections.contract import OPTIONAL_COLUMNS
-from projections.facts.columns import Facts
-from projections.facts.decoding import APPLY, apply_event, settle_facts
+from projections.facts.columns import Facts, UnusableVersion
+from projections.facts.decoding import APPLY, apply, settle_facts
 from projections.facts.games import cell_number, player_number
 from projections.rulesets.columns import COLUMNS_OF
+from projections.rulesets.versions import Version
 
+PUBLISHED = "ruleset.published"
 ACCOUNTS = ("player.registered", "player.account_changed")
 # the events besides games on which a ladder may depend
 KEPT = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
@@ -114,7 +118,9 @@ class SharedBase:
         self.chain_hash = bytes.fromhex(base.about["chain_hash"])
         self.games_at: dict[str, int] = base.about["games_at"]
         self.gone = base.column("gone")
-        self.others = list(zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True))
+        records = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True)
+        self.others = [(at, known_event(at, record), of) for at, record, of in records]
+        self._rulesets = _bound(event for _, event, _ in self.others if event.type == PUBLISHED)
         names = base.about["segments"]
         self.sources = Sources(
             [object_at(url, segment) for segment in names], [object_at(url, numbers_name(segment)) for segment in names]
@@ -153,20 +159,42 @@ class SharedBase:
 
     def _take_others(self, facts: Facts) -> None:
         """Apply the other events, without the accounts and clocks of those who are not in these facts."""
-        for at, record, of in self.others:
-            if not of and '"player.renamed"' in record:
-                event = known_event(at, record)
-                if event.type == "player.renamed":
-                    for name in ("player", "new_player"):
-                        player_number(facts, event.data[name])
+        for _, event, _ in self.others:
+            if event.type == "player.renamed":
+                for name in ("player", "new_player"):
+                    player_number(facts, event.data[name])
         rows = {game_id: facts.row_of(at) for game_id, at in self.games_at.items()}
         facts.rows = {game_id: row for game_id, row in rows.items() if row >= 0}
-        for at, record, of in self.others:
-            there: Any = {"player": facts.player_numbers, "game": facts.rows}
-            if not of or of[1] in there[of[0]]:
-                apply_event(facts, at, record)
+        there: Any = {"player": facts.player_numbers, "game": facts.rows}
+        for at, event, of in self.others:
+            if event.type == PUBLISHED:
+                # what was bound once is the same for all packs
+                facts.recorded.versions += self._rulesets.versions.get(at, [])
+                facts.recorded.unusable += self._rulesets.unusable.get(at, [])
+                facts.recorded.positions[event.event_id] = at
+            elif not of or of[1] in there[of[0]]:
+                with suppress(Refused, LookupError):  # what refers to nothing does not count
+                    apply(facts, at, event)
         settle_facts(facts)
         facts.proposed = False
+
+
+class _Bound(NamedTuple):
+    """What comes of published rulesets, by position."""
+
+    versions: dict[int, list[Version]]
+    unusable: dict[int, list[UnusableVersion]]
+
+
+def _bound(published: Iterable[KnownEvent]) -> _Bound:
+    facts = Facts(0, b"")
+    for event in published:
+        with suppress(Refused, LookupError):
+            apply(facts, event.position or 0, event)
+    recorded = facts.recorded
+    return _Bound(
+        {one.position: [one] for one in recorded.versions}, {one.position: [one] for one in recorded.unusable}
+    )
 
 
 @lru_cache(2)

@@ -15,12 +15,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from ledger.errors import StoreUnavailable
 from ledger.new_files import is_own_folder, new_file, open_own
 
 Bytes = Any  # bytes, or a view of some
+# objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again
+LASTING = ("segment-", "numbers-")
+UNFINISHED = ".unfinished-"
 OPENED = 4096  # files that are mapped at once
 
 
@@ -65,13 +68,12 @@ class Folder:
         self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_own_folder(self._path):
             raise PermissionError(errno.EPERM, "not a folder of this account", str(self._path))
-        try:
-            with new_file(str(path), 0o600) as file:
+        with suppress(FileExistsError):
+            with new_file(str(path), 0o600) if name.startswith(LASTING) else _unsafe_file(path) as file:
                 for part in parts:
                     file.write(part)
-        except FileExistsError:
-            return False
-        return True
+            return True
+        return False
 
     def size(self, name: str) -> int | None:
         """Its length, or None."""
@@ -102,6 +104,19 @@ class Folder:
         """Delete its file."""
         with suppress(FileNotFoundError):
             (self._path / name).unlink()
+
+
+@contextmanager
+def _unsafe_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that gets its name once it is written, and may be damaged by a power cut. Raises `FileExistsError`."""
+    beside = path.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
+    try:
+        with open_own(beside, "wb") as file:
+            yield file
+        os.link(beside, path)
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()
 
 
 @lru_cache(OPENED)
