@@ -115,7 +115,7 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
 
 def seats_of(game: Mapping[str, Any]) -> int:
     """The number of seats of a game; one that changed hands counts once."""
-    return sum("replaces" not in participant for participant in game["participants"])
+    return sum(["replaces" not in participant for participant in game["participants"]])
 
 
 def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:

@@ -332,8 +332,9 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that the
     ledger itself sets (`position`, `recorded_at` ...) are allowed, since exports have them, but ignored.
     """
-    if unknown := sorted(event.keys() - KNOWN_MEMBERS):
-        raise Refused("unknown-member", f"{shown(unknown[0])} is not a member of an event ({_listed(EVENT_MEMBERS)})")
+    if not KNOWN_MEMBERS.issuperset(event):
+        unknown = min(event.keys() - KNOWN_MEMBERS)
+        raise Refused("unknown-member", f"{shown(unknown)} is not a member of an event ({_listed(EVENT_MEMBERS)})")
     for member in ("type", "occurred_at", "data"):
         if member not in event:
             raise Refused("missing-member", f"the event has no {member!r}")

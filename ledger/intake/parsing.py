@@ -3,6 +3,7 @@
 For a long input another process does this, ahead of this one, which meanwhile checks how the events fit together.
 """
 
+import marshal
 import pickle
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
@@ -39,7 +40,8 @@ class ParsedItem(NamedTuple):
     outcome: tuple[Draft, dict[str, Any]] | Refused
 
 
-Block = list[ParsedItem | Rejection | Far | Hashed | Noted]
+BlockEntry = ParsedItem | Rejection | Far | Hashed | Noted
+Block = list[BlockEntry]
 
 
 def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
@@ -55,8 +57,42 @@ def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) ->
             break
     else:
         return
-    with closing(ahead(map(pickle.dumps, blocks))) as packed:
-        yield from map(pickle.loads, packed)
+    with closing(ahead(map(packed, blocks))) as messages:
+        yield from map(unpacked, messages)
+
+
+# an event goes from one process to the other as a flat tuple of plain values: half the work of packing the objects
+
+
+def packed(block: Block) -> bytes:
+    """A block as bytes, for another process of this program."""
+    try:
+        return marshal.dumps(list(map(_flat, block)))
+    except ValueError:  # a value that is not of a plain type
+        return marshal.dumps(list(map(pickle.dumps, block)))
+
+
+def unpacked(message: bytes) -> Block:
+    """The block that `packed` was given."""
+    return list(map(_from_flat, marshal.loads(message)))
+
+
+def _flat(entry: BlockEntry) -> tuple[Any, ...] | bytes:
+    if isinstance(entry, ParsedItem) and isinstance(entry.outcome, tuple):
+        draft, data = entry.outcome
+        return (*entry.item, entry.names, *draft, data)
+    return pickle.dumps(entry)
+
+
+def _from_flat(flat: tuple[Any, ...] | bytes) -> BlockEntry:
+    if isinstance(flat, bytes):
+        entry: BlockEntry = pickle.loads(flat)
+        return entry
+    item, names, draft, data = flat[:_NAMES], flat[_NAMES], flat[_NAMES + 1 : -1], flat[-1]
+    return ParsedItem(Item._make(item), names, (Draft._make(draft), data))
+
+
+_NAMES = len(Item._fields)  # where a flat tuple has the names
 
 
 def _checked(item: Item, source_wanted: bool) -> ParsedItem:

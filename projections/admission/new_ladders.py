@@ -52,7 +52,7 @@ class NewLadders:
 
         Raises `Refused` (new-ladder) when strict.
         """
-        labels = tuple(data.get(label) for label in LABELS)
+        labels = tuple(map(data.get, LABELS))
         if labels in self._settled:
             return
         facts: Facts | None = None
