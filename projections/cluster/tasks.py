@@ -27,6 +27,7 @@ from projections.cluster.objects import Bytes, Objects, objects_at
 from projections.cluster.packs import Family, Pack, family_of
 from projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
 from projections.cluster.streaming import streamed
+from projections.facts.bulk import pages_of
 from projections.facts.decoding import decode_text
 from projections.queries.standings import Ladders
 from projections.replay.ladders import Stream, parse_name
@@ -222,8 +223,9 @@ def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> I
 def _refuse_changed(records: Any, behind: bytes, name: SegmentName) -> None:
     """Raises `StoreDamaged` unless records, one a line, lead from a chain hash to that of a segment."""
     chain = behind
-    for record in bytes(records).split(b"\n")[:-1]:
-        chain = chain_hash(chain, leaf_hash(record))
+    for page in pages_of(records):
+        for record in page.split(b"\n")[:-1]:
+            chain = chain_hash(chain, leaf_hash(record))
     if chain.hex() != name.chain_hash:
         told = f"the events from {name.first + 1:,} to {name.last:,} are not as they were recorded"
         raise StoreDamaged(f"{told}, so they are not sealed; see: ratings verify")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
@@ -30,6 +30,7 @@ from projections.facts.games import cell_number, player_number
 # two megabytes: of pages of ten, PostgreSQL gives a third as many bytes in the same time
 PAGE_EVENTS = 5_000
 CELLS_FIRST = 64
+PAGE_BYTES = 10_000_000  # of a text
 LANES = 2
 PAGES_AHEAD, PAGES_FIRST = 8, 80
 COLUMNS = {"occurred_at": "q", "size": "q", "in_cell": "i", "player": "i", "place": "i", "status": "b", "seat": "i",
@@ -249,20 +250,29 @@ def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> 
 
 def take_text(facts: Facts, text: Any, take: Take) -> None:
     """Take what was recorded after the facts from a text, one record a line, without gaps; on one thread."""
-    import numpy as np
-
-    lines = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == scanning.NEWLINE) + 1
-    scanner, numbers, begin, sound = Scanner(), Numbers(), 0, True
-    for first in range(0, len(lines), PAGE_EVENTS):
-        last = min(first + PAGE_EVENTS, len(lines))
-        content, after, begin = bytes(text[begin : lines[last - 1]]), facts.position + first, int(lines[last - 1])
+    scanner, numbers, sound, after = Scanner(), Numbers(), True, facts.position
+    for content in pages_of(text):
         page = scanner.scan(content, after) if sound else None
-        if page is not None and page.sound:
+        sound = page is not None and page.sound
+        if page is not None and sound:
             take_page(facts, page, take, numbers)
-            continue
-        sound = False
-        for position, record in enumerate(content.split(b"\n")[:-1], after + 1):
-            take(facts, position, _decoded(record))
+        else:
+            for position, record in enumerate(content.split(b"\n")[:-1], after + 1):
+                take(facts, position, _decoded(record))
+        after += content.count(b"\n")
+
+
+def pages_of(text: Any, size: int = PAGE_BYTES) -> Iterator[bytes]:
+    """A long text of lines, some whole lines at a time, in `size` bytes or as many as a line has."""
+    begin, most = 0, size
+    while begin < len(text):
+        content = bytes(text[begin : begin + most])
+        end = content.rfind(b"\n") + 1 or len(content) * (begin + most >= len(text))
+        if end:
+            yield content[:end]
+            begin, most = begin + end, size
+        else:
+            most *= 2
 
 
 def _is_cell(cell: tuple[Any, ...]) -> bool:
