@@ -41,7 +41,7 @@ def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
         yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
     if "reading" in runs:
         limit = series("SELECT and parse alone (pyarrow)", "games", games, runs["reading"])
-        yield Line(f"{what}, against the decoding limit", ours, limit)
+        yield Line(f"{what}, against the decoding limit", ours, limit, Bar("times as fast", 0.8))
     else:
         yield Skipped(f"{what}, against the decoding limit", "pyarrow is not installed")
 
