@@ -25,6 +25,7 @@ WAITED_SECONDS = 1.0
 # so many seconds
 TIMES_AS_LONG, SLOW_SECONDS = 4, 60
 NO_WORKERS_SECONDS = 60
+WIDTH_TURNS = 50  # so often, while tasks end, it is looked how many workers there are
 
 logger = logging.getLogger(__name__)
 
@@ -91,10 +92,13 @@ def farm(
         else:
             state.waiting.append(task)
     state.waiting.reverse()
-    lonely = 0.0
+    lonely, width, turns, ended = 0.0, 0, 0, dict[Any, Exception | None]()
     try:
         while len(state.done) + len(state.given_up) < len(tasks):
-            width = engine.width()
+            # which an engine elsewhere has to be asked for
+            if not ended or turns % WIDTH_TURNS == 0:
+                width = engine.width()
+            turns += 1
             _hand_out(cluster, state, width, prepare)
             tell(_numbers(state, len(tasks)))
             lonely = 0.0 if width else lonely + WAITED_SECONDS

@@ -8,12 +8,10 @@ there, and `prove` tries whether it keeps to that.
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -24,7 +22,6 @@ Bytes = Any  # bytes, or a view of some
 # objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again
 LASTING = ("segment-", "numbers-")
 UNFINISHED = ".unfinished-"
-OPENED = 4096  # files that are mapped at once
 
 
 class Objects(Protocol):
@@ -82,11 +79,9 @@ class Folder:
         return None
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Some of it, mapped."""
-        path = self._path / name
-        found = path.stat()
-        mapped = _mapped(path, found.st_ino, found.st_size)
-        return memoryview(mapped)[first : first + length] if found.st_size else b""
+        """Some of it."""
+        with open_own(self._path / name, "rb") as file:
+            return os.pread(file.fileno(), length, first)
 
     def names(self, prefix: str) -> list[str]:
         """Those that begin so."""
@@ -117,13 +112,6 @@ def _unsafe_file(path: Path) -> Iterator[IO[bytes]]:
     finally:
         with suppress(FileNotFoundError):
             beside.unlink()
-
-
-@lru_cache(OPENED)
-def _mapped(path: Path, number: int, size: int) -> Bytes:
-    """A file in memory, which is read when it is looked at; another file of the name has another number."""
-    with open_own(path, "rb") as file:
-        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
 
 
 class Bucket:
