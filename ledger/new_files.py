@@ -47,11 +47,12 @@ def is_own_folder(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
+def new_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
     """A file that gets its name once it is whole and on disk; until then, and after a failure, there is nothing.
 
-    `mode` is the file's, less what the account's umask takes away. No existing file is touched. Raises `OSError`;
-    `FileExistsError` if anything has the name, before the first byte is written or at the end.
+    Unless it is `forced` to the disk, a power cut may damage it. `mode` is the file's, less what the account's umask
+    takes away. No existing file is touched. Raises `OSError`; `FileExistsError` if anything has the name, before the
+    first byte is written or at the end.
     """
     parent, name = os.path.split(path)
     if os.path.lexists(path) or name in ("", ".", ".."):
@@ -62,10 +63,12 @@ def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
             with _nameless(folder, mode) as (file, beside):
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
+                if forced:
+                    os.fsync(file.fileno())
                 _give_name(folder, beside, name)
             with suppress(OSError):  # some file systems cannot; the file is there anyway
-                os.fsync(folder)
+                if forced:
+                    os.fsync(folder)
         finally:
             os.close(folder)
     except OSError as error:

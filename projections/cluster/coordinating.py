@@ -27,7 +27,7 @@ from projections.cluster.columnar import DamagedObject, OpenedObject, object_at
 from projections.cluster.engines import engine_at
 from projections.cluster.farm import Cluster, Task, Tell, farm
 from projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
-from projections.cluster.objects import UNFINISHED, Objects, objects_at, prove
+from projections.cluster.objects import Objects, objects_at, prove
 from projections.cluster.packs import PACK_GAMES, of_families, packs
 from projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
 from projections.cluster.streaming import streamed_ladder
@@ -52,7 +52,7 @@ from projections.stored.computing import Built, LadderFailure, plan
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
 LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
-SHORT_LIVED = (UNFINISHED, "base-", "segment-head-", "numbers-head-", "out-", "plan-", "records-", "nonce-")
+SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plan-", "records-", "nonce-")
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 from ledger.errors import StoreUnavailable
 from ledger.new_files import is_own_folder, new_file, open_own
@@ -21,7 +21,6 @@ from ledger.new_files import is_own_folder, new_file, open_own
 Bytes = Any  # bytes, or a view of some
 # objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again
 LASTING = ("segment-", "numbers-")
-UNFINISHED = ".unfinished-"
 
 
 class Objects(Protocol):
@@ -66,7 +65,7 @@ class Folder:
         if not is_own_folder(self._path):
             raise PermissionError(errno.EPERM, "not a folder of this account", str(self._path))
         with suppress(FileExistsError):
-            with new_file(str(path), 0o600) if name.startswith(LASTING) else _unsafe_file(path) as file:
+            with new_file(str(path), 0o600, forced=name.startswith(LASTING)) as file:
                 for part in parts:
                     file.write(part)
             return True
@@ -99,19 +98,6 @@ class Folder:
         """Delete its file."""
         with suppress(FileNotFoundError):
             (self._path / name).unlink()
-
-
-@contextmanager
-def _unsafe_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that gets its name once it is written, and may be damaged by a power cut. Raises `FileExistsError`."""
-    beside = path.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
-    try:
-        with open_own(beside, "wb") as file:
-            yield file
-        os.link(beside, path)
-    finally:
-        with suppress(FileNotFoundError):
-            beside.unlink()
 
 
 class Bucket:

@@ -4,9 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -378,3 +381,45 @@ def test_other_computations_keep_their_objects(cluster: LocalCluster, rebuilding
     assert ended.exit_code == 0
     left = {path.name for path in folder.iterdir() if not path.name.startswith(("segment-", "numbers-"))}
     assert left == {"base-1", "out-1", "nonce-1", "records-1"}
+
+
+@pytest.mark.at_length
+def test_workers_killed_at_random_points(
+    cluster: LocalCluster, ratings: Callable[..., Any], wanted: Wanted, tmp_path: Path
+) -> None:
+    """Wherever a worker is killed, the other one ends its work: twenty points, drawn from all stages of all tasks."""
+    chance, killed = Random(1), 0
+    for number in range(20):
+        cluster.heal()
+        stage, says, last = chance.choice([
+            ("begun", SEAL, 4), ("sealing", SEAL, 4), ("writing", SEAL, 4), ("written", SEAL, 4), ("begun", REPLAY, 4),
+            ("reading", GIANT, 20), ("replaying", REPLAY, 60), ("writing", REPLAY, 4), ("written", REPLAY, 4),
+        ])  # fmt: skip
+        rebuilding = Rebuilding(ratings, wanted, tmp_path / str(number))
+        cluster.arm(fault(stage, "kill", says, first=chance.randint(1, last)))
+        assert rebuilding.is_right(rebuilding.run(cluster.address)), (number, stage, says)
+        killed += len(cluster.happened("kill"))
+    assert killed >= 12
+
+
+@pytest.mark.at_length
+def test_coordinators_killed_at_random_moments(
+    cluster: LocalCluster, ratings: Callable[..., Any], wanted: Wanted, tmp_path: Path
+) -> None:
+    """Whenever a coordinator is killed, the next one ends its work: ten moments of a rebuild."""
+    chance, killed = Random(2), 0
+    started = time.monotonic()
+    undisturbed = Rebuilding(ratings, wanted, tmp_path / "undisturbed")
+    assert undisturbed.is_right(undisturbed.run(cluster.address))
+    seconds = time.monotonic() - started
+    for number in range(10):
+        rebuilding = Rebuilding(ratings, wanted, tmp_path / str(number))
+        coordinator = rebuilding.start(cluster.address)
+        time.sleep(chance.random() * seconds)
+        with suppress(ProcessLookupError):
+            os.kill(coordinator.process, signal.SIGKILL)
+        ended = coordinator.ended()
+        killed += ended.exit_code == -signal.SIGKILL
+        assert rows(rebuilding.url) in ([], wanted.rows)
+        assert rebuilding.is_right(rebuilding.run(cluster.address)), number
+    assert killed >= 5
