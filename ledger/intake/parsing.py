@@ -57,14 +57,14 @@ def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) ->
             break
     else:
         return
-    with closing(ahead(map(packed, blocks))) as messages:
-        yield from map(unpacked, messages)
+    with closing(ahead(map(packed_block, blocks))) as messages:
+        yield from map(unpacked_block, messages)
 
 
 # an event goes from one process to the other as a flat tuple of plain values: half the work of packing the objects
 
 
-def packed(block: Block) -> bytes:
+def packed_block(block: Block) -> bytes:
     """A block as bytes, for another process of this program."""
     try:
         return marshal.dumps(list(map(_flat, block)))
@@ -72,8 +72,8 @@ def packed(block: Block) -> bytes:
         return marshal.dumps(list(map(pickle.dumps, block)))
 
 
-def unpacked(message: bytes) -> Block:
-    """The block that `packed` was given."""
+def unpacked_block(message: bytes) -> Block:
+    """The block that `packed_block` was given."""
     return list(map(_from_flat, marshal.loads(message)))
 
 

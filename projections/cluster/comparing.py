@@ -68,7 +68,7 @@ def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
         return Ranking(one.ladder, one.ruleset, 1, rows[one.position], one.games, 0, 0, 0, 0, 0)
 
     told = [PublishedList(*one[:-1]) for one in lists]
-    return RecordedBeside(told, as_listed, lambda failure, facts: failure.told(facts))
+    return RecordedBeside(lambda: told, as_listed, lambda failure, facts: failure.told(facts))
 
 
 def _row(told: Sequence[Any]) -> RankedRow:

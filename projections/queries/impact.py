@@ -1,10 +1,11 @@
 """Impact: two standings of a ladder side by side, and what new events do to every ladder."""
 
 from bisect import bisect_right, insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import repeat
 from math import gcd
 from typing import Any, NamedTuple, TypeVar
@@ -288,11 +289,11 @@ def matter(matters: set[str], version: Version) -> bool:
 
 
 class RecordedBeside(NamedTuple):
-    """What a comparison looks up besides facts: the newest published lists, the rows of one, and how it is told why a
+    """What a comparison looks up besides facts: the published lists, the rows of one, and how it is told why a
     ladder cannot be replayed.
     """
 
-    lists: Sequence[PublishedList]
+    lists: Callable[[], list[PublishedList]]
     rows: Callable[[PublishedList], Ranking]
     told: Callable[[RuleFailure, Facts], str]
 
@@ -300,7 +301,7 @@ class RecordedBeside(NamedTuple):
 def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
     """What was recorded up to a position."""
     return RecordedBeside(
-        [*latest_lists(published_lists(connection, position))], lambda one: as_published(connection, one),
+        partial(published_lists, connection, position), lambda one: as_published(connection, one),
         lambda failure, facts: told_with_game(failure, facts, connection),
     )  # fmt: skip
 
@@ -314,7 +315,7 @@ def impact_between(
     names = old.keys() | new.keys()
     changed = {name for name in names if name in (only or names) and not same(old.get(name), new.get(name))}
     lists: dict[str, list[PublishedList]] = {}
-    for one in recorded.lists:
+    for one in latest_lists(recorded.lists()):
         lists.setdefault(one.ladder, []).append(one)
     # a new date for a game may change what was played up to some time, even if nobody's points
     listed_names = names & lists.keys() & {*(only or names)}

@@ -273,8 +273,9 @@ def _played(
             facts.let_go()
         columns = rule_columns(facts, versions, games, shared.version, shared.compiled)
         numbered = numbering.result()
-    facts.let_go()
-    most = compiling.largest(shared.size)
+    if shared.compiled:
+        facts.let_go()
+    most = compiling.largest(shared.size) if shared.compiled else 0
     # who is who, and what rules read, is all that is needed of the participants from here on
     shared = shared._replace(slot=array("i"), size=array("i"))
     del games

@@ -159,8 +159,9 @@ class Trace:
     @cached_property
     def slots(self) -> Slots:
         """The stream's slots, player by player."""
-        first = self.slots_from()
-        order = compiling.concatenated("i", [*self.slots_in_parts(first)])
+        players = self.stream.players
+        first, order = array("q", bytes(8 * (len(self.points) + 1))), array("i", bytes(4 * len(players)))
+        self._run(loops.sort_slots, players, first, order)
         return Slots(memoryview(first)[:-1], memoryview(first)[1:], order)
 
     def slots_from(self) -> Column:

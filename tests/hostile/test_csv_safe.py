@@ -70,7 +70,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("lists",): (), ("standings",): (ALL,), ("history",): ("@1+1", ALL), ("explain",): ("=1+1", ALL),
     ("statistics",): ("@1+1",), ("diff",): ("4", "now"), ("whatif",): ("elo.toml",), ("league", "list"): (),
     ("books",): (ALL,), ("rules", "list"): (), ("rules", "show"): ("elo-chess",), ("status",): (), ("doctor",): (),
-    ("grants",): (),
+    ("grants",): (), ("segments", "list"): (), ("segments", "check"): (), ("segments", "seal"): (),
 }  # fmt: skip
 # of games that this ledger does not have
 OTHERS = {("league", "show"), ("league", "table"), ("league", "unmet"), ("clock", "show"), ("clock", "explain")}

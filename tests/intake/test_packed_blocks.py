@@ -7,7 +7,7 @@ import pytest
 
 from ledger.events.types import read_event
 from ledger.intake.files import Far, Hashed, Item, Noted
-from ledger.intake.parsing import ParsedItem, packed, unpacked
+from ledger.intake.parsing import ParsedItem, packed_block, unpacked_block
 from ledger.rejections import Refused, Rejection
 
 GAME = {
@@ -32,7 +32,7 @@ def parsed(event: dict[str, Any], source: Any) -> ParsedItem:
 def test_an_event_comes_out_as_it_went_in(event: dict[str, Any], source: Any) -> None:
     entry = parsed(event, source)
 
-    [found] = unpacked(packed([entry]))
+    [found] = unpacked_block(packed_block([entry]))
 
     assert found == entry
     assert isinstance(found, ParsedItem)
@@ -48,7 +48,7 @@ def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
         Hashed("club.jsonl", "0" * 64, None), Noted("club.csv", "2 blank lines"),
     ]  # fmt: skip
 
-    found = unpacked(packed([others[0], parsed(GAME, None), *others[1:]]))
+    found = unpacked_block(packed_block([others[0], parsed(GAME, None), *others[1:]]))
 
     assert repr(found) == repr([others[0], parsed(GAME, None), *others[1:]])
 
@@ -56,7 +56,7 @@ def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
 def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
     refused = ParsedItem(Item("club.csv", 3, b"", [], None, True), ("anna",), Refused("bad-value", "no place", 5))
 
-    [found] = unpacked(packed([refused]))
+    [found] = unpacked_block(packed_block([refused]))
 
     assert isinstance(found, ParsedItem)
     assert isinstance(found.outcome, Refused)
@@ -67,4 +67,4 @@ def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
 def test_values_that_are_not_of_a_plain_type_come_out_too() -> None:
     entries = [parsed(GAME, {"score": Decimal("10.50")}), parsed(GAME, None)]
 
-    assert repr(unpacked(packed(entries))) == repr(entries)
+    assert repr(unpacked_block(packed_block(entries))) == repr(entries)
