@@ -3,6 +3,7 @@
 An opened ledger gives connections for reading and for writing, and turns a driver's complaints into words.
 """
 
+import logging
 import re
 import shlex
 from collections.abc import Iterator
@@ -115,6 +116,8 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
     """The store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
+    # whoever needed a connection reports that it is gone, and an interrupt is told as one
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     engine = dialect.engine(url, create, QueuePool if keep_open else NullPool)
     engine.update_execution_options(dialect=dialect)
     return Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url)

@@ -1,6 +1,5 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -108,8 +107,6 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
     said = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
     url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in said})
-    # whoever needed a connection reports that it is gone
-    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
     def connect() -> Any:
         _, named = made.dialect.create_connect_args(url)

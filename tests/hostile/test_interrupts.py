@@ -118,6 +118,23 @@ def test_disguised_interrupt_is_an_interrupt(
     assert (done.returncode, done.stderr) == (130, "ratings: interrupted\n")
 
 
+def test_interrupt_while_a_connection_closes_is_one_line(copied: Callable[..., str]) -> None:
+    """Given Ctrl-C while the pool closes a connection, the pool logs no traceback: the command says its one line."""
+    script = (
+        "import os, signal\n"
+        "from cli import start\n"
+        "from sqlalchemy.engine.default import DefaultDialect\n"
+        "def interrupted(*_):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    for _ in range(10**6): pass\n"
+        "DefaultDialect.do_close = interrupted\n"
+        "start.run()\n"
+    )
+    command = [sys.executable, "-c", script, "--db", copied(make_ledger), "standings", "elo-chess/all"]
+    done = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nratings: interrupted\n")
+
+
 def test_interrupt_during_cleanup_is_kept() -> None:
     """An interrupt that comes while an object is deleted is not lost."""
     script = (
