@@ -5,7 +5,8 @@ for message in ahead(blocks, seconds=60): ...   # each within a minute
 for message in forked(work, 100, cores=2): ...  # work(0) to work(99), each as soon as it is done
 
 The pools are `concurrent.futures`'s. What that leaves open is said here: which files a worker keeps, that it ends with
-this process however that ends, that Ctrl-C is for this process alone, and how a worker that is gone ended.
+this process however that ends, that Ctrl-C is for this process alone, how a worker that is gone ended, and that nobody
+waits for the rest of a message that it had begun to send.
 """
 
 import gc
@@ -102,8 +103,10 @@ def pool(
     executor = ProcessPoolExecutor(workers, get_context("fork"), begin)
     processes = _started(executor)
     try:
-        yield partial(executor.submit, _done), partial(_done_of, executor._executor_manager_thread)
+        yield partial(executor.submit, _done), partial(_done_of, executor._executor_manager_thread, processes)
     except BrokenProcessPool:
+        for process in processes:
+            process.terminate()
         executor.shutdown()
         raise WorkerLost(f"a worker process {_how_lost([process.exitcode or 0 for process in processes])}") from None
     finally:
@@ -122,24 +125,33 @@ def _started(executor: Any) -> "list[BaseProcess]":
         for process in executor._processes.values():
             process.kill()
         raise
+    # the pool's thread reads a message to its end; with this end open, it would wait for ever for what is cut short
+    executor._result_queue._writer.close()
     return list(executor._processes.values())
 
 
-def _done_of(thread: Any, units: "set[Future[Any]]", seconds: float | None = None) -> "set[Future[Any]]":
-    """Those of some units of work that are done, as soon as one is. Raises `TooSlow`, `WorkerLost`.
+def _done_of(
+    thread: Any, processes: "list[BaseProcess]", units: "set[Future[Any]]", seconds: float | None = None
+) -> "set[Future[Any]]":
+    """Those of some units of work that are done, as soon as one is. Raises `BrokenProcessPool`, `TooSlow`,
+    `WorkerLost`.
 
-    The pool's thread hands out their results. If there is no memory for what it does, it ends without a word.
+    The pool's thread hands out their results. If there is no memory for what it does, it ends without a word. It does
+    not see that a process is gone while it reads what that process began to send.
     """
     from concurrent.futures import FIRST_COMPLETED, wait
+    from concurrent.futures.process import BrokenProcessPool
 
     at_once = WATCHED_SECONDS if seconds is None else min(WATCHED_SECONDS, seconds)
     for times in count(1):
-        alive = thread.is_alive()
+        alive, lost = thread.is_alive(), not all(process.is_alive() for process in processes)
         done = wait(units, at_once, FIRST_COMPLETED).done
         if done:
             return done
         if not alive:
             raise WorkerLost("what worker processes give is not handed on; the machine may have run out of memory")
+        if lost:
+            raise BrokenProcessPool
         if seconds is not None and times * at_once >= seconds:
             raise TooSlow(f"no answer in {seconds:g} s")
     raise AssertionError
