@@ -221,7 +221,7 @@ class Lane(NamedTuple):
 
 
 def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> int:
-    """Take what was recorded after the facts up to a position; pages are scanned while the next ones are read.
+    """Take what was recorded after the facts up to a position; one thread reads pages while others scan them.
 
     Returns the position up to which everything is taken: the given one, or the last before a page that has to be
     taken one by one. Lanes scan in turn; their pages are taken in log order. Many are read before the first is taken
@@ -230,12 +230,13 @@ def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> 
     after, scanned = facts.position, deque[tuple[Future[ScannedPage], int, Numbers]]()
     ahead = PAGES_AHEAD if "numba" in sys.modules else PAGES_FIRST
     with ExitStack() as threads:
+        reader = threads.enter_context(ThreadPoolExecutor(1))
         lanes = deque(Lane(threads.enter_context(ThreadPoolExecutor(1)), Scanner(), Numbers()) for _ in range(LANES))
         while after < until or scanned:
             if after < until and len(scanned) < ahead:
                 upto = min(until, after + PAGE_EVENTS)
-                lane, text = lanes[0], read_page(connection, after, upto)
-                scanned.append((lane.thread.submit(lane.scanner.scan, text, after), upto - after, lane.numbers))
+                lane, text = lanes[0], reader.submit(read_page, connection, after, upto)
+                scanned.append((lane.thread.submit(_scanned, lane.scanner, text, after), upto - after, lane.numbers))
                 lanes.rotate(-1)
                 after = upto
             else:
@@ -246,6 +247,11 @@ def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> 
                 take_page(facts, page, take, numbers)
                 ahead = PAGES_AHEAD
     return until
+
+
+def _scanned(scanner: Scanner, text: Future[bytes], after: int) -> ScannedPage:
+    """A page that is still being read."""
+    return scanner.scan(text.result(), after)
 
 
 def take_text(facts: Facts, text: Any, take: Take) -> None:

@@ -29,6 +29,7 @@ from ledger.events.canonical import parse_instant
 from ledger.events.records import around_position, chain_hash, leaf_hash
 from ledger.events.types import Draft, read_event
 from ledger.processes.identity import this_process
+from ledger.store import postgres
 from ledger.store.appending import append
 from ledger.store.catalogue import missing_views, object_differences
 from ledger.store.common import PREFIX, SCHEMA, transaction
@@ -355,11 +356,15 @@ class DialectContract:
             many = ledger.dialect.events_named(cursor, [f"n-{number}" for number in range(1_500)] + ["a"])
         assert [(*one,) for one in many] == [("a", "player:anna", "player.registered", records(ledger)[0])]
 
-    def test_joined_records_are_whole_or_none(self, ledger: Ledger) -> None:
-        """The records of some positions come as one text; if one is missing, none do."""
+    def test_joined_records_are_whole_or_none(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The records of some positions come as one text, however many at a time; if one is missing, none do."""
+        monkeypatch.setattr(postgres, "JOINED_TOGETHER", 2)
         add(ledger, *(player(f"Zoë-{number}") for number in range(5)))
         with ledger.reading() as connection:
-            assert read_page(connection, 1, 4).decode() == "".join(f"{one}\n" for one in records(ledger)[1:4])
+            for after in range(5):
+                for until in range(after + 1, 6):
+                    found = read_page(connection, after, until).decode()
+                    assert found == "".join(f"{one}\n" for one in records(ledger)[after:until])
             assert (read_page(connection, 3, 6), read_page(connection, 9, 12)) == (b"", b"")
 
     def test_last_positions_all_give_the_last(self, ledger: Ledger) -> None:
