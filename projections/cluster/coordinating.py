@@ -52,7 +52,7 @@ from projections.stored.computing import Built, LadderFailure, plan
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
 LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
-SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plan-", "records-", "nonce-")
+SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "records-", "nonce-")
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from ledger.errors import BadArgument, LedgerError, StoreUnavailable
@@ -21,7 +22,7 @@ from ledger.processes.forking import available_cores, pool
 from projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
-AHEAD = 2  # tasks for each worker of a cluster that are handed out at once
+AHEAD = 16  # tasks for each worker of a cluster that are handed out at once
 GONE = "the scheduler of the cluster is gone; what is done is kept for the next try"
 
 
@@ -126,19 +127,25 @@ class Dask:
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        self._ended: SimpleQueue[Any] = SimpleQueue()
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
         """Have a worker of the cluster call it."""
         with _or_gone():
-            return self._client.submit(_plainly, function, *arguments, pure=False, retries=0)
+            handle = self._client.submit(_plainly, function, *arguments, pure=False, retries=0)
+        # to wait for all of them anew for each that is done would take as long as a small task
+        handle.add_done_callback(self._ended.put)
+        return handle
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
         """Those that are done; raises `StoreUnavailable` if the scheduler is gone."""
-        # what is cancelled is told by its status
-        with _or_gone(), suppress(TimeoutError, _dask().client.FuturesCancelledError), self._client.as_current():
-            _dask().wait(list(handles), timeout=seconds, return_when="FIRST_COMPLETED")
+        ended = []
+        with suppress(Empty):
+            ended.append(self._ended.get(timeout=seconds))
+            while True:
+                ended.append(self._ended.get_nowait())
         self._refuse_gone()
-        return {handle: _raised(handle) for handle in handles if handle.done()}
+        return {handle: _raised(handle) for handle in ended if handle in handles}
 
     def cancel(self, handle: Any) -> None:
         """Tell the scheduler."""

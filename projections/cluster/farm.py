@@ -17,7 +17,7 @@ from ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from projections.cluster.columnar import DamagedObject, OpenedObject
 from projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
 from projections.cluster.objects import Objects, why
-from projections.cluster.tasks import ONE_PLACE, Proof, perform, plan_name
+from projections.cluster.tasks import ONE_PLACE, Place, Proof, perform, places_of
 
 TRIES = 3
 WAITED_SECONDS = 1.0
@@ -51,6 +51,7 @@ class _State:
     """How far the tasks are."""
 
     waiting: list[Task]
+    places: dict[Task, Place]
     running: dict[Any, Task] = field(default_factory=dict)
     since: dict[Any, float] = field(default_factory=dict)
     suspects: list[Task] = field(default_factory=list)
@@ -82,15 +83,18 @@ def farm(
     `StoreDamaged` if two of them differ.
     """
     engine, objects = cluster.engine, cluster.objects
-    state = _State([])
-    for task in tasks:
-        cluster.own.update((plan_name(task.plan), task.makes))
+    places = places_of([task.plan for task in tasks])
+    state = _State([], dict(zip(tasks, places, strict=True)))
+    cluster.own.update(place.plans for place in places)
+    cluster.own.update(task.makes for task in tasks)
     for task in tasks:
         if _is_whole(objects, task.makes):
             state.done.add(task)
             yield task
         else:
             state.waiting.append(task)
+    if state.waiting:
+        objects.create(places[0].plans, [task.plan.encode() for task in tasks])
     state.waiting.reverse()
     lonely, width, turns, ended = 0.0, 0, 0, dict[Any, Exception | None]()
     try:
@@ -150,9 +154,7 @@ def _numbers(state: _State, tasks: int) -> dict[str, int]:
 
 
 def _submit(cluster: Cluster, state: _State, task: Task) -> None:
-    name = plan_name(task.plan)
-    cluster.objects.create(name, [task.plan.encode()])
-    handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, name)
+    handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, state.places[task])
     state.running[handle], state.since[handle] = task, state.now
 
 

@@ -1,8 +1,9 @@
 """What a worker does: one pure task after another, from objects to one object, named by what it is made from.
 
-perform(url, proof, name) -> nothing      the name of the plan, which names the object that is made
+perform(url, proof, place) -> nothing     the place of the plan, which names the object that is made
 
-A plan is an object of JSON. Whoever makes an object second compares: the same plan gives the same bytes everywhere.
+A plan is JSON; those of tasks that are handed out together are one object. Whoever makes an object second compares: the
+same plan gives the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib import metadata
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +59,15 @@ class Proof(NamedTuple):
     code: str
     nonce: str
     golden: str
+
+
+class Place(NamedTuple):
+    """Where a plan is: an object with several, its bytes in it, and their SHA-256."""
+
+    plans: str
+    first: int
+    length: int
+    digest: str
 
 
 def _code_digest() -> str:
@@ -130,17 +141,14 @@ def _is_fit(url: str, proof: Proof) -> None:
         raise Unfit("a worker computes other points for the same games than this machine does")
 
 
-def perform(url: str, proof: Proof, name: str) -> None:
-    """Do what the plan in an object says.
+def perform(url: str, proof: Proof, place: Place) -> None:
+    """Do what the plan at a place says.
 
     Raises `Unfit`, `NotTheSame`, `DamagedObject`, `OSError`, `StoreDamaged`.
     """
     _is_fit(url, Proof(*proof))
     objects = objects_at(url)
-    text = bytes(objects.read(name, 0, objects.size(name) or 0))
-    if f"plan-{hashlib.sha256(text).hexdigest()}" != name:
-        raise DamagedObject(name, "is not the plan that it is named by")
-    plan_text = text.decode()
+    plan_text = plan_at(objects, Place(*place))
     told = json.loads(plan_text)
     makes = told.get("makes") or output_name(plan_text)
     if told["task"] == "seal":
@@ -151,14 +159,28 @@ def perform(url: str, proof: Proof, name: str) -> None:
     keep(objects, makes, content)
 
 
-def plan_name(plan_text: str) -> str:
-    """The name of the object with a plan."""
-    return f"plan-{hashlib.sha256(plan_text.encode()).hexdigest()}"
+def places_of(plans: Sequence[str]) -> list[Place]:
+    """Where some plans are in the object that has them one behind another."""
+    texts = [plan.encode() for plan in plans]
+    name = f"plans-{hashlib.sha256(b''.join(texts)).hexdigest()}"
+    ends = accumulate(map(len, texts))
+    return [
+        Place(name, end - len(text), len(text), hashlib.sha256(text).hexdigest())
+        for text, end in zip(texts, ends, strict=True)
+    ]
+
+
+def plan_at(objects: Objects, place: Place) -> str:
+    """The plan at a place. Raises `DamagedObject`."""
+    text = bytes(objects.read(place.plans, place.first, place.length))
+    if hashlib.sha256(text).hexdigest() != place.digest:
+        raise DamagedObject(place.plans, "does not have the plan that was put there")
+    return text.decode()
 
 
 def output_name(plan_text: str) -> str:
     """The name of the object that a plan leads to."""
-    return f"out-{plan_name(plan_text).removeprefix('plan-')}"
+    return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
 
 
 def keep(objects: Objects, name: str, content: Iterable[Bytes]) -> None:

@@ -166,7 +166,7 @@ def digests(objects: Path) -> dict[str, str]:
     """The SHA-256 of the objects of a ledger, but for those that differ from run to run or are passed on."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in place(objects).iterdir() if not path.name.startswith(("nonce-", "records-"))
+        for path in place(objects).iterdir() if not path.name.startswith(("nonce-", "records-", "plans-"))
     }  # fmt: skip
 
 

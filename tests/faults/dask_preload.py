@@ -14,6 +14,7 @@ import resource
 import signal
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,13 @@ def _do(action: str) -> str | None:
     return None
 
 
-def _performing(url: str, proof: tasks.Proof, name: str) -> None:
+def _performing(url: str, proof: tasks.Proof, place: tasks.Place) -> None:
     global _plan
-    place = objects.objects_at(url)
-    size = place.size(name)
-    _plan = "" if size is None else bytes(place.read(name, 0, size)).decode()
+    _plan = ""
+    with suppress(FileNotFoundError, tasks.DamagedObject):
+        _plan = tasks.plan_at(objects.objects_at(url), tasks.Place(*place))
     reach("begun")
-    _perform(url, proof, name)
+    _perform(url, proof, place)
     reach("written")
 
 
