@@ -22,7 +22,7 @@ from ledger.processes.forking import available_cores, pool
 from projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
-AHEAD = 16  # tasks for each worker of a cluster that are handed out at once
+AHEAD = 16  # tasks for each worker of a cluster that are handed out at once: an answer takes some 20 ms
 GONE = "the scheduler of the cluster is gone; what is done is kept for the next try"
 
 
