@@ -93,7 +93,7 @@ def farm(
             yield task
         else:
             state.waiting.append(task)
-    if state.waiting:
+    if state.waiting:  # all plans are one object, since a place may take tens of milliseconds to create one
         objects.create(places[0].plans, [task.plan.encode() for task in tasks])
     state.waiting.reverse()
     lonely, width, turns, ended = 0.0, 0, 0, dict[Any, Exception | None]()
