@@ -335,21 +335,22 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     if not KNOWN_MEMBERS.issuperset(event):
         unknown = min(event.keys() - KNOWN_MEMBERS)
         raise Refused("unknown-member", f"{shown(unknown)} is not a member of an event ({_listed(EVENT_MEMBERS)})")
-    for member in ("type", "occurred_at", "data"):
-        if member not in event:
-            raise Refused("missing-member", f"the event has no {member!r}")
-    type_name, data = event["type"], event["data"]
-    if not isinstance(type_name, str) or type_name not in TYPES:
+    try:
+        type_name, at, data = event["type"], event["occurred_at"], event["data"]
+    except KeyError as missing:
+        raise Refused("missing-member", f"the event has no {missing}") from None
+    if not isinstance(type_name, str) or (event_type := TYPES.get(type_name)) is None:
         raise Refused("unknown-type", f"{shown(type_name)} is not a type of event ({_listed(TYPES)})")
     if not isinstance(data, dict):
         raise Refused("wrong-type", f"data is an object, not {shown(data)}")
-    occurred_at = parse_instant(event["occurred_at"])
-    current = TYPES[type_name].schema_version
-    data = read_data(type_name, upcast(type_name, event.get("schema_version", current), current, data))
+    occurred_at, current = parse_instant(at), event_type.schema_version
+    if "schema_version" in event:
+        data = upcast(type_name, event["schema_version"], current, data)
+    data = read_data(type_name, data)
     event_id = read_id(event["id"]) if "id" in event else default_id(type_name, occurred_at, data)
     by = read_by(event["by"]) if "by" in event else None
     text = dump_in_order(data) if type_name == "game.recorded" else dump(data)
-    draft = Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, text, by)
+    draft = Draft(event_id, type_name, current, event_type.subject(data), occurred_at, text, by)
     if type_name == "import.recorded" and isinstance(there := event.get("position"), int):
         draft = draft._replace(position=there)
     return draft, data

@@ -188,7 +188,12 @@ def legible(text: str) -> str:
 
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
     """The event of a game without its participants. Raises `Refused`."""
-    members = {**{name: cells[name] for name in columns.game if name in cells}, **options.fixed}
+    return game_event({name: cells[name] for name in columns.game if name in cells}, options)
+
+
+def game_event(members: Cells, options: TableOptions) -> dict[str, Any]:
+    """The same, given what its row says of the game."""
+    members = {**members, **options.fixed}
     for needed in ("game_id", "occurred_at"):
         if needed not in members:
             raise Refused("missing-member", f"the row has no {needed}")

@@ -16,8 +16,8 @@ from ledger.intake.columns import (
     CsvColumns,
     Header,
     TableOptions,
+    game_event,
     header_columns,
-    read_game,
     read_names,
     read_value,
     split_header,
@@ -262,8 +262,8 @@ def _games(
     text, width = "".join(lines).replace("\r\n", "\n"), len(header)
     text += "" if text.endswith("\n") else "\n"
     edges = (f" {delimiter}", f"{delimiter} ", " \n", "\n ")
-    odd = '"' in text or may_hold_errors(text) or any(edge in text for edge in edges) or text.startswith(" ")
-    if odd or any(line.count(delimiter) != width - 1 for line in lines):
+    spaced = " " in text and (text.startswith(" ") or any(edge in text for edge in edges))
+    if spaced or '"' in text or may_hold_errors(text) or any(line.count(delimiter) != width - 1 for line in lines):
         return None
     cells = text.replace("\n", delimiter).split(delimiter)[:-1]
     if len(cells) != len(lines) * width or not "".join(cells).isprintable():
@@ -282,9 +282,7 @@ def _games(
     try:
         participants = _participants(of, columns)
         events = [
-            read_game(
-                {name: text for name, text in zip(columns.game, said[begin], strict=True) if text}, columns, options
-            )
+            game_event({name: text for name, text in zip(columns.game, said[begin], strict=True) if text}, options)
             for begin in firsts[:-1]
         ]
     except Refused:

@@ -210,8 +210,8 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             line, event, source, rows_of = found
             if reader.tables:
                 event = under_slug(event, games)
-            if options.aliases and reader.tables:
-                event = under_aliases(event, options.aliases, aliases)
+                if options.aliases:
+                    event = under_aliases(event, options.aliases, aliases)
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered)
     for what, used in (("games", games), ("aliases", aliases)):
         if used:

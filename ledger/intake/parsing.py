@@ -96,7 +96,7 @@ _NAMES = len(Item._fields)  # where a flat tuple has the names
 
 
 def _checked(item: Item, source_wanted: bool) -> ParsedItem:
-    event, source = item.event, item.source
+    file, line, event, source, rows_of, table, is_numbered = item
     if not source_wanted:
         source = [] if isinstance(source, list) or callable(source) else None  # a list says that there were rows
     elif callable(source):
@@ -105,10 +105,10 @@ def _checked(item: Item, source_wanted: bool) -> ParsedItem:
         source = event.decode("utf-8", "backslashreplace")
     outcome = event if isinstance(event, Refused) else _outcome(event)
     names: tuple[str, ...] = ()
-    if item.table and isinstance(outcome, Refused) and isinstance(event, dict):
+    if table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
-        outcome = _of_two(outcome, names, First(item.file, item.line, item.table, item.rows_of is not None))
-    return ParsedItem(item._replace(event=b"", source=source), names, outcome)
+        outcome = _of_two(outcome, names, First(file, line, table, rows_of is not None))
+    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered), names, outcome)
 
 
 def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
