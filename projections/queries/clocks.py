@@ -6,26 +6,19 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.errors import Unknown
-from ledger.events.types import Ruleset
 from ledger.rejections import Rejection, shown
-from ledger.store.log import read_live
 from projections.facts.columns import Facts
+from projections.facts.decoding import rulesets_at
 from projections.game_clock import GameClock, clock_at
 from projections.game_clock.events import unknown_player
 from projections.game_clock.logs import clock_events
 from projections.game_clock.state import PlayerClock, run_out
 from projections.queries.answers_recorded import ClockExplanation, ClockState, PauseAsked, PlayerTimers
-from projections.rulesets.versions import Version, bind
 
 
 def events_of_clock(connection: Connection, game_id: str, until: int) -> list[dict[str, Any]]:
     """The live events of a game's clock up to a position. Raises `Unknown` if there are none."""
-    rulesets: dict[str, list[Version]] = {}
-    for published in read_live(connection, until=until, type_name="ruleset.published"):
-        version, _ = bind(Ruleset.model_validate(published.data), published.position or 0)
-        if version is not None:
-            rulesets.setdefault(version.ruleset.id, []).append(version)
-    events = clock_events(connection, rulesets, game_id, until)
+    events = clock_events(connection, rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
         raise Unknown(None, f"no clock of a game {shown(game_id)} is recorded")
     return events

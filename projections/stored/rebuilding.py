@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row
 
 from ledger.clock import Clock
 from ledger.errors import LedgerError
@@ -21,7 +21,7 @@ from ledger.store.opening import Ledger
 from ledger.store.runs import RunOutcome, running
 from projections import compiling
 from projections.facts.columns import Facts
-from projections.facts.decoding import decode
+from projections.facts.decoding import decode, rulesets_at
 from projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from projections.queries.standings import Ladders, UnknownLadder, versions_of
 from projections.replay.containment import RuleFailure
@@ -136,19 +136,22 @@ def rebuild(
         tell("reading", {})
         try_to_load(ledger, rule_seconds)
         with ledger.reading() as connection:
-            elsewhere = None if at is None else stack.enter_context(at(connection, head(connection).position))
-            facts = decode(connection) if elsewhere is None else elsewhere.facts
             before = generations.live(connection)
             pointed = sql_history.pointer(connection)
-        # whatever is not computed keeps its history from the live generation, if it has one
-        there = before is not None and before.generation == pointed
-        try:
-            _refuse_unknown(facts, asked)
-            if asked and keep_history and not there:
-                raise HistoryMissing("the history of all other ladders is not kept; first: ratings rebuild --history")
-        except (UnknownLadder, HistoryMissing):
-            run.no_trace = True
-            raise
+            # whatever is not computed keeps its history from the live generation, if it has one
+            there = before is not None and before.generation == pointed
+            position = head(connection).position
+            try:
+                _refuse_unknown(connection, position, asked)
+                if asked and keep_history and not there:
+                    raise HistoryMissing(
+                        "the history of all other ladders is not kept; first: ratings rebuild --history"
+                    )
+            except (UnknownLadder, HistoryMissing):
+                run.no_trace = True
+                raise
+            elsewhere = None if at is None else stack.enter_context(at(connection, position))
+            facts = decode(connection) if elsewhere is None else elsewhere.facts
         run.position, run.details = facts.position, {"asked": list(asked)}
         wanted = pointed is not None if keep_history is None else keep_history
         # a generation has the position of what was not requested
@@ -259,8 +262,9 @@ def _stored(ledger: Ledger, generation: Row[Any] | None) -> list[Row[Any]]:
         return generations.ladders_of(connection, generation.generation)
 
 
-def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
+def _refuse_unknown(connection: Connection, position: int, asked: Collection[str]) -> None:
     """Raises `UnknownLadder` for anything that names neither a ruleset nor a ladder that a ruleset could have."""
+    facts = rulesets_at(connection, position)
     for name in asked:
         known = facts.rulesets.keys() | facts.unusable.keys()
         if name not in known and parse_name(name).ruleset_id not in facts.unusable:

@@ -16,17 +16,23 @@ Ratings = Callable[..., Any]
 
 
 @pytest.fixture
-def listed(store: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """A function that runs a command of the group on a ledger of four segments and a rest, and gives its answer."""
+def ledger(store: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A ledger of four segments and a rest."""
     monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 20)
     monkeypatch.setattr(segments, "PART_GAMES", 5)
     assert ratings("init", db=store).exit_code == 0
     enter(open_ledger(store), history(3, 75))
+    return store
+
+
+@pytest.fixture
+def listed(ledger: str, ratings: Ratings, tmp_path: Path) -> Callable[[str], Any]:
+    """A function that runs a command of the group on the ledger, and gives its answer."""
     place = str(tmp_path / "sealed")
 
     def run(command: str) -> Any:
         engine = ("--on", "processes:1") if command == "seal" else ()
-        told = ratings("segments", command, "--segments", place, *engine, "--format", "json", db=store)
+        told = ratings("segments", command, "--segments", place, *engine, "--format", "json", db=ledger)
         found = json.loads(told.stdout)
         return told.exit_code, [row["state"] for row in found["rows"]], found["sealed"], told.stderr
 
@@ -57,3 +63,13 @@ def test_what_is_sealed_stays_until_it_is_damaged(tmp_path: Path, listed: Callab
     assert listed("list") == (0, ["sealed", "not sealed", "not sealed", "sealed"], 20, "")
     assert listed("seal")[:3] == (0, ["sealed"] * 4, 80)
     assert [path.read_bytes() for path in files(tmp_path)] == contents
+
+
+def test_rebuild_elsewhere_refuses_before_it_seals(ledger: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A name that nothing has, and a history that cannot be kept, are refused as a rebuild here does, before anything
+    is written for workers."""
+    elsewhere = ("--on", "processes:1", "--segments", tmp_path / "sealed")
+    for asked in (["nobody"], ["galactic-points", "catan-elo/basic/3"], ["catan-elo", "--history"]):
+        here = ratings("rebuild", *asked, db=ledger)
+        assert (here.exit_code, ratings("rebuild", *asked, *elsewhere, db=ledger)) == (2, here), asked
+    assert not (tmp_path / "sealed").exists()
