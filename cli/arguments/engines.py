@@ -1,8 +1,11 @@
 """--on and --segments: whose workers do the work, and where what they share is kept."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cli.output.progress import Tell
 from ledger.store.opening import Ledger
@@ -18,6 +21,22 @@ segments_option = click.option(
     "--segments", metavar="URL", envvar="RATINGS_SEGMENTS", show_envvar=True,
     help="The folder or object store of what workers share.  [default: the cache]",
 )  # fmt: skip
+
+
+def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add both to a command that works without them, too; a place is refused where there are no workers to use it."""
+
+    @on_option
+    @segments_option
+    @wraps(command)
+    def checked(*arguments: Any, on: str | None, segments: str | None, **options: Any) -> Any:
+        # the environment speaks to all commands
+        asked = click.get_current_context().get_parameter_source("segments") == ParameterSource.COMMANDLINE
+        if asked and on is None:
+            raise click.UsageError("--segments is for workers: it needs --on, such as --on processes:4")
+        return command(*arguments, on=on, segments=segments, **options)
+
+    return checked
 
 
 def work_elsewhere(

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.arguments.command import command
-from cli.arguments.engines import on_option, segments_option, work_elsewhere
+from cli.arguments.engines import work_elsewhere, workers_options
 from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
@@ -43,8 +43,7 @@ Does = Callable[[], tuple[int, str]]
 )  # fmt: skip
 @keep_option
 @rule_seconds_option
-@on_option
-@segments_option
+@workers_options
 @result_format
 @click.pass_obj
 def nightly(

@@ -6,7 +6,7 @@ import click
 from click.core import ParameterSource
 
 from cli.arguments.command import OneOf, command
-from cli.arguments.engines import on_option, segments_option, work_elsewhere
+from cli.arguments.engines import work_elsewhere, workers_options
 from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
@@ -40,8 +40,7 @@ SHOWN_LADDERS = 20
     "--history/--no-history", "keep_history", default=None,
     help="Keep every change and the games as they stand, for SQL.  [default: as the last time]",
 )  # fmt: skip
-@on_option
-@segments_option
+@workers_options
 @click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and give up the live one.")
 @click.option("--log", type=OneOf(["plain", "json"]), help="Report every step on standard error, one per line.")
 @result_format

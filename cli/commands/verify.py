@@ -6,7 +6,7 @@ import sys
 import click
 
 from cli.arguments.command import command
-from cli.arguments.engines import on_option, segments_option, work_elsewhere
+from cli.arguments.engines import work_elsewhere, workers_options
 from cli.arguments.options import head_value, result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.output import render
@@ -21,8 +21,7 @@ from projections.stored.verification import verify_all
     "--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value, help="A history that must be contained."
 )
 @rule_seconds_option
-@on_option
-@segments_option
+@workers_options
 @result_format
 @click.pass_obj
 def verify(

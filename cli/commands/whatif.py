@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.arguments.command import command
-from cli.arguments.engines import on_option, segments_option
+from cli.arguments.engines import workers_options
 from cli.arguments.options import format_option
 from cli.arguments.ruleset_files import problem_line, read_file, read_tables
 from cli.arguments.views import view_of
@@ -45,8 +45,7 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
               help="Other values for a key of it, each tried; without a value the key is left out.")  # fmt: skip
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
-@on_option
-@segments_option
+@workers_options
 @format_option
 @click.pass_obj
 def whatif(

@@ -1,10 +1,12 @@
 """Engines: what their addresses may be, and how much they are given at once."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import with_shipped_rulesets
 
 from ledger.errors import BadArgument
 from projections.cluster.engines import engine_at
@@ -50,3 +52,22 @@ def test_tls_needs_certificates(tmp_path: Path) -> None:
         assert "~/.config/dask or the folder DASK_CONFIG, names no certificates: see docs/scale.md" in refused()
     with dask.config.set(certificates(str(tmp_path / "lost.pem"))):
         assert "cannot be read: No such file or directory: see docs/scale.md" in refused()
+
+
+def test_segments_need_an_engine(
+    copied_file: Callable[..., str], ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A place for segments is refused where nobody would use it, unless it is that of the environment, which is for all
+    commands."""
+    ledger, place = copied_file(with_shipped_rulesets), str(tmp_path / "sealed")
+    commands = [("rebuild",), ("verify",), ("nightly",), ("whatif", "catan-elo")]
+    for command in commands:
+        told = ratings(*command, "--segments", place, db=ledger)
+        assert (told.exit_code, told.stdout) == (2, "")
+        assert "--segments is for workers: it needs --on, such as --on processes:4" in told.stderr
+    monkeypatch.setenv("RATINGS_SEGMENTS", place)
+    assert [ratings(*command, db=ledger).exit_code for command in commands] == [0] * len(commands)
+    # with an engine in the environment it is used
+    monkeypatch.setenv("RATINGS_ENGINE", "processes:none")
+    assert "processes" in ratings("verify", "--segments", place, db=ledger).stderr
+    assert not Path(place).exists()
