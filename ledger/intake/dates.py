@@ -1,23 +1,34 @@
 """Dates as spreadsheets show them, whose order of day and month the whole column decides.
 
     22.11.2024   22.11.24 20:05   11/22/24 8:05 PM   22-11-2024   2024/11/22
+    22 Nov 2024   Freitag, 22. November 2024 20:05   November 22nd, 2024   22-Nov-24   Fri 22.11.2024
 
-One column has one order. Where none of its dates can be read in one way only, somebody has to say it.
+One column has one order. Where none of its dates can be read in one way only, somebody has to say it. A date that names
+its month needs no order, and a weekday has to fit its date.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
+from ledger.intake.day_names import WEEKDAYS, month_of, weekday_of
 from ledger.rejections import Refused, shown
 
 ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year", "ymd": "year/month/day"}
+EXAMPLES = "2010-03-05T19:30:00Z, 2010-03-05 20:30, 05.03.2010, 5 March 2010 or Fri 5 Mar 2010 8:30 PM"
 CENTURY_FROM = 69  # 69 means 1969, 68 means 2068, as POSIX has it
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _DATE = re.compile(r"(\d{1,4})([./-])\s?(\d{1,2})\2\s?(\d{1,4})(?:(?:,?\s+|T)(\S.*))?", re.ASCII)
+_WEEKDAY = re.compile(r"([^\W\d_]+)(?:\.?,\s*|\.\s*|\s+)(\S.*)")
+_NTH = r"([0-9]{1,2})(?:st|nd|rd|th|er|[ºª°])?"
+_YEAR = r"([0-9]{4}|[0-9]{2})(?:\s*r\.)?((?:,?\s+|T)\S.*)?"  # Poles write an r. behind it
+_DAY_FIRST = re.compile(rf"{_NTH}[-./\s]*(?:(?:of|de)\s+)?([^\W\d_]+)[-./,\s]*(?:del?\s+)?{_YEAR}")
+_MONTH_FIRST = re.compile(rf"([^\W\d_]+)[-./\s]*{_NTH}(?:,\s*|\.?\s+|[-./](?=[0-9]{{4}})){_YEAR}")
 _TIME = re.compile(r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h)?", re.ASCII | re.IGNORECASE)
 
 
@@ -39,7 +50,47 @@ class Order(NamedTuple):
 
 def is_other_date(text: str) -> bool:
     """Whether a text is a date as spreadsheets show them, not as ISO 8601 writes them."""
-    return _ISO.match(text) is None and _DATE.fullmatch(text) is not None
+    if _ISO.match(text):
+        return False
+    weekday, text = _in_figures(text)
+    return _DATE.fullmatch(text) is not None or (weekday is not None and _ISO.match(text) is not None)
+
+
+def is_nothing_else(text: str) -> bool:
+    """Whether a text is such a date, with nothing but a time behind it."""
+    for order in ORDERS if is_other_date(text) else ():
+        with suppress(Refused):
+            moment_text(text, None, order)
+            return True
+    return False
+
+
+@lru_cache(maxsize=1_024)
+def _in_figures(text: str) -> tuple[int | None, str]:
+    """The weekday before a date, 0 for Monday, and the date; if that names its month, as in 2024/11/22 20:05.
+
+    >>> _in_figures("Freitag, 22. Nov. 2024 20:05")
+    (4, '2024/11/22 20:05')
+    """
+    text = unicodedata.normalize("NFC", text)
+    if (figures := _month_in_figures(text)) is not None:  # before any weekday, since that of mar. 12, 2024 is a month
+        return None, figures
+    match = _WEEKDAY.fullmatch(text)
+    if match is None or (weekday := weekday_of(match[1])) is None:
+        return None, text
+    return weekday, _month_in_figures(match[2]) or match[2]
+
+
+def _month_in_figures(text: str) -> str | None:
+    """A date that names its month, as in 2024/11/22 20:05; nothing for any other."""
+    if match := _DAY_FIRST.fullmatch(text):
+        day, name, year, clock_time = match.groups()
+    elif match := _MONTH_FIRST.fullmatch(text):
+        name, day, year, clock_time = match.groups()
+    else:
+        return None
+    month = month_of(name)
+    return None if month is None else f"{_whole_year(year):04d}/{month}/{day}{clock_time or ''}"
 
 
 def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
@@ -72,7 +123,7 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
 
 def _readings(text: str) -> dict[str, date]:
     """What a date can be, by order; nothing for one that says it itself, and for what is no date."""
-    match = None if _ISO.match(text) else _DATE.fullmatch(text)
+    match = None if _ISO.match(text) else _DATE.fullmatch(_in_figures(text)[1])
     if match is None or len(match[1]) > 2:
         return {}
     first, mark, second, third = match[1], match[2], match[3], match[4]
@@ -96,20 +147,36 @@ def _whole_year(text: str) -> int:
 
 def moment_text(text: str, clock_time: str | None, order: str) -> str:
     """A date, with a time of its own or of another cell, as `read_instant` takes it. Raises `Refused` (bad-time)."""
-    match = None if _ISO.match(text) else _DATE.fullmatch(text)
-    if match is not None:
-        says_it = len(match[1]) > 2
-        found = _day(match[1], match[3], match[4]) if says_it else _readings(text).get(order)
-        if found is None:
-            raise Refused("bad-time", f"occurred_at: {shown(text)} is no date as {ORDERS[order]}")
-        text = found.isoformat() + (f" {_time(match[5])}" if match[5] else "")
-    elif text.isdecimal():
-        raise Refused("bad-time", f"occurred_at: {shown(text)} is a number; format the column as dates")
+    if not _ISO.match(text):
+        text = _iso(text, order)
     if clock_time is None:
         return text
     if len(text) > len("2024-11-22"):
         raise Refused("bad-time", f"occurred_at: {shown(text)} has a time, and {shown(clock_time)} stands beside it")
     return f"{text} {_time(clock_time)}"
+
+
+def _iso(text: str, order: str) -> str:
+    """A date as spreadsheets show them, and its time, as ISO 8601 has it. Raises `Refused` (bad-time)."""
+    weekday, plain = _in_figures(text)
+    if iso := _ISO.match(plain):
+        found, clock_time = _day(*iso[0].split("-")), plain[iso.end() :]
+    elif match := _DATE.fullmatch(plain):
+        says_it = len(match[1]) > 2
+        found = _day(match[1], match[3], match[4]) if says_it else _readings(plain).get(order)
+        if found is None and not says_it:
+            raise Refused("bad-time", f"occurred_at: {shown(text)} is no date as {ORDERS[order]}")
+        clock_time = f" {_time(match[5])}" if match[5] else ""
+    elif text.isdecimal():
+        raise Refused("bad-time", f"occurred_at: {shown(text)} is a number; format the column as dates")
+    else:
+        raise Refused("bad-time", f"{shown(text)} is not a time like {EXAMPLES}")
+    if found is None:
+        raise Refused("bad-time", f"occurred_at: {shown(text)} is a day that no calendar has")
+    if weekday not in (None, found.weekday()):
+        told = f"occurred_at: {shown(text)} says {WEEKDAYS[weekday]}, but {found} is a {WEEKDAYS[found.weekday()]}"
+        raise Refused("bad-time", f"{told}; write the right date, or leave the weekday out")
+    return found.isoformat() + clock_time
 
 
 def _day(year: str, month: str, day: str) -> date | None:

@@ -24,7 +24,7 @@ from ledger.intake.columns import (
     read_names,
     told_not_utf8,
 )
-from ledger.intake.dates import Order, moment_text, order_of
+from ledger.intake.dates import Order, is_nothing_else, moment_text, order_of
 from ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
 from ledger.intake.layouts import (
     LAYOUTS,
@@ -299,7 +299,9 @@ def _without_gameless(
     for line, row in body:
         filled = [text for cell in row if (text := cell.strip())]
         # with another delimiter a whole game is in one cell, behind its date
-        is_remark = not any(text[0].isdigit() and any(map(str.isalpha, text)) for text in filled)
+        is_remark = not any(
+            text[0].isdigit() and any(map(str.isalpha, text)) and not is_nothing_else(text) for text in filled
+        )
         is_short = len(filled) <= REMARK_CELLS_MAX
         if is_short and is_remark and line - 1 not in faulty and not _has_player(row, header):
             gameless.append((line, filled[0]))

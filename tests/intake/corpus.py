@@ -157,7 +157,8 @@ SHEETS = {
         HEAD, [45618, "anna", "ben"], refused=[("2 bad-time", "'45618' is a number; format the column as dates")]
     ),
     "a date that is a word": sheet(
-        HEAD, ["Friday", "anna", "ben"], refused=[("2 bad-time", "Results!2: 'Friday' is not a time")]
+        HEAD, ["Friday", "anna", "ben"],
+        refused=[("2 bad-time", "'Friday' is not a time like 2010-03-05T19:30:00Z, 2010-03-05 20:30, 05.03.2010, 5")],
     ),
     "a date that no calendar has": sheet(
         HEAD, [Raw(' s="1"', "<v>99999999</v>"), "anna", "ben"],
@@ -197,6 +198,53 @@ SHEETS = {
         "Date,1st,2nd\n22/11/2024,anna,ben\n11/23/2024,ben,anna\n", refused=[("1 unclear-dates", "no order fits all")]
     ),
     "the year first": csv("Date,1st,2nd\n2024/11/22,anna,ben\n", games=ONE),
+    "months and weekdays by name": sheet(
+        HEAD, ["Fri 22 Nov 2024", "anna", "ben"], ["Samstag, 23. Nov. 24", "ben", "anna"],
+        ["November 24th, 2024", "anna", "ben"], ["lunes 25 de noviembre de 2024 20:05", "ben", "anna"],
+        ["wtorek, 26 listopada 2024 r.", "anna", "ben"], ["27-NOV-24 8:05 PM", "ben", "anna"],
+        games=[
+            *TWO, "2024-11-24-1 2024-11-24T11:00 anna 1 ben 2", "2024-11-25-1 2024-11-25T19:05 ben 1 anna 2",
+            "2024-11-26-1 2024-11-26T11:00 anna 1 ben 2", "2024-11-27-1 2024-11-27T19:05 ben 1 anna 2",
+        ],
+    ),
+    "months by name in a table of the usual form": csv(
+        'game_id,occurred_at,1st,2nd\n7,"November 22, 2024",anna,ben\n', games=["7" + ONE[0][12:]]
+    ),
+    "weekdays before figures": csv(
+        "Date,1st,2nd\nSa 23.11.2024,ben,anna\nFri. 22.11.2024 20:05,anna,ben\nfri 2024-11-22,ben,anna\n",
+        told=["day/month/year, from Sa 23.11.2024 in line 2"],
+        games=["2024-11-22-2 2024-11-22T11:00 ben 1 anna 2", "2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", TWO[1]],
+    ),
+    "a weekday does not decide the order": csv(
+        "Date,1st,2nd\nTue 05/03/2024,anna,ben\n",
+        refused=[("1 unclear-dates", "'Tue 05/03/2024' (line 2) may be 5 March 2024 (--dates dmy) or 3 May 2024")],
+    ),
+    "what is a month in one date and a weekday in another": csv(
+        "Date;1st;2nd\nmar. 5, 2024;anna;ben\nmar. 12 mars 2024;anna;ben\nMar 12/11/24;anna;ben\nmar 19-11;anna;ben\n",
+        options=(*SET, "--dates", "dmy", "--keep-going"), refused=[("5 bad-time", "'mar 19-11' is not a time")],
+        games=[
+            f"{day}-1 {day}T11:00 anna 1 ben 2" for day in ("2024-03-05", "2024-03-12", "2024-11-12")
+        ],
+    ),
+    "weekdays of other dates": sheet(
+        HEAD, ["Sat 22 Nov 2024", "anna", "ben"], ["vendredi 23/11/2024", "ben", "anna"],
+        refused=[
+            ("2 bad-time", "'Sat 22 Nov 2024' says Saturday, but 2024-11-22 is a Friday; write the right date"),
+            ("3 bad-time", "'vendredi 23/11/2024' says Friday, but 2024-11-23 is a Saturday"),
+        ],
+    ),
+    "months that are none, and days that they lack": sheet(
+        HEAD, ["22 Nev 2024", "anna", "ben"], ["31 Nov 2024", "ben", "anna"], ["22 November", "ben", "anna"],
+        refused=[
+            ("2 bad-time", "'22 Nev 2024' is not a time like"),
+            ("3 bad-time", "'31 Nov 2024' is a day that no calendar has"),
+            ("4 bad-time", "'22 November' is not a time like"),
+        ],
+    ),
+    "a date by name without a game": sheet(
+        *WIDE, ["24 Nov 2024"], ["Mon 25 Nov 2024"], games=TWO,
+        told=["left out: line 4, '24 Nov 2024'; line 5, 'Mon 25 Nov 2024'"],
+    ),
     "a day that no month has": csv(
         "Date;1st;2nd\n22.11.2024;anna;ben\n31.11.2024;ben;anna\n",
         refused=[("3 bad-time", "'31.11.2024' is no date as day/month/year")],

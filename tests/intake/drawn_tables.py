@@ -162,6 +162,8 @@ DATES: dict[str, Shown] = {
     "short": (_typed("%d.%m.%y", "%H:%M Uhr"), "dmy"),
     "slashes": (_typed("%d/%m/%Y", "%H:%M"), "dmy"),
     "American": (_typed("%m/%d/%y", "%I:%M %p"), "mdy"),
+    "months by name": (_typed("%A, %d. %B %Y", "%H:%M"), ""),
+    "Excel's months": (_typed("%d-%b-%y", "%I:%M %p"), ""),
     "the year first": (_typed("%Y/%m/%d", "%H:%M"), ""),
 }
 CELLS = "real dates"

@@ -1,0 +1,77 @@
+"""Months and weekdays by name, in seven languages: every day of a week and every month, in full and short."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from ledger.intake.dates import moment_text
+from ledger.intake.day_names import WEEKDAYS
+from ledger.rejections import Refused
+
+MONTHS = {
+    "English": "January February March April May June July August September October November December",
+    "English, short": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
+    "German": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "German, short": "Jan. Feb. Mär. Apr. Mai Jun. Jul. Aug. Sept. Okt. Nov. Dez.",
+    "French": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "French, short": "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.",
+    "Spanish": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "Spanish, short": "ene feb mar abr may jun jul ago sept oct nov dic",
+    "Italian": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "Italian, short": "gen feb mar apr mag giu lug ago set ott nov dic",
+    "Dutch": "januari februari maart april mei juni juli augustus september oktober november december",
+    "Dutch, short": "jan. feb. mrt. apr. mei jun. jul. aug. sep. okt. nov. dec.",
+    "Polish": "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień",
+    "Polish, in dates": "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października "
+    "listopada grudnia",
+    "Polish, short": "sty lut mar kwi maj cze lip sie wrz paź lis gru",
+}
+WEEKS = {
+    "English": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
+    "English, short": "Mon Tue Wed Thu Fri Sat Sun",
+    "German": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag",
+    "German, short": "Mo. Di. Mi. Do. Fr. Sa. So.",
+    "French": "lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "French, short": "lun. mar. mer. jeu. ven. sam. dim.",
+    "Spanish": "lunes martes miércoles jueves viernes sábado domingo",
+    "Spanish, short": "lun mar mié jue vie sáb dom",
+    "Italian": "lunedì martedì mercoledì giovedì venerdì sabato domenica",
+    "Italian, short": "lun mar mer gio ven sab dom",
+    "Dutch": "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag",
+    "Dutch, short": "ma di wo do vr za zo",
+    "Polish": "poniedziałek wtorek środa czwartek piątek sobota niedziela",
+    "Polish, short": "pon. wt. śr. czw. pt. sob. niedz.",
+}
+MONDAY = date(2024, 11, 18)
+
+
+def plain(text: str) -> str:
+    """A text as somebody types it who has no accents on the keyboard."""
+    return text.translate(str.maketrans("äéèêûìáśćńźąłö", "aeeeuiascnzalo")).upper()
+
+
+@pytest.mark.parametrize("language", MONTHS)
+def test_months_are_read(language: str) -> None:
+    """A date with the month in words is that date: day first or month first, and in capitals without accents."""
+    for number, name in enumerate(MONTHS[language].split(), 1):
+        for text in (f"5 {name} 2024", f"{name} 5, 2024", plain(f"5 {name} 24")):
+            assert moment_text(text, None, "") == f"2024-{number:02}-05", text
+
+
+@pytest.mark.parametrize("language", WEEKS)
+def test_weekdays_are_read(language: str) -> None:
+    """A date is read behind its own weekday, and refused behind another, which says the right one."""
+    for number, name in enumerate(WEEKS[language].split()):
+        day = MONDAY + timedelta(days=number)
+        for text in (f"{name} {day.day} November 2024", plain(f"{name}, {day.day}.11.2024")):
+            assert moment_text(text, None, "dmy") == f"{day}", text
+        later = WEEKDAYS[(number + 1) % 7]
+        with pytest.raises(Refused, match=f" says {WEEKDAYS[number]}, but 2024-11-{day.day - 6} is a {later}"):
+            moment_text(f"{name} {day.day - 6}-Nov-2024", None, "")
+
+
+@pytest.mark.parametrize("text", ["5 2024", "Foo 5 2024", "5 Foo 2024", "Mon", "March 2024", "5 March", "5 March 124"])
+def test_others_are_refused(text: str) -> None:
+    """What is no whole date is refused, with dates that could be read."""
+    with pytest.raises(Refused, match=r"is not a time like .*05\.03\.2010, 5 March 2010 or Fri 5 Mar 2010"):
+        moment_text(text, None, "dmy")
