@@ -17,7 +17,7 @@ from ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from projections.cluster.columnar import DamagedObject, OpenedObject
 from projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
 from projections.cluster.objects import Objects, why
-from projections.cluster.tasks import ONE_PLACE, Place, Proof, perform, places_of
+from projections.cluster.tasks import ONE_PLACE, PlanRange, Proof, perform, places_of
 
 TRIES = 3
 WAITED_SECONDS = 1.0
@@ -51,7 +51,7 @@ class _State:
     """How far the tasks are."""
 
     waiting: list[Task]
-    places: dict[Task, Place]
+    places: dict[Task, PlanRange]
     running: dict[Any, Task] = field(default_factory=dict)
     since: dict[Any, float] = field(default_factory=dict)
     suspects: list[Task] = field(default_factory=list)

@@ -61,7 +61,7 @@ class Proof(NamedTuple):
     golden: str
 
 
-class Place(NamedTuple):
+class PlanRange(NamedTuple):
     """Where a plan is: an object with several, its bytes in it, and their SHA-256."""
 
     plans: str
@@ -141,14 +141,14 @@ def _is_fit(url: str, proof: Proof) -> None:
         raise Unfit("a worker computes other points for the same games than this machine does")
 
 
-def perform(url: str, proof: Proof, place: Place) -> None:
+def perform(url: str, proof: Proof, place: PlanRange) -> None:
     """Do what the plan at a place says.
 
     Raises `Unfit`, `NotTheSame`, `DamagedObject`, `OSError`, `StoreDamaged`.
     """
     _is_fit(url, Proof(*proof))
     objects = objects_at(url)
-    plan_text = plan_at(objects, Place(*place))
+    plan_text = plan_at(objects, PlanRange(*place))
     told = json.loads(plan_text)
     makes = told.get("makes") or output_name(plan_text)
     if told["task"] == "seal":
@@ -159,18 +159,18 @@ def perform(url: str, proof: Proof, place: Place) -> None:
     keep(objects, makes, content)
 
 
-def places_of(plans: Sequence[str]) -> list[Place]:
+def places_of(plans: Sequence[str]) -> list[PlanRange]:
     """Where some plans are in the object that has them one behind another."""
     texts = [plan.encode() for plan in plans]
     name = f"plans-{hashlib.sha256(b''.join(texts)).hexdigest()}"
     ends = accumulate(map(len, texts))
     return [
-        Place(name, end - len(text), len(text), hashlib.sha256(text).hexdigest())
+        PlanRange(name, end - len(text), len(text), hashlib.sha256(text).hexdigest())
         for text, end in zip(texts, ends, strict=True)
     ]
 
 
-def plan_at(objects: Objects, place: Place) -> str:
+def plan_at(objects: Objects, place: PlanRange) -> str:
     """The plan at a place. Raises `DamagedObject`."""
     text = bytes(objects.read(place.plans, place.first, place.length))
     if hashlib.sha256(text).hexdigest() != place.digest:

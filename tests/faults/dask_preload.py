@@ -73,11 +73,11 @@ def _do(action: str) -> str | None:
     return None
 
 
-def _performing(url: str, proof: tasks.Proof, place: tasks.Place) -> None:
+def _performing(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
     global _plan
     _plan = ""
     with suppress(FileNotFoundError, tasks.DamagedObject):
-        _plan = tasks.plan_at(objects.objects_at(url), tasks.Place(*place))
+        _plan = tasks.plan_at(objects.objects_at(url), tasks.PlanRange(*place))
     reach("begun")
     _perform(url, proof, place)
     reach("written")
