@@ -361,9 +361,8 @@ class DialectContract:
         monkeypatch.setattr(postgres, "JOINED_TOGETHER", 2)
         add(ledger, *(player(f"Zoë-{number}") for number in range(5)))
         with ledger.reading() as connection:
-            for after, until in combinations(range(6), 2):
-                found = read_page(connection, after, until).decode()
-                assert found == "".join(f"{one}\n" for one in records(ledger)[after:until])
+            for a, b in combinations(range(6), 2):
+                assert read_page(connection, a, b).decode() == "".join(f"{one}\n" for one in records(ledger)[a:b])
             assert (read_page(connection, 3, 6), read_page(connection, 9, 12)) == (b"", b"")
 
     def test_last_positions_all_give_the_last(self, ledger: Ledger) -> None:
