@@ -11,7 +11,7 @@ from cli.arguments.writing import How
 from cli.output import render
 from ledger.intake.aliases import with_answers
 from ledger.intake.columns import TableOptions
-from ledger.validation.new_names import CloseName
+from ledger.validation.new_names import CloseName, close_told
 from projections.admission.proposals import Proposal
 
 YES, NEW, STOP = "yes", "new", "stop"
@@ -32,7 +32,7 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
     answers, accepted = dict[str, str](), set[str]()
     known = ChainMap(answers, {**aliases})
     several = len({one.first.file for one in close if one.first is not None}) > 1
-    render.note(f"new names that may be slips: {len(close):,}")
+    render.note(f"{close_told(close)}; who is it?")
     for one in close:
         players = dict.fromkeys(known.get(name, name) for name in one.others if known.get(name, name) != one.name)
         others = {name: one.others.get(name) for name in players}

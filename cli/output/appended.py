@@ -10,7 +10,7 @@ from cli.output.sheet_differences import print_sheet_differences
 from cli.output.survey import tell_no_timed
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection
-from ledger.validation.new_names import TOLD_MAX
+from ledger.validation.new_names import TOLD_MAX, close_told
 from projections.admission.outcomes import DuePublished, Entered, PublishedOutcome, Recorded, RulesetsPublished
 from projections.queries.results import ABSENT
 
@@ -90,7 +90,11 @@ def note_new(result: Imported) -> None:
     """Print which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
     if result.new_ladders and not result.rejected_count:
         _note_names("new ladder", result.new_ladders, result.close_ladders)
-    if not result.new_players or (result.rejected_count and not result.would_append):
+    if result.rejected_count and not result.would_append:
+        if any(one.code == "close-name" for one in result.rejected):
+            render.note(f"note: {close_told(result.close)}")
+        return
+    if not result.new_players:
         return
     _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})
     for close in list(result.close.values())[:TOLD_MAX]:

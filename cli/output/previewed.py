@@ -7,7 +7,7 @@ from ledger.intake.dates import ORDERS
 from ledger.intake.layouts import LAYOUTS, OF_PLAYER
 from ledger.intake.tables_read import LISTED_MAX, TableRead
 from ledger.rejections import shown
-from ledger.validation.new_names import TOLD_MAX
+from ledger.validation.new_names import TOLD_MAX, close_told
 from projections.admission.outcomes import Recorded
 from projections.admission.previews import Preview, PreviewedFile, PreviewedGame
 from projections.queries.coordinates import Times
@@ -163,7 +163,7 @@ def _new_names(found: Preview, whole: Recorded) -> Iterator[str]:
         ([name for name in told.close if name not in found.undecided], ""),
     ):
         if names:
-            yield f"{render.count(len(names), 'new name')} close to others{more}:"
+            yield f"{close_told(names)}{more}:"
             yield from (f"  {told.close[name].question().removeprefix('new: ')}" for name in names[:TOLD_MAX])
         if len(names) > TOLD_MAX:
             yield f"  ... and {len(names) - TOLD_MAX:,} more (--format json lists them)"

@@ -24,6 +24,8 @@ ACCEPT = "if it is not a slip, --new-names accept takes it"
 # where new names are refused: in tables, in all events, or nowhere
 Refusing = Literal["tables", "all", ""]
 
+_NO_NAMES = ("tied-players", "bad-identifier")  # what is refused so is no name of anybody
+
 _TIE = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
 # what joins two names only if both are known
@@ -69,6 +71,15 @@ class CloseName(NamedTuple):
             return f"{shown(other)}, {count(known, 'game')}"
         beside = self.first is None or known.file == self.first.file
         return f"{shown(other)}, new in line {known.line}{'' if beside else f' of {known.file}'}"
+
+
+def close_told(close: Collection[Any]) -> str:
+    """How many new names may be slips, as a preview, an import and its questions say it.
+
+    >>> close_told(["ana", "bem"])
+    '2 new names close to others'
+    """
+    return f"{count(len(close), 'new name')} close to others"
 
 
 class Newcomers:
@@ -129,6 +140,10 @@ class Newcomers:
         refused = {
             name: self._refusal(name, known) if self.refuses(self._first[name].file) else self._unseen(name)
             for name in self.names
+        }
+        # a name that is refused anyway is not in doubt
+        self.close = {
+            name: close for name, close in self.close.items() if getattr(refused[name], "code", "") not in _NO_NAMES
         }
         return {name: rejection for name, rejection in refused.items() if rejection is not None}
 

@@ -121,7 +121,9 @@ def test_every_close_name_is_listed(db: str, ratings: Ratings) -> None:
     assert "new: 'friedrich': did you mean 'Friedrich', new in line 3?" in told["rejected"][3]["message"]
     assert (told["appended"], head(ratings, db)) == (0, before)
     shown = ratings("import", "-", db=db, input=table).stderr
-    assert [line.split(":")[2].strip() for line in shown.splitlines()] == ["close-name"] * 3
+    *refused, last = shown.splitlines()
+    assert [line.split(":")[2].strip() for line in refused] == ["close-name"] * 3
+    assert last == "note: 3 new names close to others"
 
 
 def test_names_with_other_digits_differ(one_db: str, ratings: Ratings) -> None:

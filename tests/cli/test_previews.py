@@ -174,6 +174,24 @@ def test_close_names_are_told_and_counted_as_new(db: str, ratings: Ratings, tmp_
     assert "close-name" in refused.stderr
 
 
+def test_close_names_are_counted_as_an_import_counts_them(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A preview and the import that refuses tell the same number of close names, however many games have them, and
+    without a cell of two players, which is refused by both.
+    """
+    sheet = tmp_path / "games.csv"
+    sheet.write_text(
+        "Date,Winner,2nd\n2024-11-22,Johana,Ben\n2024-11-23,Johana,ben\n2024-11-24,Dora,Johana\n"
+        "2024-11-25,Dora & Emil,ben\n2024-11-26,Dora & Emill,ben\n", encoding="utf-8",
+    )  # fmt: skip
+
+    previewed = ratings("import", sheet, *SET, "--preview", db=one_db)
+    refused = ratings("import", sheet, *SET, db=one_db)
+
+    assert "\n2 new names close to others, which the import asks about:\n  'Johana' (line 2)" in previewed.stdout
+    assert refused.stderr.count("close-name") == 2
+    assert refused.stderr.endswith("\nnote: 2 new names close to others\n")
+
+
 def test_nobody_is_asked_at_a_terminal(one_db: str, tmp_path: Path) -> None:
     """At a terminal, too, a preview asks nothing, and what it shows fits into 80 columns."""
     sheet = tmp_path / "games.csv"

@@ -176,7 +176,7 @@ def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) 
     """At a terminal an import asks who each close name is: who it looks like, or somebody new."""
     code, stdout, shown = asked(db, file(tmp_path, "t.csv", SLIPS), "yes", "y", "new")
     assert (code, stdout) == (0, "3 appended; the head is 8.\n"), shown
-    assert "new names that may be slips: 3" in shown
+    assert "3 new names close to others; who is it?" in shown
     assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in shown
     assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in shown
     assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in shown
