@@ -12,7 +12,7 @@ from cli.output.emit import emit
 from cli.output.undone import print_taken_back
 from ledger import clock
 from ledger.rejections import Refused
-from projections.admission.acts import act_at, last_act
+from projections.admission.acts import act_at, last_act, newer_than
 from projections.admission.undoing import undoing, undone
 from projections.queries.answers_compared import Impact
 
@@ -38,6 +38,8 @@ def undo(how: How, position: int | None, reason: str | None, yes: bool) -> int:
         with how.ledger.reading() as connection:
             act = last_act(connection, how.terms.by) if position is None else act_at(connection, position)
             found = undoing(connection, act, reason, clock.now())
+            if position is None:
+                found = found._replace(newer=newer_than(connection, act))
     except Refused as problem:
         return how.refuse("undo", problem)
     plan = how.propose(found.items, based_on=found.looked_at, whole=True)

@@ -11,6 +11,10 @@ def print_undone(found: Undone) -> None:
     events = ", ".join(f"{number:,} {name}" for name, number in found.types.items())
     render.echo(f"recorded by {render.plain(found.by)}, {found.times.stated(found.recorded_at)}: {events}")
     render.hanging(f"  {render.plain(found.what)}", 4)
+    if found.newer is not None:
+        position, by = found.newer
+        told = f"newer, and left as it is: position {position}, recorded by {by}"
+        render.hanging(render.plain(f"{told}; ratings undo {position} takes that back"), 2)
     if found.is_refused:
         print_refused(found.told)
         return

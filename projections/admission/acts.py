@@ -75,6 +75,13 @@ def last_act(connection: Connection, by: str) -> Act:
     raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{there}{command}")
 
 
+def newer_than(connection: Connection, act: Act) -> tuple[int, str] | None:
+    """The position of the newest event behind an act that `undo` could take back, and who recorded it, if any."""
+    rows, _ = read_newest(connection, head(connection).position, after=act.position, types=OF_ACTS, limit=NEWEST)
+    newer = [event.position or 0 for event in known_events(rows) if not _is_shipped(event)]
+    return (newer[-1], json.loads(dict(rows)[newer[-1]])["by"]) if newer else None
+
+
 def act_at(connection: Connection, position: int) -> Act:
     """The act that the event at a position is part of. Raises `Refused` (event-unknown, never-undone)."""
     event = next(known_events(read_records_at(connection, [position]).items()), None)

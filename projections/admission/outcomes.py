@@ -123,7 +123,8 @@ class Entered(Written):
 @dataclass(frozen=True, slots=True)
 class Undone(Written):
     """What became of taking an act back: where the act stands, who recorded it and when, how many events of which type
-    it is, and what it says; at `position` it is taken back, if it is.
+    it is, and what it says; at `position` it is taken back, if it is. `newer` is where somebody else did something
+    later that stays, and who.
     """
 
     ranges: tuple[tuple[int, int], ...]
@@ -137,6 +138,7 @@ class Undone(Written):
     dry_run: bool
     rejected: tuple[Refusal, ...]
     impact: Impact = field(metadata=SPREAD)
+    newer: tuple[int, str] | None = field(metadata=HIDDEN, default=None)
 
 
 @dataclass(frozen=True, slots=True)

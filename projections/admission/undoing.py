@@ -34,7 +34,7 @@ DONE = {
 
 class Undoing(NamedTuple):
     """What takes an act back: events, or why something cannot be; by subject the event that each was based on; and what
-    the act says.
+    the act says. Where somebody else did something later that stays: the position of the newest event, and by whom.
     """
 
     act: Act
@@ -42,6 +42,7 @@ class Undoing(NamedTuple):
     looked_at: dict[str, str]
     what: str
     times: Times
+    newer: tuple[int, str] | None = None
 
 
 def undoing(connection: Connection, act: Act, reason: str | None, decided_at: int) -> Undoing:
@@ -71,7 +72,7 @@ def undone(found: Undoing, told: Imported, impact: Impact, dry_run: bool) -> Und
     return Undone(
         tuple((first, last) for first, last in act.ranges), act.by, moment(parse_instant(act.recorded_at)), act.types,
         found.what, head_of(told) if told.appended else None, told.appended, told.existing, dry_run,
-        refusals(told.rejected), impact, told=told, times=found.times,
+        refusals(told.rejected), impact, told=told, times=found.times, newer=found.newer,
     )  # fmt: skip
 
 

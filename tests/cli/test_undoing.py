@@ -123,6 +123,20 @@ def test_nobody_of_that_name_is_told_who_there_is(db: str, ratings: Ratings) -> 
     assert (code, told.endswith(": 'di', 'cy', 'bo'; such as: ratings undo --by di")) == ("nothing-to-undo", True)
 
 
+def test_newer_act_of_another_name_is_told(db: str, ratings: Ratings) -> None:
+    """Whoever takes back their last act is told what somebody else recorded later, which stays, and how that is taken
+    back; nothing is told where nothing is newer, or where a position is named.
+    """
+    for name in ("mira", "Ada L."):
+        ratings("record", "--game", "catan", "--game-id", name, "anna", "ben", "--by", name, db=db)
+    told = "newer, and left as it is: position 5, recorded by Ada L.; ratings undo 5 takes that back\n"
+    assert told in ratings("undo", "--by", "mira", "--dry-run", db=db).stdout
+    assert "newer" not in ratings("undo", "4", "--by", "mira", "--dry-run", db=db).stdout
+    assert "newer" not in ratings("undo", "--by", "Ada L.", "--dry-run", db=db).stdout
+    assert told in ratings("undo", "--by", "mira", "--yes", db=db).stdout
+    assert "newer" not in ratings("undo", "--by", "mira", "--dry-run", db=db).stdout
+
+
 def test_what_init_did_is_never_taken_back(ledger_url: str, ratings: Ratings) -> None:
     """The rulesets and the zone of `init` are no act, and neither is a later zone; what came before is taken back."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", "--by", "mira", db=ledger_url).exit_code == 0
