@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import BadArgument, Unknown
+from ledger.errors import BadArgument
 from ledger.events.types import Ruleset
 from ledger.store.opening import Ledger
 from ledger.validation.published_lists import latest_lists, published_lists
@@ -26,7 +26,7 @@ from projections.queries.answers_compared import SimulatedLadder, Simulation, Va
 from projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
 from projections.queries.impact import matter
 from projections.queries.publication import as_published
-from projections.queries.simulation import refuse_simulated, refused_or_under
+from projections.queries.simulation import no_games_under, refuse_simulated, refused_or_under
 from projections.queries.standings import Ladders
 from projections.replay.containment import with_game
 from projections.replay.ladders import parse_name
@@ -71,22 +71,22 @@ def simulated_on(
 
 def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
     """What a ruleset would change; `failed` gets what cannot be replayed."""
-    _, connection, cluster, prepared, ladders, as_of, note, _ = question
+    _, connection, _, prepared, ladders, as_of, note, _ = question
     nothing = prepared.facts.only(array("q"))
     then = refused_or_under(nothing, ruleset, as_of)
     failed += [problem.reason for problem in nothing.unusable.values()]
     found, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     now_there, then_there = set[str](), set[str]()
-    for task in _whole(question, [*_tasks(question, then, ruleset)]):
-        content = OpenedObject(cluster.objects, task.makes).column("compared").tobytes()
-        some, lists, wrong, there, there_then = comparison_in(content)
+    for some, lists, wrong, there, there_then in _compared(question, _tasks(question, then, ruleset, ladders)):
         found += some
         published += lists
         own_failed += [_with_game(connection, text) for text in wrong if text not in failed]
         now_there |= {name for name in there if parse_name(name).ruleset_id == ruleset.id}
         then_there |= {*there_then}
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in then_there]:
-        raise Unknown(None, f"{unknown[0]} has no games under {ruleset.name}")
+        # nothing is replayed to find what there is
+        every = _compared(question, _tasks(question, then, ruleset, unknown, all_packs=True))
+        raise no_games_under(ruleset, unknown[0], {name for *_, there_then in every for name in there_then})
     if not now_there:
         note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
     failed += sorted(own_failed)
@@ -96,9 +96,18 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
     )  # fmt: skip
 
 
-def _tasks(question: _Question, then: Ladders, ruleset: Ruleset) -> Iterator[Task]:
-    """The comparisons of all packs whose ladders a ruleset may matter to."""
-    connection, prepared, ladders = question.connection, question.prepared, question.ladders
+def _compared(question: _Question, tasks: Iterable[Task]) -> Iterator[list[Any]]:
+    """What comes of some comparisons, as `comparison_in` has it. Raises as `farm` does."""
+    for task in _whole(question, [*tasks]):
+        yield comparison_in(OpenedObject(question.cluster.objects, task.makes).column("compared").tobytes())
+
+
+def _tasks(
+    question: _Question, then: Ladders, ruleset: Ruleset, ladders: Collection[str], all_packs: bool = False
+) -> Iterator[Task]:
+    """The comparisons of the packs whose ladders a ruleset may matter to; if some ladders are named, of these alone, in
+    their packs or in all of their rulesets'."""
+    connection, prepared = question.connection, question.prepared
     facts, both = prepared.facts, dict(then.facts.rulesets)
     for ruleset_id, versions in facts.rulesets.items():
         both[ruleset_id] = versions if then.facts.rulesets[ruleset_id] is versions else [*versions, *both[ruleset_id]]
@@ -116,7 +125,7 @@ def _tasks(question: _Question, then: Ladders, ruleset: Ruleset) -> Iterator[Tas
             told = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
             raise BadArgument(f"{told}: leave out --on", "on")
         own = [one for one in lists if parse_name(one[0].ladder).ruleset_id == ruleset_id]
-        for pack in packs(planned, ruleset_id, asked, (), prepared.counts, PACK_GAMES):
+        for pack in packs(planned, ruleset_id, () if all_packs else asked, (), prepared.counts, PACK_GAMES):
             plan = comparing_plan(
                 CODE, prepared.base, pack._replace(cells=[number[cell] for cell in pack.cells]),
                 [named[cell] for cell in pack.cells], asked, ruleset, question.as_of,

@@ -96,11 +96,16 @@ def _variant(
     then = refused_or_under(now.facts, ruleset, now.as_of)
     mine = then.every(ruleset.id)
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
-        raise Unknown(None, f"{unknown[0]} has no games under {ruleset.name}; it has {_some(mine)}")
+        raise no_games_under(ruleset, unknown[0], mine)
     found, published = ladders_beside(
         recorded_up_to(connection, now.facts.position), now, then, ruleset.id, ladders, failed
     )  # fmt: skip
     return Variant(ruleset.name, told, tuple(found), published)
+
+
+def no_games_under(ruleset: Ruleset, ladder: str, others: Collection[str]) -> Unknown:
+    """The refusal of a ladder that would have no games under a ruleset, which has some others."""
+    return Unknown(None, f"{ladder} has no games under {ruleset.name}; it has {_some(others)}")
 
 
 def refused_or_under(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:

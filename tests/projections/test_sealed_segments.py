@@ -73,3 +73,15 @@ def test_rebuild_elsewhere_refuses_before_it_seals(ledger: str, ratings: Ratings
         here = ratings("rebuild", *asked, db=ledger)
         assert (here.exit_code, ratings("rebuild", *asked, *elsewhere, db=ledger)) == (2, here), asked
     assert not (tmp_path / "sealed").exists()
+
+
+def test_whatif_elsewhere_names_the_ladders_that_there_are(ledger: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A ladder without games is refused with those that have some, as a simulation here does, also where months are
+    ladders of their own."""
+    elsewhere = ("--on", "processes:1", "--segments", tmp_path / "sealed")
+    for ladder in ("catan-elo/cities", "catan-monthly/9/basic/2010-03"):
+        ruleset = ladder.partition("/")[0]
+        here = ratings("whatif", ruleset, "--ladder", ladder, db=ledger)
+        assert ratings("whatif", ruleset, "--ladder", ladder, *elsewhere, db=ledger) == here
+        assert here.stderr.startswith(f"Error: {ladder} has no games under {ruleset}@")
+        assert here.stderr.partition("; it has ")[2].count(f"{ruleset}/") > 1
