@@ -78,7 +78,7 @@ COMMANDS = {
     "rebuild": ("rebuild:rebuild_", "Replay every ladder, or those named, into stored standings."),
     "segments": (
         "segments:segments",
-        "Seal old events for the workers of an engine, list what is sealed, check it.",
+        "Seal old events for the workers of an engine, list what is sealed, check it, delete what is of no use.",
     ),
     "verify": ("verify:verify", "Recompute every hash from the records."),
     "nightly": (

@@ -12,7 +12,7 @@ from ledger.store.opening import open_ledger
 
 @group()
 def segments() -> None:
-    """Seal old events for the workers of an engine, list what is sealed, check it."""
+    """Seal old events for the workers of an engine, list what is sealed, check it, delete what is of no use."""
 
 
 @segments.command()
@@ -56,3 +56,19 @@ def check(db: str, segments: str | None, form: str) -> int:
     from projections.cluster.inventory import checked_segments
 
     return emit(checked_segments(open_ledger(db), segments), form)
+
+
+@segments.command()
+@click.option("--dry-run", is_flag=True, help="Show what it would delete, delete nothing.")
+@segments_option
+@format_option
+@click.pass_obj
+def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
+    """Delete segments of another history, as of a ledger that was restored, or of another version's format, and what
+    was left by computations that were killed.
+
+    What is younger than a day is kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
+    """
+    from projections.cluster.pruning import pruned
+
+    return emit(pruned(open_ledger(db), segments, dry_run), form)

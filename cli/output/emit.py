@@ -30,7 +30,7 @@ PRINTED = {
     "DuePublished": ("appended", "due_published"), "Undone": ("undone", "undone"),
     "LedgerStatus": ("status", "status"), "Checks": ("upkeep", "checks"),
     "Verification": ("upkeep", "verification"), "RolledBack": ("upkeep", "rolled_back"), "Night": ("upkeep", "night"),
-    "AllSegments": ("segments", "segments"),
+    "AllSegments": ("segments", "segments"), "Pruned": ("segments", "pruned"),
     "BackupMade": ("upkeep", "backup_made"), "BackupChecked": ("upkeep", "backup_checked"),
 }  # fmt: skip
 

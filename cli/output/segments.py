@@ -1,11 +1,18 @@
-"""How sealed segments are listed."""
+"""How sealed segments are listed, and what is deleted beside them."""
 
+from collections import Counter
 from dataclasses import fields
 
 from cli.output import render
-from projections.cluster.inventory import MISSING, AllSegments, SegmentState
+from projections.cluster.coordinating import SHORT_LIVED
+from projections.cluster.inventory import MISSING, STRANGE, AllSegments, SegmentState
+from projections.cluster.numbers import segment_of_numbers
+from projections.cluster.objects import LASTING
+from projections.cluster.pruning import DisusedObject, Pruned
+from projections.cluster.segments import segment_name
 
 COLUMNS = [member.name for member in fields(SegmentState)]
+PRUNED_COLUMNS = [member.name for member in fields(DisusedObject)]
 
 
 def print_segments(found: AllSegments) -> None:
@@ -19,8 +26,34 @@ def print_segments(found: AllSegments) -> None:
     )
     if any(row.state == MISSING for row in found.rows):
         render.hanging("the next rebuild with --on seals the rest, or: ratings segments seal", 2)
+    if any(row.state == STRANGE for row in found.rows):
+        render.hanging("what is of another history is deleted, once it is a day old, by: ratings segments prune", 2)
 
 
 def print_segments_csv(found: AllSegments) -> None:
     """A line for each."""
     render.print_csv(COLUMNS, [[*row.values()] for row in (one.model_dump() for one in found.rows)])
+
+
+def print_pruned(found: Pruned) -> None:
+    """A line for each range of events, and one for each kind of what was left; then how many objects these are."""
+    objects, size = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+    for row in found.rows:
+        name = segment_name(segment_of_numbers(row.name))
+        span = (f"{name.first + 1:,}", f"{name.last:,}") if name else ("", "")
+        kind = next(one for one in (*SHORT_LIVED, *LASTING) if row.name.startswith(one)).removesuffix("-")
+        objects[(kind, *span, row.why)] += 1
+        size[(kind, *span, row.why)] += row.bytes
+    if objects:
+        told = [(*line, f"{number:,}", f"{size[line] / 1e6:,.1f}") for line, number in objects.items()]
+        right = ["from", "to", "objects", "MB"]
+        render.print_table(["what", "from", "to", "why", "objects", "MB"], told, right=right)
+    did = "would be deleted" if found.dry_run else "deleted"
+    told_all = f"{render.count(len(found.rows), 'object')} {did}" if found.rows else "nothing is to be deleted"
+    young = f"; kept because younger than a day: {found.young:,}" if found.young else ""
+    render.hanging(f"{told_all} in {render.plain(found.segments)}{young}", 2)
+
+
+def print_pruned_csv(found: Pruned) -> None:
+    """A line for each object."""
+    render.print_csv(PRUNED_COLUMNS, [[*row.values()] for row in (one.model_dump() for one in found.rows)])

@@ -306,8 +306,14 @@ def computed(
 
 def sweep(cluster: Cluster) -> None:
     """Delete what was of use for this computation only, and what others left behind that are long over."""
-    objects, now = cluster.objects, clock.now() // 1_000_000
+    objects = cluster.objects
     for prefix in SHORT_LIVED:
         for name in objects.names(prefix):
-            if name in cluster.own or now - (objects.written_at(name) or now) > LEFT_SECONDS:
+            if name in cluster.own or is_old(objects, name):
                 objects.delete(name)
+
+
+def is_old(objects: Objects, name: str) -> bool:
+    """Whether an object was written before any computation that still goes on; no, if the place does not know when."""
+    now = clock.now() // 1_000_000
+    return now - (objects.written_at(name) or now) > LEFT_SECONDS

@@ -21,6 +21,11 @@ def numbers_name(segment: str) -> str:
     return f"numbers{segment.removeprefix('segment')}"
 
 
+def segment_of_numbers(name: str) -> str:
+    """The name of the segment whose numbers have a name; that of anything else is its own."""
+    return f"segment{name.removeprefix('numbers')}" if name.startswith("numbers-") else name
+
+
 class Numbering:
     """All players and cells of a ledger's segments, by number, to number those of the next."""
 

@@ -31,7 +31,8 @@ RESULTS = {
     "nightly": ["Night"], "player account": ["Entered"], "player rename": ["Entered"],
     "publish": ["PublishedOutcome", "DuePublished"], "record": ["Recorded"], "reinstate": ["Entered"],
     "rules list": ["AllRulesets"], "rules publish": ["RulesetsPublished"], "rules show": ["RulesetState"],
-    "segments check": ["AllSegments"], "segments list": ["AllSegments"], "segments seal": ["AllSegments"],
+    "segments check": ["AllSegments"], "segments list": ["AllSegments"], "segments prune": ["Pruned"],
+    "segments seal": ["AllSegments"],
     "standings": ["Standings"], "statistics": ["PlayerStatistics"], "status": ["LedgerStatus"], "undo": ["Undone"],
     "verify": ["Verification"], "void": ["Entered"], "whatif": ["Simulation"],
 }  # fmt: skip

@@ -71,6 +71,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("statistics",): ("@1+1",), ("diff",): ("4", "now"), ("whatif",): ("elo.toml",), ("league", "list"): (),
     ("books",): (ALL,), ("rules", "list"): (), ("rules", "show"): ("elo-chess",), ("status",): (), ("doctor",): (),
     ("grants",): (), ("segments", "list"): (), ("segments", "check"): (), ("segments", "seal"): (),
+    ("segments", "prune"): (),
 }  # fmt: skip
 # of games that this ledger does not have
 OTHERS = {("league", "show"), ("league", "table"), ("league", "unmet"), ("clock", "show"), ("clock", "explain")}

@@ -1,6 +1,7 @@
 """`ratings segments`: what is sealed, what is not, and what no longer says what the log says."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,3 +86,76 @@ def test_whatif_elsewhere_names_the_ladders_that_there_are(ledger: str, ratings:
         assert ratings("whatif", ruleset, "--ladder", ladder, *elsewhere, db=ledger) == here
         assert here.stderr.startswith(f"Error: {ladder} has no games under {ruleset}@")
         assert here.stderr.partition("; it has ")[2].count(f"{ruleset}/") > 1
+
+
+@pytest.fixture
+def disused(listed: Callable[[str], Any], tmp_path: Path) -> list[str]:
+    """All segments are sealed and two days old. Beside them are objects of other histories, another format and a
+    computation that was killed; the names of those that are of the same age. One segment more is younger."""
+    assert listed("seal")[:2] == (0, ["sealed"] * 4)
+    (place,) = (tmp_path / "sealed").iterdir()
+    _, _, _, chain_hash, own_format = files(tmp_path)[0].name.split("-")
+    other = "00" * 32  # before the own one, in the order of names
+    old = [
+        f"numbers-0-20-{other}-{own_format}", f"numbers-0-20-{chain_hash}-00000000", "out-1", "out-2",
+        f"segment-0-20-{other}-{own_format}", f"segment-0-20-{chain_hash}-00000000",
+        f"segment-900-920-{other}-{own_format}",
+    ]  # fmt: skip
+    young = f"segment-20-40-{other}-{own_format}"
+    for name in (*old, young):
+        (place / name).write_bytes(b"12345")
+    for path in place.iterdir():
+        if path.name != young:
+            os.utime(path, (path.stat().st_mtime - 2 * 86_400,) * 2)
+    return old
+
+
+def test_pruning_deletes_what_no_computation_can_use(
+    disused: list[str], listed: Callable[[str], Any], ledger: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Segments of another history or format, and what killed computations left, are deleted and named once they are
+    a day old; those of this history stay, however old they are."""
+    (place,) = (tmp_path / "sealed").iterdir()
+    before = {path.name for path in place.iterdir()}
+    prune = ("segments", "prune", "--segments", tmp_path / "sealed")
+    would = json.loads(ratings(*prune, "--dry-run", "--format", "json", db=ledger).stdout)
+    assert {path.name for path in place.iterdir()} == before
+    assert ratings(*prune, "--dry-run", db=ledger).stdout.splitlines() == [
+        "what     from   to  why                 objects   MB",
+        "numbers     1   20  of another history        1  0.0",
+        "numbers     1   20  of another format         1  0.0",
+        "out                 left behind               2  0.0",
+        "segment     1   20  of another history        1  0.0",
+        "segment     1   20  of another format         1  0.0",
+        "segment   901  920  of another history        1  0.0",
+        f"7 objects would be deleted in {place}; kept because younger than a day: 1",
+    ]
+    done = ratings(*prune, "--format", "json", db=ledger)
+    assert json.loads(done.stdout) == {**would, "dry_run": False}
+    assert [row["name"] for row in would["rows"]] == disused
+    assert would["rows"][0] == {"name": disused[0], "why": "of another history", "bytes": 5}
+    assert (would["segments"], would["dry_run"], would["young"]) == (str(place), True, 1)
+    assert {path.name for path in place.iterdir()} == before - {*disused}
+    assert listed("list")[1] == ["sealed", "of another history", "sealed", "sealed", "sealed"]
+    told = ratings("segments", "list", "--segments", tmp_path / "sealed", db=ledger).stdout
+    assert told.endswith("\nwhat is of another history is deleted, once it is a day old, by: ratings segments prune\n")
+    left = f"nothing is to be deleted in {place}; kept because younger than a day: 1\n"
+    assert ratings(*prune, db=ledger).stdout == left
+
+
+def test_pruning_waits_for_computations(disused: list[str], ledger: str, ratings: Ratings, tmp_path: Path) -> None:
+    """While a computation goes on, perhaps of another version that uses another format, nothing is deleted. What was
+    killed more than a day ago does not count as one."""
+    (place,) = (tmp_path / "sealed").iterdir()
+    running = place / "nonce-1"
+    running.write_bytes(b"nonce-1")
+    before = {path.name for path in place.iterdir()}
+    prune = ("segments", "prune", "--segments", tmp_path / "sealed")
+    told = ratings(*prune, db=ledger)
+    assert (told.exit_code, told.stdout) == (4, "")
+    assert f"a computation uses {place}, or was killed less than a day ago; nothing was deleted" in told.stderr
+    assert {path.name for path in place.iterdir()} == before
+    assert ratings(*prune, "--dry-run", db=ledger).exit_code == 0
+    os.utime(running, (running.stat().st_mtime - 2 * 86_400,) * 2)
+    assert ratings(*prune, db=ledger).exit_code == 0
+    assert {path.name for path in place.iterdir()} == before - {*disused, "nonce-1"}

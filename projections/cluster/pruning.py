@@ -1,0 +1,73 @@
+"""Objects beside the segments of a ledger that no computation will use any more, and their deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ledger.errors import AlreadyRunning
+from ledger.store.log import head
+from ledger.store.opening import Ledger
+from projections.cluster.coordinating import SHORT_LIVED, is_old, segment_names, segments_at
+from projections.cluster.inventory import STRANGE
+from projections.cluster.numbers import numbers_name, segment_of_numbers
+from projections.cluster.objects import LASTING, Objects
+from projections.cluster.segments import FORMAT, SegmentName, segment_name
+from projections.queries.results import Result
+
+OTHER_FORMAT, LEFT = "of another format", "left behind"
+
+
+@dataclass(frozen=True, slots=True)
+class DisusedObject(Result):
+    """An object that is of no use, why, and its length in bytes."""
+
+    name: str
+    why: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned(Result):
+    """What was deleted or, with `dry_run`, would be. So many others are of no use, either, but `young`: kept, because
+    what was written within a day may belong to a computation that nobody here knows of."""
+
+    segments: str
+    dry_run: bool
+    young: int
+    rows: tuple[DisusedObject, ...]
+
+
+def pruned(ledger: Ledger, url: str | None, dry_run: bool) -> Pruned:
+    """Delete the segments of a ledger that are of another history or format, with their numbers, and what computations
+    left that were killed.
+
+    Raises `AlreadyRunning` while a computation goes on, which may be one of another version; `StoreUnavailable`.
+    """
+    objects = segments_at(ledger, url)
+    if not dry_run:
+        _refuse_in_use(objects)
+    with ledger.reading() as connection:
+        own = segment_names(connection, head(connection).position)
+    found = [(is_old(objects, one.name), one) for one in _disused(objects, own)]
+    rows = tuple(one for old, one in found if old)
+    for row in () if dry_run else rows:
+        objects.delete(row.name)
+    return Pruned(objects.url, dry_run, len(found) - len(rows), rows)
+
+
+def _refuse_in_use(objects: Objects) -> None:
+    """Raises `AlreadyRunning` if a computation goes on; each has a nonce from its beginning to its end."""
+    if not all(is_old(objects, name) for name in objects.names("nonce-")):
+        told = f"a computation uses {objects.url}, or was killed less than a day ago; nothing was deleted"
+        raise AlreadyRunning(f"{told}; try again when it has ended")
+
+
+def _disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:
+    """What is of no use to the history with these segments, whatever its age, in the order of its names."""
+    wanted = {name for one in own for name in (str(one), numbers_name(str(one)))}
+    for name in sorted({name for prefix in (*LASTING, *SHORT_LIVED) for name in objects.names(prefix)} - wanted):
+        if name.startswith(SHORT_LIVED):
+            yield DisusedObject(name, LEFT, objects.size(name) or 0)
+        elif (one := segment_name(segment_of_numbers(name))) is not None:
+            yield DisusedObject(name, STRANGE if one.format == FORMAT else OTHER_FORMAT, objects.size(name) or 0)
