@@ -20,52 +20,48 @@ from ledger.new_files import new_file, replace_file
 from ledger.rejections import Refused, Rejection, did_you_mean
 
 
-def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for value in values:
-        name, equals, other = value.partition("=")
-        if not name or not equals:
-            raise click.BadParameter(f"{value!r} is not NAME=VALUE")
-        found[name.strip()] = other.strip()
-    return found
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, other = text.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+    return name.strip(), other.strip()
 
 
-def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found = _pairs(context, parameter, values)
-    for name in found:
-        if name not in GAME_COLUMNS:
-            hint = did_you_mean(name, GAME_COLUMNS)
-            raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}{hint}")
-    return found
+def _fixed(text: str) -> tuple[str, str]:
+    name, value = _pair(text)
+    if name not in GAME_COLUMNS:
+        hint = did_you_mean(name, GAME_COLUMNS)
+        raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}{hint}")
+    return name, value
 
 
-def _encoding(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
-        try:
-            check_encoding(value)
-        except Refused as problem:
-            raise click.BadParameter(problem.message) from None
-    return value
+def _encoding(text: str) -> str:
+    try:
+        check_encoding(text)
+    except Refused as problem:
+        raise click.BadParameter(problem.message) from None
+    return text
 
 
-OPTIONS = (
-    click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, callback=_pairs,
-                 help="Rename a column; THEIRS= drops it."),
-    click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, callback=_fixed,
-                 help="The same value for all rows of a table."),
-    click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),
-    click.option("--layout", type=OneOf(LAYOUTS), help="What a table has in its rows and columns."),
-    click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
-    click.option("--ties", "tie", metavar="TEXT", help="What joins tied players in a cell besides =, such as /."),
-    click.option("--encoding", metavar="NAME", callback=_encoding, help="Of a CSV file that is not UTF-8."),
-    zone_option,
-    click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-                 help="Who is meant by names in a table: lines such as ana = anna."),
-    click.option("--profile", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-                 help="Read a table as this profile says; other options count first."),
-    click.option("--save-profile", "save_as", metavar="FILE", type=click.Path(dir_okay=False),
-                 help="Keep how the table was read, with all answers, for --profile."),
-)  # fmt: skip
+# by the member of what they say, for every command that reads a table; the zone is an option of other commands, too
+OPTIONS = {
+    "renamed": click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, type=_pair,
+                            help="Rename a column; THEIRS= drops it."),
+    "fixed": click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, type=_fixed,
+                          help="The same value for all rows of a table."),
+    "sheet": click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),
+    "layout": click.option("--layout", type=OneOf(LAYOUTS), help="What a table has in its rows and columns."),
+    "dates": click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
+    "tie": click.option("--ties", "tie", metavar="TEXT",
+                        help="What joins tied players in a cell besides =, such as /."),
+    "encoding": click.option("--encoding", metavar="NAME", type=_encoding, help="Of a CSV file that is not UTF-8."),
+    "alias_file": click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+                               help="Who is meant by names in a table: lines such as ana = anna."),
+    "profile": click.option("--profile", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+                            help="Read a table as this profile says; other options count first."),
+}  # fmt: skip
+save_option = click.option("--save-profile", "save_as", metavar="FILE", type=click.Path(dir_okay=False),
+                           help="Keep how the table was read, with all answers, for --profile.")  # fmt: skip
 
 
 class Kept(NamedTuple):
@@ -114,15 +110,26 @@ class Kept(NamedTuple):
         render.note(f"note: {self.save_as} keeps how this table is read")
 
 
+def table_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Gives a command the options of tables, which reach it by the names of `OPTIONS`."""
+    for option in reversed(OPTIONS.values()):
+        command = option(command)
+    return command
+
+
+def read_as(said: dict[str, Any], zone: str | None, save_as: str | None = None) -> tuple[TableOptions, Kept]:
+    """How tables are read by what the options of `table_options` say, and the files that say it, too."""
+    kept = Kept(said["alias_file"], said["profile"], save_as)
+    named = {name: dict(said[name]) for name in ("renamed", "fixed")}
+    return TableOptions(zone, **{name: said[name] for name in OPTIONS if name in TableOptions._fields} | named), kept
+
+
 def reading_tables(command: Callable[..., int]) -> Callable[..., int]:
     """Gives a command the options of tables; they reach it as `tables`, the files that say the same as `kept`."""
 
     @wraps(command)
-    def wrapped(*args: Any, **rest: Any) -> int:
-        tables = TableOptions(**{name: rest.pop(name) for name in TableOptions._fields if name in rest})
-        return command(*args, tables=tables, kept=Kept(*(rest.pop(name) for name in Kept._fields)), **rest)
+    def wrapped(*args: Any, zone: str | None, save_as: str | None, **rest: Any) -> int:
+        tables, kept = read_as({name: rest.pop(name) for name in OPTIONS}, zone, save_as)
+        return command(*args, tables=tables, kept=kept, **rest)
 
-    decorated: Callable[..., int] = wrapped
-    for option in reversed(OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return table_options(zone_option(save_option(wrapped)))

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 
 from cli.arguments.command import OneOf, command, group
 from cli.arguments.moments import instant_or_now, zone_option
+from cli.arguments.tables import OPTIONS, Kept, read_as, table_options
 from cli.arguments.writing import How, taking_games, writing
 from cli.output import render
 from ledger import clock
@@ -16,6 +18,7 @@ from ledger.events.canonical import format_instant, parse_object
 from ledger.events.fields import composed
 from ledger.events.revisions import RevisedGame, live_game
 from ledger.events.types import Draft
+from ledger.intake.aliases import of_their_own
 from ledger.intake.columns import TableOptions
 from ledger.intake.revising import Many, batch_voids, corrections, refuse_same, replaced, under_recorded_ids, voids
 from ledger.rejections import Refused, shown
@@ -45,10 +48,11 @@ expect_option = click.option(
 @click.option("--season", help="The season.")
 @click.option("--edit", is_flag=True, help="Open the game in your editor.")
 @expect_option
+@table_options
 @taking_games("all")
 def correct(
     how: How, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
-    zone: str | None, edit: bool, expect: int | None, **labels: str | None,
+    zone: str | None, edit: bool, expect: int | None, **said: Any,
 ) -> int:  # fmt: skip
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
 
@@ -59,13 +63,17 @@ def correct(
 
     What is not named stays as it is. With neither PLAYERS nor options for the game, its complete data is read as JSON
     from standard input, as `ratings games GAME --format json` prints it. From a file, all games are corrected or none;
-    columns that it lacks say nothing, and games that are already recorded like this are left alone.
+    columns that it lacks say nothing, and games that are already recorded like this are left alone. --map, --profile
+    and what else `import` has for tables say how a file is read.
     """
-    given = {name: label for name, label in labels.items() if label is not None}
+    given = {name: label for name, label in said.items() if name not in OPTIONS and label is not None}
     if file is not None:
         if game_id is not None or at is not None or edit or expect is not None or given:
-            raise click.UsageError("--file has the games with everything to correct; it goes only with --zone")
-        return _enter_many(how, "game.corrected", "recorded like this", partial(_corrections, how, file, reason, zone))
+            told = "--file has the games with everything to correct; it goes only with what says how a table is read"
+            raise click.UsageError(f"{told}, such as --map, --profile and --zone")
+        return _correct_many(how, file, reason, *read_as(said, zone))
+    if any(said[name] for name in OPTIONS):
+        raise click.UsageError("--map, --profile and what else says how a table is read go with --file")
     if game_id is None:
         raise click.UsageError("name a GAME, or many with --file")
     moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(how.ledger, at, zone))}
@@ -90,10 +98,19 @@ def correct(
     return _enter(how, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_same, game))
 
 
-def _corrections(how: How, file: str, reason: str, zone: str | None, decided_at: int) -> Many:
-    with how.ledger.reading() as connection:
-        options = TableOptions(zone or home_zone(connection))
-        return corrections(Log(connection), identities(connection), file, reason, decided_at, options)
+def _correct_many(how: How, file: str, reason: str, options: TableOptions, kept: Kept) -> int:
+    """Correct the games of a table that is read by these options, and by the files that say more."""
+    options, problems = kept.read(options)
+    how = replace(how, terms=how.terms._replace(accepted=of_their_own(options.aliases)))
+
+    def read(decided_at: int) -> Many:
+        if problems:
+            return Many([*problems], [], {})
+        with how.ledger.reading() as connection:
+            zoned = options._replace(zone=options.zone or home_zone(connection))
+            return corrections(Log(connection), identities(connection), file, reason, decided_at, zoned)
+
+    return _enter_many(how, "game.corrected", "recorded like this", read)
 
 
 def _voids(how: How, file: str | None, batch: str | None, reason: str, decided_at: int) -> Many:

@@ -202,3 +202,29 @@ def test_file_excludes_other_options(command: list[str], one_db: str, ratings: R
     """Arguments and options that do not go with `--file` are a usage error."""
     done = ratings(*command, *WHY, db=one_db, input="g-1\n")
     assert (done.exit_code, done.stdout) == (2, "")
+
+
+def test_advice_about_a_table_works(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """What a refusal of a table advises is an option of `correct`, too: with it, or with a profile that says the same,
+    the games are corrected.
+    """
+    table = tmp_path / "fixed.csv"
+    table.write_text("Nr.;Datum;Sieger;2.;Bemerkung\ng-2;02.03.2010;cleo;ben/anna;typo\n", encoding="utf-8")
+    profile = tmp_path / "club.toml"
+    profile.write_text('dates = "dmy"\nties = "/"\n[columns]\nBemerkung = ""\n[set]\ngame = "galactic-magnate"\n')
+    correct = ("correct", "--file", table, "--reason", "r", "--zone", "UTC")
+    options = ("--set", "game=galactic-magnate", "--map", "Bemerkung=", "--dates", "dmy", "--ties", "/")
+
+    refused = ratings(*correct, db=one_db).stderr
+    corrected = told(ratings, one_db, *correct, *options, "--dry-run")
+    by_profile = told(ratings, one_db, *correct, "--profile", profile, "--dry-run")
+
+    for advice in ("--set game=", "--map 'Bemerkung='", "--dates dmy"):
+        assert advice in refused
+    assert {one["player"] for one in corrected["changes"]} == {"anna", "ben", "cleo", "dora"}
+    assert by_profile["changes"] == corrected["changes"]
+    without = ratings("correct", "g-2", "cleo", "ben", "--reason", "r", "--map", "A=B", db=one_db)
+    assert (without.exit_code, "go with --file" in without.stderr) == (2, True)
+    profile.write_text('dates = "summer"\n')
+    wrong = ratings(*correct, "--profile", profile, db=one_db)
+    assert (wrong.exit_code, "1: bad-profile: dates: 'summer' is none of" in wrong.stderr) == (1, True)
