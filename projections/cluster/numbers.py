@@ -46,19 +46,17 @@ class Numbering:
         """The bytes of the numbers of the segment that comes next."""
         import numpy as np
 
-        before = len(self.players), len(self.cells)
+        players, cells = len(self.players), len(self.cells)
         told = all_names(segment), [tuple(cell) for cell in segment.lines("cells")]
         player = [self.players.setdefault(name, len(self.players)) for name in told[0]]
         cell = [self.cells.setdefault(name, len(self.cells)) for name in told[1]]
-        new = [*self.players][before[0] :], [*self.cells][before[1] :]
-        pool = [name.encode() for name in new[0]]
+        pool = [name.encode() for name in [*self.players][players:]]
         columns = {
             "player": np.array(player, dtype=np.int32), "cell": np.array(cell, dtype=np.int32),
-            "names": as_bytes(b"".join(pool)), "cells": as_lines(new[1]),
+            "names": as_bytes(b"".join(pool)), "cells": as_lines([*self.cells][cells:]),
             "name_from": np.array([0, *accumulate(map(len, pool))], dtype=np.int64),
         }  # fmt: skip
-        about = {"name": numbers_name(segment.name), "players_before": before[0], "cells_before": before[1]}
-        return object_bytes([], columns, about)
+        return object_bytes([], columns, {"name": numbers_name(segment.name), "players_before": players})
 
 
 def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
@@ -78,7 +76,7 @@ def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> I
         "cell": np.array(cells, dtype=np.int32), "names": segment.column("names"),
         "cells": as_lines([*known][before:]), "name_from": starts,
     }  # fmt: skip
-    return object_bytes([], columns, {"players_before": players, "cells_before": before})
+    return object_bytes([], columns, {"players_before": players})
 
 
 def all_names(one: OpenedObject) -> list[str]:

@@ -35,7 +35,8 @@ MORE_SLOTS = {
     "status": ("i1", 0), "replaced": ("i1", 0), **dict.fromkeys(OPTIONAL_COLUMNS, ("i4", NONE)),
     **dict.fromkeys(OF_KIND, ("i8", 0)),
 }  # fmt: skip
-FORMAT = f"{zlib.crc32(json.dumps([4, ROWS, SLOTS, MORE_ROWS, MORE_SLOTS, LABELS]).encode()):08x}"
+# of segments and their numbers; another number for each change of what they hold that the rest does not say
+FORMAT = f"{zlib.crc32(json.dumps([5, ROWS, SLOTS, MORE_ROWS, MORE_SLOTS, LABELS]).encode()):08x}"
 
 Label = str | None
 # a cell as the segments write it: its labels as texts, seats and flags

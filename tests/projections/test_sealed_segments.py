@@ -12,6 +12,9 @@ from time_ledgers import enter
 
 from ledger.store.opening import open_ledger
 from projections.cluster import coordinating, segments
+from projections.cluster.columnar import OpenedObject
+from projections.cluster.numbers import all_names, numbers_name
+from projections.cluster.objects import objects_at
 
 Ratings = Callable[..., Any]
 
@@ -159,3 +162,24 @@ def test_pruning_waits_for_computations(disused: list[str], ledger: str, ratings
     os.utime(running, (running.stat().st_mtime - 2 * 86_400,) * 2)
     assert ratings(*prune, db=ledger).exit_code == 0
     assert {path.name for path in place.iterdir()} == before - {*disused, "nonce-1"}
+
+
+def test_another_format_is_made_again(
+    listed: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments and numbers of an earlier format are not read, but made again beside it. Numbers say how many players
+    are before theirs, and nothing that nobody reads."""
+    with monkeypatch.context() as patch:
+        # that of numbers which also counted the cells before theirs
+        patch.setattr(coordinating, "FORMAT", "d2061d05")
+        assert listed("seal")[1:3] == (["sealed"] * 4, 80)
+    code, states, sealed, _ = listed("list")
+    assert (code, sorted(states), sealed) == (0, ["not sealed"] * 4 + ["of another history"] * 4, 0)
+    assert sorted(listed("seal")[1]) == ["of another history"] * 4 + ["sealed"] * 4
+    before = 0
+    for path in files(tmp_path):
+        if not path.name.endswith("d2061d05"):
+            numbers = OpenedObject(objects_at(str(path.parent)), numbers_name(path.name))
+            assert numbers.about == {"name": numbers.name, "players_before": before}
+            before += len(all_names(numbers))
+    assert before > 0
