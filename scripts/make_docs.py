@@ -69,7 +69,7 @@ def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[str,
 
 def table() -> str:
     """cli/completion/table.tsv: what a shell completes of commands and options."""
-    with click.Context(ratings, info_name="ratings") as context:
+    with click.Context(ratings, info_name="ratings", **ratings.context_settings) as context:
         every = [("ratings", ratings), *((f"ratings {path}", one) for path, one, _ in _commands(ratings, context))]
         return completion_table(every)
 
