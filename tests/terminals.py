@@ -50,20 +50,20 @@ def typed(
     os.close(terminal)
     shown = ""
     with process:
-        for question, answer in answers:
-            shown += _written(controller, question)
-            if not shown.endswith(question):
-                process.kill()
-                break
-            os.write(controller, answer.encode(errors="surrogateescape"))
-            if answer == CTRL_C:
-                _press_until_heard(process, controller)
-        shown += _written(controller)
-        os.close(controller)
         try:
+            for question, answer in answers:
+                shown += _written(controller, question)
+                if not shown.endswith(question):
+                    process.kill()
+                    break
+                os.write(controller, answer.encode(errors="surrogateescape"))
+                if answer == CTRL_C:
+                    _press_until_heard(process, controller)
+            shown += _written(controller)
+            os.close(controller)
             stdout, _ = process.communicate(timeout=SILENT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        except BaseException:
+            process.kill()  # what is left is waited for
             raise
     return process.returncode, (stdout or b"").decode(), shown
 
