@@ -225,6 +225,15 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def in_list(name: str) -> str:
+    """A name as it may stand among others separated by commas: quoted if it has a comma itself.
+
+    >>> in_list("Anna Schmidt"), in_list("Schmidt, Anna")
+    ('Anna Schmidt', "'Schmidt, Anna'")
+    """
+    return repr(name) if "," in name else name
+
+
 def escaped(text: str, kept: str = "", halves: bool = False) -> str:
     """Text from outside, safe for a terminal or a page: what moves a cursor, reorders or hides becomes \\uXXXX.
 

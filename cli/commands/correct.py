@@ -239,6 +239,6 @@ def _enter_many(how: How, type_name: str, state: str, read: Callable[[int], Many
     except Refused as problem:
         return how.refuse(type_name, problem)
     if how.form == "table" and found.unchanged:
-        told = render.first_of(found.unchanged, SHOWN_GAMES)
+        told = render.first_of([*map(render.in_list, found.unchanged)], SHOWN_GAMES)
         render.note(render.plain(f"note: {render.count(len(found.unchanged), 'game')} already {state}: {told}"))
     return how.enter(type_name, how.propose(found.items, based_on=found.looked_at), found.unchanged)

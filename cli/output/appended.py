@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from cli.output import render
 from cli.output.impact import print_differing, print_impact
-from cli.output.previewed import print_preview
+from cli.output.previewed import new_told, print_preview
 from cli.output.sheet_differences import print_sheet_differences
 from cli.output.survey import tell_no_timed
 from ledger.intake.importing import Imported
@@ -102,9 +102,8 @@ def note_new(result: Imported) -> None:
 
 
 def _note_names(what: str, names: Sequence[str], like: Mapping[str, str]) -> None:
-    """Print the first of some names, each with the one that was perhaps meant."""
-    told = [f"{name} (like {like[name]}?)" if name in like else name for name in names]
-    render.note(render.plain(f"note: {render.count(len(names), what)}: {render.first_of(told, TOLD_MAX)}"))
+    """Note how many names are new, and the first of them."""
+    render.note(render.plain(f"note: {new_told(what, names, like)}"))
 
 
 def rejection_line(rejection: Rejection) -> str:

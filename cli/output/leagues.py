@@ -34,14 +34,18 @@ def print_league(found: LeagueState) -> None:
     render.echo(f"{found.league}: {found.game}, {found.players_per_game} players a game, {found.state}")
     if found.winners:
         render.echo(f"won by {render.plain(' and '.join(found.winners))}")
-    render.hanging(f"players: {render.plain(', '.join(found.players)) or 'nobody yet'}", 2)
+    render.hanging(f"players: {render.plain(', '.join(map(render.in_list, found.players))) or 'nobody yet'}", 2)
     if found.table:
         render.echo()
         print_rows(found.table)
     if found.games:
         render.echo()
         lines = [
-            (one.game_id, "open" if one.played is None else found.times.minute(one.played), ", ".join(one.seats))
+            (
+                one.game_id,
+                "open" if one.played is None else found.times.minute(one.played),
+                ", ".join(map(render.in_list, one.seats)),
+            )
             for one in found.games
         ]
         render.print_table(("game", found.times.column("played"), "players by seat"), lines)

@@ -1,6 +1,6 @@
 """Printing how files were understood, before anything of them is recorded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cli.output import render
 from ledger.intake.dates import ORDERS
@@ -72,7 +72,8 @@ def _form(table: TableRead) -> str:
 
 
 def _column(name: str, ours: str) -> str:
-    return name if ours.startswith(OF_PLAYER) or name.casefold() == ours else f"{name} = {ours}"
+    told = render.in_list(name)
+    return told if ours.startswith(OF_PLAYER) or name.casefold() == ours else f"{told} = {ours}"
 
 
 def _skipped(table: TableRead) -> Iterator[str]:
@@ -92,11 +93,11 @@ def _skipped(table: TableRead) -> Iterator[str]:
     if table.dropped:
         yield _columns(table.dropped)
     if table.other_sheets:
-        yield f"sheet{'s' * (len(table.other_sheets) > 1)} {', '.join(table.other_sheets)}"
+        yield f"sheet{'s' * (len(table.other_sheets) > 1)} {', '.join(map(render.in_list, table.other_sheets))}"
 
 
 def _columns(names: Sequence[str]) -> str:
-    return f"column{'s' * (len(names) > 1)} {', '.join(names)}"
+    return f"column{'s' * (len(names) > 1)} {', '.join(map(render.in_list, names))}"
 
 
 def _lines(lines: Sequence[int]) -> str:
@@ -148,6 +149,12 @@ def _counts(found: Preview, times: Times) -> Iterator[str]:
         yield f"other events: {others}"
 
 
+def new_told(what: str, names: Sequence[str], like: Mapping[str, str]) -> str:
+    """How many names are new, and the first of them, each with the one that was perhaps meant."""
+    listed = [render.in_list(name) + (f" (like {like[name]}?)" if name in like else "") for name in names]
+    return f"{render.count(len(names), what)}: {render.first_of(listed, TOLD_MAX)}"
+
+
 def _new_names(found: Preview, whole: Recorded) -> Iterator[str]:
     """Who is new, which ladders begin, and whose name is close to another."""
     told = whole.told
@@ -156,8 +163,7 @@ def _new_names(found: Preview, whole: Recorded) -> Iterator[str]:
         ("new player", told.new_players, {name: others[0] for name, others in told.alike.items()}),
     ):
         if names:
-            listed = [f"{name} (like {like[name]}?)" if name in like else name for name in names]
-            yield f"{render.count(len(names), what)}: {render.first_of(listed, TOLD_MAX)}"
+            yield new_told(what, names, like)
     for names, more in (
         ([name for name in told.close if name in found.undecided], ", which the import asks about"),
         ([name for name in told.close if name not in found.undecided], ""),

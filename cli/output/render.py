@@ -17,6 +17,7 @@ import click
 
 from ledger.rejections import count as count
 from ledger.rejections import escaped, harmless
+from ledger.rejections import in_list as in_list
 from projections.contract import decimal
 
 # the minimum width of a folded column

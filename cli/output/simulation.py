@@ -66,7 +66,9 @@ def _print_top(one: SimulatedLadder) -> None:
     """Print who enters and leaves the top places."""
     for what, names in (("enter", one.radius.entering), ("leave", one.radius.leaving)):
         if names:
-            render.hanging(f"{what} the top {TOP}: {', '.join(map(render.plain, names))}", 2)
+            render.hanging(
+                f"{what} the top {TOP}: {', '.join(render.in_list(render.plain(name)) for name in names)}", 2
+            )
 
 
 def _print_quality(variant: Variant) -> None:

@@ -21,7 +21,7 @@ from ledger.intake.game_names import under_slug
 from ledger.intake.json_lines import numbered_lines
 from ledger.intake.readers import Opened, reader_of
 from ledger.intake.tables_read import TableRead
-from ledger.rejections import Refused, Rejection
+from ledger.rejections import Refused, Rejection, in_list
 
 # how far a compressed file may expand: to this many bytes, or this many times its size; events compress to a tenth,
 # rarely to a fiftieth; and how much of it may expand to nothing
@@ -215,6 +215,6 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered)
     for what, used in (("games", games), ("aliases", aliases)):
         if used:
-            told = [f"{written} = {meant}" for written, meant in used.items()]
+            told = [f"{in_list(written)} = {in_list(meant)}" for written, meant in used.items()]
             more = f" and {len(told) - TOLD_MAX:,} more" if len(told) > TOLD_MAX else ""
             yield Noted(name, f"{what}: {', '.join(told[:TOLD_MAX])}{more}")

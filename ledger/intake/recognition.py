@@ -42,7 +42,7 @@ from ledger.intake.layouts import (
 )
 from ledger.intake.table_games import Found, cells_of, games_of_rows
 from ledger.intake.tables_read import TableRead, replaced_told, rows_left_out
-from ledger.rejections import Refused, shown
+from ledger.rejections import Refused, in_list, shown
 
 # a header is looked for in so many rows, and has at least so many columns that are known
 HEADER_ROWS, KNOWN_MIN = 20, 2
@@ -157,7 +157,7 @@ def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: s
     if left_out := rows_left_out(read):
         yield f"left out: {'; '.join(left_out)}"
     if renamed:
-        yield f"columns: {', '.join(f'{name} = {ours}' for name, ours in renamed.items())}"
+        yield f"columns: {', '.join(f'{in_list(name)} = {ours}' for name, ours in renamed.items())}"
     if order.told:
         yield order.told
     if read.layout not in (ROWS, PLACES):

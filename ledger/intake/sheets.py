@@ -24,7 +24,7 @@ from ledger.intake.sheet_parts import Oddities, oddities, refuse_damaged
 from ledger.intake.table_games import Found
 from ledger.intake.tables_read import LISTED_MAX, TableRead
 from ledger.processes.forking import TooSlow, ahead
-from ledger.rejections import Refused, shown
+from ledger.rejections import Refused, in_list, shown
 
 MEMORY_BYTES, SECONDS = 1 << 30, 60
 ROWS_AT_ONCE = 500
@@ -54,7 +54,7 @@ def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead
     sheet = read_sheet(path, options.sheet)
     if not sheet.rows:
         raise Refused("empty-file", f"the sheet {shown(sheet.name)} has nothing in it")
-    told = [f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"] if sheet.left_out else []
+    told = [f"sheet {sheet.name}, not {', '.join(map(in_list, sheet.left_out))}"] if sheet.left_out else []
     if sheet.hidden:
         told.append(f"{_listed_rows(sheet.hidden)} hidden, and read like the others")
     blank = sheet.rows[-1][0] - sheet.rows[0][0] + 1 - len(sheet.rows)

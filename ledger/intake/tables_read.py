@@ -11,7 +11,7 @@ Total  1                                    a total
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from ledger.rejections import shown
+from ledger.rejections import in_list, shown
 
 LISTED_MAX = 5
 
@@ -78,4 +78,4 @@ def replaced_told(column: str, texts: Collection[str], ours: str, value: str) ->
     'game=catan replaces column Spiel (catan, schach)'
     """
     more = " and others" if len(texts) > LISTED_MAX else ""
-    return f"{ours}={value} replaces column {column} ({', '.join([*texts][:LISTED_MAX])}{more})"
+    return f"{ours}={value} replaces column {column} ({', '.join(map(in_list, [*texts][:LISTED_MAX]))}{more})"

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.events.revisions import Events, KnownEvent, is_live, live_games
-from ledger.rejections import Refused, shown
+from ledger.rejections import Refused, in_list, shown
 from ledger.store.log import head, read_live
 
 PLAYERS = 8
@@ -122,7 +122,7 @@ def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str,
             raise Refused("bad-schedule", f"a game {shown(game['game_id'])} is recorded already")
     for seats in seated:
         if len(seats) != league.size or len({*seats}) < len(seats) or not {*seats} <= {*league.players}:
-            told = ", ".join(seats)
+            told = ", ".join(map(in_list, seats))
             raise Refused("bad-schedule", f"{league.size} different players of {name} play in each game, not {told}")
     for player in league.players:
         if (games_of := sum(player in seats for seats in seated)) != wanted * league.size // PLAYERS:
@@ -144,9 +144,8 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
     # those who sat down first; a substitute takes over somebody's seat
     first = {current(p["player"]): p.get("seat") for p in data["participants"] if "replaces" not in p}
     if {*first} != {*seats}:
-        raise Refused(
-            "not-as-scheduled", f"{game_id} is scheduled for {', '.join(seats)}, not {', '.join(sorted(first))}"
-        )
+        theirs, others = (", ".join(map(in_list, names)) for names in (seats, sorted(first)))
+        raise Refused("not-as-scheduled", f"{game_id} is scheduled for {theirs}, not {others}")
     for player, seat in first.items():
         if seat not in (None, seats.index(player) + 1):
             raise Refused(

@@ -10,7 +10,7 @@ from ledger.events.canonical import format_instant, parse_object
 from ledger.events.game_types import places
 from ledger.events.revisions import Events, live_game
 from ledger.events.types import Draft, meaning
-from ledger.rejections import Rejection, shown
+from ledger.rejections import Rejection, in_list, shown
 from ledger.validation.identities import Identities
 
 
@@ -54,8 +54,8 @@ def result_of(game: dict[str, Any]) -> str:
     placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
     if placed[0][0] == 0:
         told = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
-        return ", ".join(f"{name} ({side})" if side else name for side, name in told)
-    return ", ".join(f"{place} {name}" for place, name in placed)
+        return ", ".join(f"{in_list(name)} ({side})" if side else in_list(name) for side, name in told)
+    return ", ".join(f"{place} {in_list(name)}" for place, name in placed)
 
 
 def said(game: dict[str, Any]) -> str:

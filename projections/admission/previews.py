@@ -12,6 +12,7 @@ from ledger.intake.files import Item
 from ledger.intake.importing import Imported
 from ledger.intake.parsing import ParsedItem
 from ledger.intake.tables_read import TableRead
+from ledger.rejections import in_list
 from ledger.validation.repeated_games import result_of
 from projections.queries.coordinates import moment
 from projections.queries.results import AS_IS, HIDDEN, Result
@@ -136,7 +137,7 @@ def _result(game: dict[str, Any]) -> str:
     more = [[str(one[name]) for name in ("score", "status") if one.get(name, "finished") != "finished"]
             for _, one in placed]  # fmt: skip
     return ", ".join(
-        f"{place} {one['player']}" + (f" ({', '.join(said)})" if said else "")
+        f"{place} {in_list(one['player'])}" + (f" ({', '.join(said)})" if said else "")
         for (place, one), said in zip(placed, more, strict=True)
     )
 

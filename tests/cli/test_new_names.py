@@ -67,6 +67,24 @@ def test_import_lists_new_players(db: str, ratings: Ratings) -> None:
     assert imported(ratings, db, HEADER + row(6, "fritz", "gus"))["new_players"] == []
 
 
+def test_names_with_commas_are_quoted_in_lists(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Where names stand in a list, one with a comma is quoted: as a new player, in a result, as an alias, a column."""
+    table, aliases = tmp_path / "games.csv", tmp_path / "who.txt"
+    table.write_text("Code;Tag, Uhrzeit;1.;2.\ng-3;2024-03-03;Schmidt, Eva;Hans\n", encoding="utf-8")
+    aliases.write_text("Hans = Haas, Hans\n", encoding="utf-8")
+    command = ("import", table, "--set", "game=chess", "--map", "Tag, Uhrzeit=occurred_at", "--map", "Code=game_id")
+    command = (*command, "--zone", "UTC", "--aliases", aliases)
+
+    previewed, done = ratings(*command, "--preview", db=one_db).stdout, ratings(*command, db=one_db).stderr
+
+    assert "   2  g-3  2024-03-03    1 'Schmidt, Eva', 2 'Haas, Hans'\n" in previewed
+    assert "\n2 new players: 'Schmidt, Eva', 'Haas, Hans'\n" in previewed
+    assert "columns   Code = game_id, 'Tag, Uhrzeit' = occurred_at, 1. = 1st, 2. = 2nd\n" in previewed
+    assert ": columns: Code = game_id, 'Tag, Uhrzeit' = occurred_at, 1. = 1st, 2. = 2nd\n" in done
+    assert ": aliases: Hans = 'Haas, Hans'\n" in done
+    assert "\nnote: 2 new players: 'Schmidt, Eva', 'Haas, Hans'\n" in done
+
+
 def test_dry_run_lists_new_players(one_db: str, ratings: Ratings) -> None:
     """A dry run says which players would be new, each time it is run."""
     for _ in range(2):
