@@ -81,9 +81,9 @@ def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
 
 
 def _more(rejections: list[Rejection]) -> str:
-    """How often a cause recurs, and where it last does."""
+    """How often a cause recurs, and where it last does: each time a line is refused, or a game of several lines."""
     again = len(rejections) - 1
-    return f" ({render.count(again, 'more line')} like this, the last {rejections[-1].line})" if again else ""
+    return f" ({again:,} more like this, the last in line {rejections[-1].line})" if again else ""
 
 
 def note_new(result: Imported) -> None:

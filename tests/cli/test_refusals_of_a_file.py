@@ -63,11 +63,23 @@ def test_repeated_fault_takes_one_line(
     shown = ratings("import", path, db=db)
     (line,) = shown.stderr.splitlines()
     assert line.startswith(f"{path}:2: {code}: ")
-    assert line.endswith(" (599 more lines like this, the last 601)")
+    assert line.endswith(" (599 more like this, the last in line 601)")
     assert "600 refused; nothing was appended" in shown.stdout
     assert [one["line"] for one in rejected(ratings, db, path.read_bytes())] == list(range(2, 602))
     ratings("import", path, "--keep-going", db=db)
     assert len(Path(f"{path}.rejects.jsonl").read_text(encoding="utf-8").splitlines()) == 600
+
+
+def test_games_of_several_lines_are_not_counted_as_lines(db: str, ratings: Ratings) -> None:
+    """Where rows make games, three of two rows with one fault are one and two more, the last of them in line 6."""
+    rows = "".join(f"g-{n},2024-03-0{n}T12:00,chess,{name},1\n" for n in (1, 2, 3) for name in ("anna", "ben"))
+    done = ratings("import", "-", db=db, input=f"game_id,occurred_at,game,player,place\n{rows}")
+    (line,) = done.stderr.splitlines()
+    assert (line.startswith("-:2: naive-time: "), line.endswith(" (2 more like this, the last in line 6)")) == (
+        True,
+        True,
+    )
+    assert done.stdout.startswith("0 appended, 3 refused;")
 
 
 def test_terminal_shows_twenty_faults(db: str, ratings: Ratings) -> None:
