@@ -25,6 +25,7 @@ FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
 # terminals of fewer columns have no room for them
 SPARKED_MIN = 60
+NOTE_INDENT = 2
 SAFELY = "write CSV safely"
 
 Cell = str | int | bool | None
@@ -219,5 +220,9 @@ def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
 
 
 def note(text: str) -> None:
-    """A line on stderr, alongside the result."""
+    """A line on stderr, alongside the result; on a terminal it is wrapped between words."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        whole = escaped(text, kept="\n\t").split("\n")
+        text = "\n".join(line for one in whole for line in _wrapped(one, NOTE_INDENT, width))
     echo(text, err=True)

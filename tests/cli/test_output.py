@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,24 @@ def shown_on_terminal(*arguments: str, columns: int) -> str:
     """What a command writes to a terminal of so many columns, without colours."""
     _, written = on_terminal(*arguments, columns=columns)
     return re.sub(r"\x1b\[[0-9;]*m", "", written).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) -> None:
+    """At a terminal a note has no word on two lines, unless that is longer than a line; piped it is one line."""
+    table = tmp_path / "games.csv"
+    table.write_text(
+        "game_id,occurred_at,game,1st,2nd\n"
+        + "".join(f"n-{n},2024-03-01T12:00:00Z,chess,player{n},{'y' * 50}\n" for n in range(15)), encoding="utf-8",
+    )  # fmt: skip
+    lines = on_terminal("--db", db, "import", str(table), "--dry-run", columns=columns, piped=True)[1].splitlines()
+    first = next(at for at, line in enumerate(lines) if "note: 16 new" in line)
+    noted = [lines[first][lines[first].index("note: 16") :], *takewhile(re.compile("  [py]").match, lines[first + 1 :])]
+    assert " ".join("".join(f"{line}\n" for line in noted).split()) == (
+        f"note: 16 new players: player0, {'y' * 50}, " + ", ".join(f"player{n}" for n in range(1, 15))
+    )
+    assert max(len(line) for line in noted if "yyy" not in line) <= columns
+    assert len(noted) > 2
 
 
 @pytest.mark.parametrize(
