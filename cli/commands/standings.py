@@ -10,7 +10,10 @@ from cli.arguments.views import view_of
 from cli.output import render
 from cli.output.emit import emit
 from ledger.events.fields import composed
+from ledger.rejections import shown
 from ledger.store.opening import open_ledger
+from projections.queries.answers import Standings
+from projections.queries.view import View
 
 # of more rows no courses are shown
 SPARKED_ROWS = 200
@@ -41,6 +44,16 @@ def standings_(
     if form == "table" and not as_published and is_short and sys.stdout.isatty() and render.shows_sparks():
         found = view.overview(ladder, players=[row.player for row in found.rows])
     emit(found, form)
+    if form == "table" and not (as_published or players) and found.rows and found.rows[0].rank is None:
+        _note_unranked(view, view.standings(ladder))
+
+
+def _note_unranked(view: View, found: Standings) -> None:
+    """Say why nobody on a ladder has a rank, by whoever played most."""
+    most = max(found.rows, key=lambda row: row.games).player
+    why = next((term.detail for term in view.account(found.ladder, most).terms if term.term == "no rank"), None)
+    if why is not None:
+        render.note(f"note: nobody has a rank; {render.plain(shown(most))}, who played most: {render.plain(why)}")
 
 
 @command(name="history")

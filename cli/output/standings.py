@@ -48,7 +48,9 @@ def print_standings(found: Standings) -> None:
         render.echo(render.plain(found.remark))
     render.echo()
     if not found.rows:
-        render.note("Nobody is on this ladder.")
+        until = "" if found.at.as_of is None else f" played up to {found.times.stated(found.at.as_of)}"
+        why = f": no game{until} counts on it (why one does not: ratings explain GAME {found.ladder})"
+        render.note(render.plain(f"Nobody is on this ladder{'' if found.games else why}."))
         return
     print_rows(found.rows)
     if any(row.rank is None for row in found.rows):

@@ -134,7 +134,8 @@ def test_future_period_has_not_begun(ladder: str, db: str, ratings: Ratings) -> 
     table = ratings("standings", ladder, db=db)
 
     assert (found["open"], found["games"], found["rows"]) == (True, 0, [])
-    assert (table.exit_code, table.stderr) == (0, "Nobody is on this ladder.\n")
+    nobody = f"Nobody is on this ladder: no game counts on it (why one does not: ratings explain GAME {ladder}).\n"
+    assert (table.exit_code, table.stderr) == (0, nobody)
     assert "The period of this list has not begun." in table.stdout
 
 

@@ -138,11 +138,12 @@ HINT = "note: catan-elo/basci never had a game; group basci; did you mean basic?
 def test_known_monthly_labels_give_no_hint(db: str, ratings: Ratings) -> None:
     """An empty month with known labels gets no hint; a close label gets one, a distant one does not."""
     empty = ratings("standings", "catan-monthly/Berlin/basic/2023-01", db=db)
-    assert (empty.exit_code, empty.stderr) == (0, "Nobody is on this ladder.\n")
+    nobody = "Nobody is on this ladder: no game counts on it (why one does not: ratings explain GAME {}).\n"
+    assert (empty.exit_code, empty.stderr) == (0, nobody.format("catan-monthly/Berlin/basic/2023-01"))
     slip = ratings("standings", "catan-monthly/Berlni/basic/2023-01", db=db)
     assert "never had a game; city Berlni; did you mean Berlin?" in slip.stderr
     far = ratings("standings", "catan-elo/xyz", db=db)
-    assert (far.exit_code, far.stderr) == (0, "Nobody is on this ladder.\n")
+    assert (far.exit_code, far.stderr) == (0, nobody.format("catan-elo/xyz"))
 
 
 def test_strict_covers_files_and_corrections(db: str, ratings: Ratings) -> None:

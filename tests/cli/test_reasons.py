@@ -112,6 +112,31 @@ def test_explain_counts_missing_games(player: str, ratings: Ratings, filled: Cal
     assert (found["rank"], found["terms"][-1]["detail"]) == (None, "1 of 3 games; 2 are missing")
 
 
+def test_standings_say_why_nobody_has_a_rank(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """Where nobody has a rank, a note says what is missing to the one who played most; none does where somebody has."""
+    db = filled([gonzaga("g1", 1, "anna ben"), gonzaga("g2", 2, "cleo ben")], league(min_games="3"))
+    for more in ((), ("--limit", "1")):
+        told = ratings("standings", "youplay-league/L", *more, db=db)
+        assert (told.exit_code, told.stderr) == (
+            0, "note: nobody has a rank; 'ben', who played most: 2 of 3 games; 1 is missing\n",
+        )  # fmt: skip
+    for more in (("--format", "json"), ("--format", "csv"), ("--player", "anna")):
+        assert ratings("standings", "youplay-league/L", *more, db=db).stderr == ""
+    ratings("import", "-", db=db, input=json.dumps(gonzaga("g3", 3, "anna ben")))
+    assert ratings("standings", "youplay-league/L", db=db).stderr == ""
+
+
+def test_standings_say_why_nobody_is_there(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """A list that is empty at a date says that no game was played so early, and which command explains a game."""
+    db = filled(events())
+    found = ratings("standings", "catan-elo/basic", "--as-of", "2001-01-01T00:00Z", db=db)
+    assert (found.exit_code, found.stderr) == (
+        0, "note: the first game on catan-elo/basic was at 2010-01-01 20:00:00 UTC\n"
+        "Nobody is on this ladder: no game played up to 2001-01-01 00:00 UTC counts on it "
+        "(why one does not: ratings explain GAME catan-elo/basic).\n",
+    )  # fmt: skip
+
+
 def test_explain_justifies_uncounted_games(ratings: Ratings, filled: Callable[..., str]) -> None:
     """`explain` lists each game that does not count for a player, with the reason.
 
