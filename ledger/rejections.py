@@ -88,7 +88,7 @@ CODES = {
     # compared with what the ledger holds
     "unlikely-date": "a game is dated more than a day ahead of the clock, or before 1900; --any-date takes it",
     "close-name": "a new name is close to another, so it may be a slip; --aliases says so, --new-names accept takes it",
-    "bad-profile": "a profile is TOML with the members that docs/importing.md lists, each of its type",
+    "bad-profile": "a profile is TOML with the members that docs/importing.md lists, and fits the table",
     "bad-alias": "a line of aliases is NAME = PLAYER, where PLAYER is no alias itself; each name has one",
     "new-player": "the name is new, and --strict takes no new names",
     "new-ladder": "the game would begin a new ladder, and --strict allows none",

@@ -39,9 +39,9 @@ def _without(
 ) -> Proposal:  # fmt: skip
     """The file as if unknown columns were dropped, so that one sees what else is in it; they are refused as before."""
     before.close()
-    plan = propose(how, options._replace(columns={**options.columns, **dict.fromkeys(unknown, "")}))
+    plan = propose(how, options._replace(columns={**options.columns, **dict.fromkeys(unknown, "")}, profile=None))
     for one in before.result.rejected:
-        if one.code == "unknown-column" and one not in plan.result.rejected:
+        if one.code in ("unknown-column", "bad-profile") and one not in plan.result.rejected:
             plan.refuse(Refused(one.code, one.message), one.file or "", one.line or 0)
     plan.result.rejected.sort(key=lambda one: one.line or 0)
     for file, read in plan.result.tables.items():

@@ -60,7 +60,8 @@ class TableOptions(NamedTuple):
 
     `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
     the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `aliases` are the
-    players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent.
+    players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they
+    are those of the file `profile`.
     """
 
     zone: str | None = None
@@ -74,6 +75,7 @@ class TableOptions(NamedTuple):
     tie: str | None = None
     aliases: Mapping[str, str] = {}
     columns: Mapping[str, str] = {}
+    profile: str | None = None
 
     @property
     def named(self) -> dict[str, str]:

@@ -106,6 +106,8 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     unknown = tuple(
         name for name, ours in zip(names, header, strict=True) if ours is None and name not in (*dropped, *replaced)
     )
+    if options.profile and any(problem.code in ("unknown-column", "missing-column") for problem in problems):
+        problems[:0] = _unlike_profile(names, unknown, options)
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
     renamed = {name: ours for name, ours in used.items()
                if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
@@ -352,6 +354,19 @@ def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iter
         if text:
             told = f"column {letters} has no name, and {shown(text)} is in it (line {line})"
             yield Refused("unknown-column", f"{told}; give it a name, or leave it empty")
+
+
+def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOptions) -> list[Refused]:
+    """What a table and the columns of a profile do not have in common, if there is anything."""
+    there = {name.casefold() for name in names}
+    lacking = [name for name in options.columns if name.casefold() not in there]
+    parts = [
+        f"{told} {', '.join(map(shown, columns))}"
+        for told, columns in (("columns that are not here:", lacking), ("columns that it does not name:", unknown))
+        if columns
+    ]
+    told = f"the profile {options.profile} does not fit this table; {'; '.join(parts)}"
+    return [Refused("bad-profile", told)] if parts else []
 
 
 def _columns(header: Header, layout: str) -> CsvColumns:

@@ -170,6 +170,31 @@ def test_other_files_are_not_overwritten(one_db: str, ratings: Ratings, club: Pa
     assert club.read_text(encoding="utf-8").startswith("# ours\n")
 
 
+def test_a_table_that_a_profile_does_not_fit(one_db: str, ratings: Ratings, club: Path) -> None:
+    """A table that is refused for its columns says in one message which profile lacks which of them, and which of the
+    profile's it lacks itself; by a preview, too. One that the profile fits, though not in all columns, says nothing.
+    """
+    assert ratings("import", table(club), *GIVEN, "--save-profile", club, "--dry-run", db=one_db).exit_code == 0
+    others = table(club, "others.csv")
+    others.write_text("Datum;Wer;Platz;Kommentar\n05.02.2024;Anna;1;gut\n05.02.2024;Johanna;2;\n", encoding="utf-8")
+    told = (
+        f"{others}:1: bad-profile: the profile {club} does not fit this table; columns that are not here: 'Spieler', "
+        "'Bemerkung'; columns that it does not name: 'Wer', 'Kommentar'\n"
+    )
+
+    for more in ((), ("--preview",)):
+        refused = ratings("import", others, "--profile", club, *more, db=one_db)
+        assert (refused.exit_code, refused.stderr.count(told), refused.stderr.count("bad-profile")) == (1, 1, 1)
+    without = ratings("import", others, *GIVEN[:2], db=one_db)
+    assert (without.exit_code, "bad-profile" in without.stderr) == (1, False)
+    renamed = ("--profile", club, "--map", "Wer=player", "--map", "Kommentar=")
+    for done in (
+        ratings("import", others, *renamed, db=one_db),
+        ratings("import", table(club, "february.csv"), "--profile", club, "--dry-run", db=one_db),
+    ):
+        assert (done.exit_code, "bad-profile" in done.stderr) == (0, False)
+
+
 BAD = {
     "an unknown member": ('layuot = "rows"', 1, "layuot: no profile has this; did you mean layout?"),
     "another type": ("\nsheet = 3", 2, "sheet: a text belongs here, not 3; write it in quotation marks"),
