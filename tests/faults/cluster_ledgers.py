@@ -21,7 +21,7 @@ from ledger.store.opening import open_ledger
 from projections.cluster import coordinating, engines, segments, streaming, work
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "elo-1.toml"
-CITIES, GIANT, GIANT_PERCENT = 240, "giant", 30
+CITIES, GIANT, GIANT_PERCENT = 399, "giant", 30
 PLAYERS = 300
 
 
@@ -148,7 +148,7 @@ def small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coordinating, "SEGMENT_EVENTS", games // 4)
         patch.setattr(coordinating, "PAGE_EVENTS", games // 10)
-        patch.setattr(coordinating, "PACK_GAMES", games // 4)
+        patch.setattr(coordinating, "PACK_GAMES", games // 6)
         patch.setattr(segments, "PART_GAMES", PART_GAMES)
         patch.setattr(streaming, "STREAMED_GAMES", games // 4)
         patch.setattr(streaming, "WINDOW_GAMES", WINDOW_GAMES)

@@ -15,7 +15,7 @@ def wanted(
     at_length: bool,
 ) -> Wanted:  # fmt: skip
     """The ledger, with what comes of it here, and what objects come of it in one process that nothing happens to."""
-    games = 20_000 if at_length else 2_000
+    games = 200_000 if at_length else 2_000
     folder = tmp_path_factory.mktemp("undisturbed")
     original = Path(original_files(many_ladders, games).removeprefix("sqlite:///"))
     unknown = Wanted(original, games, [], {})
