@@ -6,11 +6,11 @@ Both also hold the events of the package `eventsourcing`, which finds its store 
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from benchmarks import data
 from benchmarks.histories import History
@@ -96,20 +96,12 @@ class PostgresStore(NamedTuple):
 
     def ledger(self, history: History) -> str:
         name = f"ledger-{history.name}"
-        if name not in self.written:
-            self._recreate(name, "template1")
-            measure(Call("benchmarks.writing:write_ledger", {"path": self._url(name), "history": history}))
-            self.written.add(name)
-        return self._url(name)
+        return self._once(name, "benchmarks.writing:write_ledger", {"path": self._url(name), "history": history})
 
     def long_ledger(self, history: History) -> str:
         """The same, written while the guards of the table are off: it saves hours, and the rows are the same."""
         name = f"ledger-{history.name}"
-        if name not in self.written:
-            self._recreate(name, "template1")
-            measure(Call("benchmarks.writing:write_unguarded", {"url": self._url(name), "history": history}))
-            self.written.add(name)
-        return self._url(name)
+        return self._once(name, "benchmarks.writing:write_unguarded", {"url": self._url(name), "history": history})
 
     def empty_ledger(self) -> str:
         self.ledger(empty := History(games=0))
@@ -123,17 +115,23 @@ class PostgresStore(NamedTuple):
         return self._url("scratch")
 
     def domain_events(self, history: History) -> Environment:
-        name = f"events-{history.name}"
-        if name not in self.written:
-            self._recreate(name, "template1")
-            arguments = {"env": self._environment(name), "history": history}
-            measure(Call("benchmarks.baselines.event_sourcing:save", arguments))
-            self.written.add(name)
-        return self._environment(name)
+        environment = self._environment(name := f"events-{history.name}")
+        self._once(name, "benchmarks.baselines.event_sourcing:save", {"env": environment, "history": history})
+        return environment
 
     def empty_domain_events(self) -> Environment:
         self._recreate("scratch-events", "template1")
         return self._environment("scratch-events")
+
+    def _once(self, name: str, write: str, arguments: Mapping[str, Any]) -> str:
+        """The URL of a database, which a function writes unless it has been written; settled as it would be some
+        minutes later, since the server would otherwise do that while something is measured."""
+        if name not in self.written:
+            self._recreate(name, "template1")
+            measure(Call(write, arguments))
+            measure(Call("benchmarks.server:settle", {"url": self._url(name)}))
+            self.written.add(name)
+        return self._url(name)
 
     def _url(self, name: str) -> str:
         return f"postgresql://postgres@/{name}?host={self.folder}"

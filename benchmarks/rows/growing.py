@@ -8,7 +8,7 @@ from benchmarks.results import Bar, Line, rate, series
 from benchmarks.setting import Setting
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
-GIGABYTES_MAX = 1.5
+GIGABYTES_MAX = 1.2
 COST_TIMES = 1.3  # a game of a long history costs at most so many times as much as one of a shorter
 
 
