@@ -23,7 +23,7 @@ NEW_GAMES = 500_000  # not sealed yet, on an average night
 GAMES_PER_ROW = 20
 SPREAD = 0.2  # of how fast a core is, around 1
 SEGMENT_EVENTS, PACK_GAMES, FAMILY_COST = 1_000_000, 400_000, 20
-AHEAD = 2
+AHEAD = 16
 
 
 class Costs(NamedTuple):
@@ -123,7 +123,7 @@ def night(costs: Costs, cores: int, found: Sequence[int], interpreted: bool = Fa
 # measured by the row `cluster` of the benchmarks or on its data, in processor time, on two cores of AMD EPYC
 MEASURED = Costs(
     copied_event_here=1.3, sealed_event=3.4, decoded_event_here=4.0, game=0.5, interpreted_game=11.6, pack=5_000.0,
-    read_part=330.0, task_here=2_100.0, ladder_here=30.0, segment_here=1_000.0, row_here=10.0,
+    read_part=330.0, task_here=800.0, ladder_here=30.0, segment_here=1_000.0, row_here=10.0,
 )  # fmt: skip
 
 
