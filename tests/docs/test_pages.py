@@ -66,21 +66,6 @@ def test_examples_for_programs_work(shell: Callable[[str], str]) -> None:
     assert "3 appended" in shell(elsewhere)
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    """`systemd-analyze verify` finds nothing wrong with the unit on the page."""
-    (unit,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
-    command = Path(sys.executable).with_name("ratings")
-    unit = unit.replace("/opt/ratings/bin/ratings", str(command)).replace("User=ratings\n", "User=daemon\n")
-    (tmp_path / "ratings-pages.service").write_text(unit, encoding="utf-8")
-    done = subprocess.run(
-        ["systemd-analyze", "verify", "ratings-pages.service"], cwd=tmp_path, capture_output=True, text=True,
-        check=False, env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
-    )  # fmt: skip
-    told = [line for line in done.stderr.splitlines() if "ratings-" in line]
-    assert (done.returncode, told) == (0, []), done.stderr
-
-
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 def test_pages_behind_the_proxy(copied_file: Callable[..., str], tmp_path: Path) -> None:
     """Behind nginx as on the page, pages come for the site's name alone, once, and long files whole."""

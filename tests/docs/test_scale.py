@@ -92,18 +92,3 @@ def test_cluster_with_certificates_rebuilds(
     without = started(here(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
     told = without.communicate(timeout=60)[0].decode()
     assert (without.returncode, "names no certificates: see docs/scale.md" in told) == (2, True), told
-
-
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    """`systemd-analyze verify` finds nothing wrong with the unit on the page."""
-    if shutil.which("systemd-analyze") is None:
-        pytest.skip("systemd is not installed")
-    (unit,) = re.findall(r"```ini\n(.*?)```", section("Three machines"), re.DOTALL)
-    unit = unit.replace("/opt/ratings/bin/dask", "/bin/true").replace("User=ratings\n", "User=daemon\n")
-    (tmp_path / "ratings-workers.service").write_text(unit, encoding="utf-8")
-    done = subprocess.run(
-        ["systemd-analyze", "verify", "ratings-workers.service"], cwd=tmp_path, capture_output=True, text=True,
-        check=False, env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
-    )  # fmt: skip
-    told = [line for line in done.stderr.splitlines() if "ratings-" in line]
-    assert (done.returncode, told) == (0, []), done.stderr
