@@ -118,7 +118,7 @@ class Intake:
         still: Still = lambda connection: None,
         clock: system_clock.Clock | None = None,
         reject: Reject = lambda rejection, source: None,
-        settled: Settled = lambda line, event_id, appended: None,
+        settled: Settled | None = None,
         understood: Callable[[ParsedItem], None] = lambda entry: None,
         reading: Callable[[Far], None] = lambda far: None,
         cores: int = 1,
@@ -233,8 +233,9 @@ class Intake:
                 return None
             taken = {index for index, _ in done.refused}
             chunk = [waiting for index, waiting in enumerate(chunk) if index not in taken]
-        for index, waiting in enumerate(chunk):
-            self._settled(waiting.line, waiting.draft.event_id, index not in done.known)
+        if self._settled is not None:
+            for index, waiting in enumerate(chunk):
+                self._settled(waiting.line, waiting.draft.event_id, index not in done.known)
         self._validator.seen = done.head.position
         self.result.appended += done.appended
         self.result.existing += done.existing
@@ -436,7 +437,8 @@ class Intake:
 
     def _settle_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
-        self._settled(item.line, draft.event_id, False)
+        if self._settled is not None:
+            self._settled(item.line, draft.event_id, False)
 
     def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
         """A game of several rows is refused as a whole: rows of it that were already taken are refused, too."""

@@ -84,7 +84,7 @@ class Spool(Events):
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Append a draft. Raises `StoreUnavailable` when the temporary folder is full."""
-        self._unwritten.append((*draft, file, line, rows))
+        self._unwritten.append((tuple(draft), file, line, rows))
         self._unwritten_names.update(_names(draft))
         self.count += 1
         if len(self._unwritten) >= _UNWRITTEN_MAX:
@@ -149,9 +149,10 @@ class Spool(Events):
 
     def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[WaitingDraft]:
         for first, hundred in hundreds:
-            for number, values in enumerate(marshal.loads(hundred), first):
-                if number not in self._removed:
-                    yield _waiting(values)
+            found = list(map(_waiting, marshal.loads(hundred)))
+            if self._removed:
+                found = [waiting for number, waiting in enumerate(found, first) if number not in self._removed]
+            yield from found
 
     def _each(self, statement: str, value: str) -> Iterator[WaitingDraft]:
         """The drafts whose numbers a statement gives."""
@@ -172,8 +173,9 @@ class Spool(Events):
         rows, first = self._unwritten, self._next
         hundreds = ((first + at, marshal.dumps(rows[at : at + 100])) for at in range(0, len(rows), 100))
         self._database.executemany("INSERT INTO drafts VALUES (?, ?)", hundreds)
-        self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), rows), count(first)))
-        for number, (event_id, type_name, _, subject, _, _, _, supersedes, *_) in enumerate(rows, first):
+        drafts = [row[0] for row in rows]
+        self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), drafts), count(first)))
+        for number, (event_id, type_name, _, subject, _, _, _, supersedes, _) in enumerate(drafts, first):
             recorded = type_name == "game.recorded" and event_id != subject
             # a plain game is found by its id; everything else, of whatever type, by what it is about
             if recorded or type_name != "game.recorded":
@@ -192,7 +194,8 @@ def _names(draft: Draft) -> tuple[str, ...]:
 
 
 def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
-    return WaitingDraft(Draft._make(values[:9]), *values[9:])
+    draft, file, line, rows = values
+    return WaitingDraft(Draft._make(draft), file, line, rows)
 
 
 class Lines(Events):

@@ -27,7 +27,7 @@ from ledger.store.schema import events
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
 # building this many rows takes as long as inserting them; the store must not wait for the interpreter any longer
-ROWS_AHEAD = 80
+ROWS_AHEAD = 160
 LOOKUP_SIZE = 1_000
 
 # drafts that the log does not have, with their indices among the given ones
