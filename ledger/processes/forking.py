@@ -9,6 +9,7 @@ this process however that ends, that Ctrl-C is for this process alone, how a wor
 waits for the rest of a message that it had begun to send.
 """
 
+import fcntl
 import gc
 import os
 import signal
@@ -35,6 +36,7 @@ UNITS_MAX = 1_000
 # so many messages are made ahead of their reader, and for each process so many parts of some work
 MESSAGES_AHEAD, UNITS_AHEAD = 16, 2
 WATCHED_SECONDS = 1
+PIPE_BYTES = 1 << 20  # room for answers that nobody has read yet
 
 
 def available_cores() -> int:
@@ -125,6 +127,10 @@ def _started(executor: Any) -> "list[BaseProcess]":
         for process in executor._processes.values():
             process.kill()
         raise
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        # a worker goes on while the pool's thread waits for its turn to read
+        with suppress(OSError):
+            fcntl.fcntl(executor._result_queue._writer.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     # the pool's thread reads a message to its end; with this end open, it would wait for ever for what is cut short
     executor._result_queue._writer.close()
     return list(executor._processes.values())
