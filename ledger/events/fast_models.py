@@ -41,6 +41,17 @@ def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def member_values(model: type[BaseModel], name: str, values: list[Any]) -> list[Any] | None:
+    """The values that some member has in many games, as the model has them; None if not all are taken."""
+    if (short_way := _short_way_of_member(model, name)) is None:
+        return None
+    try:
+        taken: list[Any] = short_way(values)
+    except ValidationError:
+        return None
+    return taken
+
+
 def in_order(value: Any) -> Any:
     """A JSON value with the members of its objects sorted by name."""
     if isinstance(value, dict):
@@ -52,11 +63,24 @@ def in_order(value: Any) -> Any:
 def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """A function that normalises a game; None for a model that checks more than its members one by one."""
     parts = [part for field in model.model_fields.values() if (part := _items(field.annotation)) is not None]
-    for part in (model, *parts):
-        found = part.__pydantic_decorators__
-        if found.validators or found.field_validators or found.root_validators or found.model_validators:
-            return None
+    if not all(map(_checks_members_alone, (model, *parts))):
+        return None
     return SchemaValidator(schema(model)).validate_python
+
+
+@cache
+def _short_way_of_member(model: type[BaseModel], name: str) -> Callable[[list[Any]], list[Any]] | None:
+    """A function that takes the values of a member of many games; None if the model has no such member."""
+    if name not in model.model_fields or not _checks_members_alone(model):
+        return None
+    field = model.model_fields[name]
+    return SchemaValidator(core_schema.list_schema(_member(field.annotation, field.metadata)), STRICT).validate_python
+
+
+def _checks_members_alone(model: type[BaseModel]) -> bool:
+    """Whether a model checks its members one by one and nothing else."""
+    found = model.__pydantic_decorators__
+    return not (found.validators or found.field_validators or found.root_validators or found.model_validators)
 
 
 def schema(model: type[BaseModel]) -> core_schema.CoreSchema:

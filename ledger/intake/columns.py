@@ -190,21 +190,17 @@ def legible(text: str) -> str:
 
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
     """The event of a game without its participants. Raises `Refused`."""
-    return game_event({name: cells[name] for name in columns.game if name in cells}, options)
-
-
-def game_event(members: Cells, options: TableOptions) -> dict[str, Any]:
-    """The same, given what its row says of the game."""
-    members = {**members, **options.fixed}
+    members = {name: cells[name] for name in columns.game if name in cells} | options.fixed
     for needed in ("game_id", "occurred_at"):
         if needed not in members:
             raise Refused("missing-member", f"the row has no {needed}")
-    occurred_at = _instant(members.pop("occurred_at"), options.zone)
+    occurred_at = instant_text(members.pop("occurred_at"), options.zone)
     data = {name: read_value(name, text) if name in READ_COLUMNS else text for name, text in members.items()}
     return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
 
-def _instant(text: str, zone: str | None) -> str:
+def instant_text(text: str, zone: str | None) -> str:
+    """A time as an event has it. Raises `Refused` if a time without an offset is none in that zone."""
     # with Z, no zone matters; whether the time is valid is checked when the event is read
     return text if text.endswith("Z") else _local_instant(text, zone)
 

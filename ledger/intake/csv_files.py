@@ -1,30 +1,25 @@
-"""Tables in CSV: lines are split into rows of cells, and rows of the usual form are read many at a time."""
+"""Tables in CSV: lines are split into rows of cells."""
 
 import csv
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import chain, compress, count, islice, pairwise
-from operator import ne
-from typing import IO, Any
+from itertools import chain, islice
+from typing import IO
 
-from ledger.intake.cell_errors import may_hold_errors
 from ledger.intake.columns import (
     DELIMITERS,
-    READ_COLUMNS,
     Cells,
-    CsvColumns,
     Header,
     TableOptions,
-    game_event,
     header_columns,
     read_names,
-    read_value,
     split_header,
 )
 from ledger.intake.dates import is_other_date
 from ledger.intake.encodings import as_utf8
 from ledger.intake.layouts import PLACES, ROWS
+from ledger.intake.plain_tables import plain_games, refused_lines
 from ledger.intake.recognition import (
     CELLS_MAX,
     COMMA_DELIMITERS,
@@ -34,16 +29,13 @@ from ledger.intake.recognition import (
     recognised_games,
     with_points,
 )
-from ledger.intake.table_games import ROWS_MAX, Found, cells_of, games_of_rows
+from ledger.intake.table_games import Found, cells_of, games_of_rows
 from ledger.intake.tables_read import LISTED_MAX, TableRead, replaced_told
 from ledger.rejections import Refused
 
-LINES = 1_000
 BLANK_LINES_MAX = 100_000
+RECOGNISED_LINES = 1_000  # from which the delimiter is taken
 CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters, perhaps for want of a quotation mark"
-
-# line, event, a function that gives the rows as read, game id
-PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
 
 
 def table_events(
@@ -135,10 +127,10 @@ def _recognised(
     """The games of a table of any form, all of whose rows are held in memory if there is a header among the first."""
     some, cells, blank, problem = list[str](), 0, 0, None
     try:
-        for line in islice(lines, LINES):
+        for line in islice(lines, RECOGNISED_LINES):
             some.append(line)
     except Refused as stopped:
-        lines = _refused(stopped)
+        lines = refused_lines(stopped)
     # that which most lines have, and most often
     counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
@@ -211,112 +203,3 @@ def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterat
             yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
             return
         yield line, row
-
-
-# The short way through a table with one row per participant: many rows at once, as long as all have the usual form.
-# Each row is on a line of its own, has all its cells, with nothing around them, and says the same about its game as the
-# rows next to it. It ends at the first lines for which that is not true, and the rest is read row by row: so this need
-# not know everything that is valid, and has no messages of its own.
-
-
-# what is left to be read row by row: lines, the number of the first, and the id of the previous game
-Rest = tuple[Iterator[str], int, str | None]
-
-
-def plain_games(
-    lines: Iterator[str], first: int, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
-) -> Generator[PlainGame, None, Rest]:
-    """The games of the lines after the header, given the number of the first line; returns what is left."""
-    last_id: str | None = None
-    if "" in header or "game_id" not in header or "game_id" in options.fixed:
-        return (lines, first, last_id)
-    some: list[str] = []
-    while True:
-        wanted = len(some) + LINES
-        try:
-            for line in islice(lines, LINES):
-                some.append(line)
-        except Refused as problem:
-            return (chain(some, _refused(problem)), first, last_id)
-        ended = len(some) < wanted
-        found = _games(some, ended, delimiter, header, columns, options)
-        if found is None:
-            return (chain(some, lines), first, last_id)
-        firsts, events, cells = found
-        for (begin, end), event in zip(pairwise(firsts), events, strict=True):
-            last_id = event["data"]["game_id"]
-            yield first + begin, event, partial(_told, header, cells, begin, end), last_id
-        first += firsts[-1]
-        del some[: firsts[-1]]
-        if len(some) > ROWS_MAX:
-            return (chain(some, lines), first, last_id)  # of one game, which is too many
-        if ended:
-            return (iter(some), first, last_id)
-
-
-def _games(
-    lines: list[str], ended: bool, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
-) -> tuple[list[int], list[dict[str, Any]], list[str]] | None:
-    """The games of some lines, except the last unless the file has ended: where each begins and the last ends, their
-    events, and all cells. None if they need a closer look."""
-    text, width = "".join(lines).replace("\r\n", "\n"), len(header)
-    text += "" if text.endswith("\n") else "\n"
-    edges = (f" {delimiter}", f"{delimiter} ", " \n", "\n ")
-    spaced = " " in text and (text.startswith(" ") or any(edge in text for edge in edges))
-    if spaced or '"' in text or may_hold_errors(text) or any(line.count(delimiter) != width - 1 for line in lines):
-        return None
-    cells = text.replace("\n", delimiter).split(delimiter)[:-1]
-    if len(cells) != len(lines) * width or not "".join(cells).isprintable():
-        return None
-    of = {name: cells[column::width] for column, name in enumerate(header)}
-    if "," in "".join(of.get("score", ())):
-        return None  # perhaps decimal commas
-    if not all(of.get("player", ())):
-        return None
-    ids = of["game_id"]
-    said = list(zip(*(of[name] for name in columns.game), strict=True))
-    firsts = [0, *compress(count(1), map(ne, said[1:], said)), *([len(lines)] if ended else [])]
-    ascii_ids = all(ids) and "".join(ids).isascii()
-    if not ascii_ids or any(ids[begin] == ids[end] for begin, end in pairwise(firsts) if end < len(ids)):
-        return None
-    try:
-        participants = _participants(of, columns)
-        events = [
-            game_event({name: text for name, text in zip(columns.game, said[begin], strict=True) if text}, options)
-            for begin in firsts[:-1]
-        ]
-    except Refused:
-        return None
-    for event, (begin, end) in zip(events, pairwise(firsts), strict=True):
-        if end - begin > ROWS_MAX:
-            return None
-        event["data"]["participants"] = participants[begin:end]
-    return firsts, events, cells
-
-
-def _participants(of: dict[str | None, list[str]], columns: CsvColumns) -> list[dict[str, Any]]:
-    """A participant for every row. Raises `Refused`."""
-    names = columns.player
-    values = [_values(name, of[name]) if name in READ_COLUMNS or "" in of[name] else of[name] for name in names]
-    found = [dict(zip(names, own, strict=True)) for own in zip(*values, strict=True)]
-    if all(all(of[name]) for name in names):
-        return found
-    return [{name: value for name, value in one.items() if value is not None} for one in found]
-
-
-def _values(name: str, texts: list[str]) -> list[Any]:
-    """The values in the cells of a column, None for empty ones. Raises `Refused`."""
-    held = {text: read_value(name, text) if name in READ_COLUMNS else text for text in set(texts) if text}
-    return list(map(held.get, texts))
-
-
-def _told(header: Header, cells: list[str], begin: int, end: int) -> list[Cells]:
-    """Some rows as shown to people: their non-empty cells by column."""
-    rows = (cells[row * len(header) : (row + 1) * len(header)] for row in range(begin, end))
-    return [{name: text for name, text in zip(header, row, strict=True) if name and text} for row in rows]
-
-
-def _refused(problem: Refused) -> Iterator[str]:
-    """Lines that cannot be read."""
-    raise problem
-    yield

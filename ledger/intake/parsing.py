@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
-from ledger.events.canonical import dump_in_order, parse_instant, parse_object
+from ledger.events.canonical import dump_in_order, parse_object
 from ledger.events.fast_models import STRICT, schema
-from ledger.events.fields import read_by, read_id
 from ledger.events.game_types import GAME_TYPES
-from ledger.events.types import TYPES, Draft, default_id, read_event
+from ledger.events.types import TYPES, Draft, PlainGame, read_event, read_plain
 from ledger.intake.files import Entry, Far, Hashed, Item, Noted
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
@@ -26,6 +25,9 @@ from ledger.validation.new_names import First, tied_parts, tied_refusal
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started
 ALONE_BLOCKS = 16
+
+
+Outcome = tuple[Draft, dict[str, Any]] | Refused
 
 
 class ParsedItem(NamedTuple):
@@ -37,7 +39,7 @@ class ParsedItem(NamedTuple):
 
     item: Item
     names: tuple[str, ...]
-    outcome: tuple[Draft, dict[str, Any]] | Refused
+    outcome: Outcome
 
 
 BlockEntry = ParsedItem | Rejection | Far | Hashed | Noted
@@ -46,41 +48,51 @@ Block = list[BlockEntry]
 
 def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
     """The items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
-    checked = (_checked(item, sources_wanted) if isinstance(item, Item) else item for item in items)
-    blocks = iter(lambda: list(islice(checked, BLOCK_ITEMS)), [])
-    if cores == 1:
-        yield from blocks
-        return
+    entries = iter(items)
+    blocks = iter(lambda: list(islice(entries, BLOCK_ITEMS)), [])
     for number, block in enumerate(blocks, 1):
-        yield block
-        if number == ALONE_BLOCKS:
+        yield [parsed(entry, sources_wanted) for entry in block]
+        if cores > 1 and number == ALONE_BLOCKS:
             break
     else:
         return
-    with closing(ahead(map(packed_block, blocks))) as messages:
+    with closing(ahead(packed_block(block, sources_wanted) for block in blocks)) as messages:
         yield from map(unpacked_block, messages)
+
+
+def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
+    """An entry of a file, if it is an item, with what that says."""
+    if not isinstance(entry, Item):
+        return entry
+    source, names, outcome = _read(entry, source_wanted)
+    return ParsedItem(entry._replace(event=b"", source=source), names, outcome)
 
 
 # an event goes from one process to the other as a flat tuple of plain values: half the work of packing the objects
 
 
-def packed_block(block: Block) -> bytes:
-    """A block as bytes, for another process of this program."""
+def packed_block(block: Iterable[Entry], sources_wanted: bool) -> bytes:
+    """Some entries, parsed, as bytes for another process of this program."""
+    flat = [_flat(entry, sources_wanted) for entry in block]
     try:
-        return marshal.dumps(list(map(_flat, block)))
+        return marshal.dumps(flat)
     except ValueError:  # a value that is not of a plain type
-        return marshal.dumps(list(map(pickle.dumps, block)))
+        return marshal.dumps([pickle.dumps(_from_flat(one)) for one in flat])
 
 
 def unpacked_block(message: bytes) -> Block:
-    """The block that `packed_block` was given."""
+    """The parsed entries that `packed_block` was given."""
     return list(map(_from_flat, marshal.loads(message)))
 
 
-def _flat(entry: BlockEntry) -> tuple[Any, ...] | bytes:
-    if isinstance(entry, ParsedItem) and isinstance(entry.outcome, tuple):
-        draft, data = entry.outcome
-        return (*entry.item, entry.names, *draft, data)
+def _flat(entry: Entry, source_wanted: bool) -> tuple[Any, ...] | bytes:
+    if isinstance(entry, Item):
+        source, names, outcome = _read(entry, source_wanted)
+        if isinstance(outcome, tuple):
+            file, line, _, _, rows_of, table, is_numbered = entry
+            draft, data = outcome
+            return (file, line, b"", source, rows_of, table, is_numbered, names, *draft, data)
+        return pickle.dumps(ParsedItem(entry._replace(event=b"", source=source), names, outcome))
     return pickle.dumps(entry)
 
 
@@ -95,8 +107,9 @@ def _from_flat(flat: tuple[Any, ...] | bytes) -> BlockEntry:
 _NAMES = len(Item._fields)  # where a flat tuple has the names
 
 
-def _checked(item: Item, source_wanted: bool) -> ParsedItem:
-    file, line, event, source, rows_of, table, is_numbered = item
+def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcome]:
+    """The source of an item, if it is wanted, the names of a refused game, and what the item says."""
+    file, line, event, source, rows_of, table, _ = item
     if not source_wanted:
         source = [] if isinstance(source, list) or callable(source) else None  # a list says that there were rows
     elif callable(source):
@@ -104,15 +117,16 @@ def _checked(item: Item, source_wanted: bool) -> ParsedItem:
     elif isinstance(event, bytes):
         source = event.decode("utf-8", "backslashreplace")
     outcome = event if isinstance(event, Refused) else _outcome(event)
-    names: tuple[str, ...] = ()
     if table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
-        outcome = _of_two(outcome, names, First(file, line, table, rows_of is not None))
-    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered), names, outcome)
+        return source, names, _of_two(outcome, names, First(file, line, table, rows_of is not None))
+    return source, (), outcome
 
 
 def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
     try:
+        if isinstance(event, PlainGame):
+            return read_plain(event)
         return read_line(event) if isinstance(event, bytes) else read_event(event)
     except Refused as problem:
         return problem
@@ -167,12 +181,7 @@ def _plain_game(line: bytes) -> tuple[Draft, dict[str, Any]] | None:
     # this parser keeps the last of two members with one name: then the line has more texts than what was read from it
     if line.count(b'"') != text.count('"') + 4 * len(event) - 2 or data.get("kind", KIND) != KIND:
         return None
-    occurred_at = parse_instant(event["occurred_at"])
-    GAME_TYPES[KIND].check(data)
-    event_id = read_id(event["id"]) if "id" in event else default_id(GAME, occurred_at, data)
-    by = read_by(event["by"]) if "by" in event else None
-    kind = TYPES[GAME]
-    return Draft(event_id, GAME, kind.schema_version, kind.subject(data), occurred_at, text, by), data
+    return read_plain(event, text)
 
 
 @cache

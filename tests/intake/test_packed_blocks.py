@@ -1,5 +1,6 @@
 """A block of read events comes out of the message between two processes as it went in."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -7,10 +8,10 @@ import pytest
 
 from ledger.events.types import read_event
 from ledger.intake.files import Far, Hashed, Item, Noted
-from ledger.intake.parsing import ParsedItem, packed_block, unpacked_block
+from ledger.intake.parsing import ParsedItem, packed_block, parsed, unpacked_block
 from ledger.rejections import Refused, Rejection
 
-GAME = {
+GAME: dict[str, Any] = {
     "type": "game.recorded", "occurred_at": "2010-03-05T19:30:00.5Z", "by": "Zoë",
     "data": {"game_id": "g 1", "game": "catan", "rated": True, "extra": {"b": "x", "a": "😀"},
              "participants": [{"player": "anna", "place": 1, "score": 9007199254740991},
@@ -22,24 +23,34 @@ BATCH = {
 }  # fmt: skip
 
 
-def parsed(event: dict[str, Any], source: Any) -> ParsedItem:
-    """An event that could be read, from line 3 of a file."""
-    return ParsedItem(Item("club.csv", 3, b"", source, "g 1", True), (), read_event(event))
+def item(event: Any, source: Any) -> Item:
+    """What stands in line 3 of a file."""
+    return Item("club.csv", 3, event, source, "g 1", True)
 
 
 @pytest.mark.parametrize("event", [GAME, BATCH])
-@pytest.mark.parametrize("source", [None, [], "{}", [{"player": "anna", "place": "1"}, {"odd": "\udcff"}]])
-def test_an_event_comes_out_as_it_went_in(event: dict[str, Any], source: Any) -> None:
-    entry = parsed(event, source)
+@pytest.mark.parametrize("source", [None, [], [{"player": "anna", "place": "1"}, {"odd": "\udcff"}]])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_an_event_comes_out_as_it_was_read(event: dict[str, Any], source: Any, wanted: bool) -> None:
+    [found] = unpacked_block(packed_block([item(event, source)], wanted))
 
-    [found] = unpacked_block(packed_block([entry]))
-
-    assert found == entry
     assert isinstance(found, ParsedItem)
-    assert isinstance(entry.outcome, tuple)
     assert isinstance(found.outcome, tuple)
-    assert repr(found) == repr(entry)  # which tells named tuples, and 1 and True, apart
-    assert list(found.outcome[1]) == list(entry.outcome[1])
+    # their texts tell named tuples, and 1 and True, apart
+    assert repr(found.outcome) == repr(read_event(event))
+    assert list(found.outcome[1]) == list(read_event(event)[1])
+    assert repr(found) == repr(parsed(item(event, source), wanted))
+    assert found.item == item(b"", source if wanted or not source else [])
+
+
+def test_a_line_comes_out_as_it_was_read() -> None:
+    line = json.dumps(GAME).encode()
+
+    [found] = unpacked_block(packed_block([Item("club.jsonl", 3, line, None)], True))
+
+    assert isinstance(found, ParsedItem)
+    assert repr(found.outcome) == repr(read_event(GAME))
+    assert found.item == Item("club.jsonl", 3, b"", line.decode())
 
 
 def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
@@ -48,23 +59,33 @@ def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
         Hashed("club.jsonl", "0" * 64, None), Noted("club.csv", "2 blank lines"),
     ]  # fmt: skip
 
-    found = unpacked_block(packed_block([others[0], parsed(GAME, None), *others[1:]]))
+    found = unpacked_block(packed_block([others[0], item(GAME, None), *others[1:]], False))
 
-    assert repr(found) == repr([others[0], parsed(GAME, None), *others[1:]])
+    assert repr(found) == repr([others[0], parsed(item(GAME, None), False), *others[1:]])
 
 
 def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
-    refused = ParsedItem(Item("club.csv", 3, b"", [], None, True), ("anna",), Refused("bad-value", "no place", 5))
+    refused = item(Refused("bad-value", "no place", 5), [{"player": "anna"}])
 
-    [found] = unpacked_block(packed_block([refused]))
+    [found] = unpacked_block(packed_block([refused], False))
 
     assert isinstance(found, ParsedItem)
     assert isinstance(found.outcome, Refused)
-    assert (found.item, found.names) == (refused.item, ("anna",))
+    assert found.item == item(b"", [])
     assert found.outcome.rejection() == Rejection("bad-value", "no place")._replace(line=5)
 
 
-def test_values_that_are_not_of_a_plain_type_come_out_too() -> None:
-    entries = [parsed(GAME, {"score": Decimal("10.50")}), parsed(GAME, None)]
+def test_a_refused_game_of_a_table_keeps_the_names_in_it() -> None:
+    data = {**GAME["data"], "participants": [{"player": "anna", "place": 1}, {"player": "anna", "place": 2}]}
 
-    assert repr(unpacked_block(packed_block(entries))) == repr(entries)
+    [found] = unpacked_block(packed_block([item({**GAME, "data": data}, [])], False))
+
+    assert isinstance(found, ParsedItem)
+    assert isinstance(found.outcome, Refused)
+    assert (found.outcome.code, found.names) == ("player-twice", ("anna", "anna"))
+
+
+def test_values_that_are_not_of_a_plain_type_come_out_too() -> None:
+    items = [item(GAME, {"score": Decimal("10.50")}), item(GAME, None)]
+
+    assert repr(unpacked_block(packed_block(items, True))) == repr([parsed(one, True) for one in items])

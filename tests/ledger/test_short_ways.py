@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from ledger import clock
 from ledger.events.canonical import dump, dump_in_order
-from ledger.events.fast_models import _short_way, normalised
+from ledger.events.fast_models import _short_way, member_values, normalised
 from ledger.events.game_types import GAME_TYPES
+from ledger.events.game_types.placing import PlacingGame, PlacingParticipant
+from ledger.events.games import Game, Participant
 from ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
 from ledger.events.types import Draft, read_event
 from ledger.intake import importing
@@ -126,6 +128,31 @@ def test_short_way_takes_plain_games(kind: str) -> None:
 
     assert short_way is not None
     assert short_way(GAMES[kind]) == long_way(kind, GAMES[kind])
+
+
+COLUMNS = [(model, name) for model in (PlacingGame, PlacingParticipant) for name in model.model_fields]
+
+
+@pytest.mark.parametrize(("model", "name"), COLUMNS)
+def test_column_of_a_member_matches_model(model: type[Game] | type[Participant], name: str) -> None:
+    """What is taken of a member of many games at once, the model takes, and has it so."""
+    given = {"player": "anna"} if model is PlacingParticipant else GAMES["placing"]
+    parts = [given, *given.get("participants", [])]
+    values = ["finished", *TEXTS, *OTHERS, *(part[name] for part in parts if name in part)]
+    taken = []
+    for value in values:
+        if (found := member_values(model, name, [copy.deepcopy(value)])) is not None:
+            read = model.model_validate(given | {name: value}).model_dump(exclude_unset=True, exclude_none=True)
+            assert repr(found) == repr([in_order(read[name])])
+            taken.append(value)
+
+    assert taken
+    assert repr(member_values(model, name, taken)) == repr([member_values(model, name, [value])[0] for value in taken])
+    assert member_values(model, name, [*taken, 1.5]) is None
+
+
+def test_no_column_of_a_member_that_no_game_has() -> None:
+    assert member_values(PlacingGame, "notes", ["late"]) is None
 
 
 def draft(**members: Any) -> Draft:
