@@ -61,8 +61,8 @@ WANTED: dict[str, tuple[str | None, str]] = {
 # the records of some positions as one value, unless one is missing; no record contains a newline
 _JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN string_agg(record, E'\\n' ORDER BY position) END
 FROM events WHERE position > {after} AND position <= {until}"""
-# the server takes half as long again for a text of many megabytes
-JOINED_TOGETHER = 4_000
+# the server takes twice as long for a text of more than a megabyte
+JOINED_TOGETHER = 1_700
 
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
