@@ -12,6 +12,7 @@ EVENT_SOURCING = "benchmarks.baselines.event_sourcing"
 VARIANTS = ("notifications", "stored")
 # floats against exact integers, over a player's many games
 TOLERANCE_POINTS = 0.01
+SQLITE_TIMES = 1.3  # another store takes at most so many times as long
 
 
 def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
@@ -29,8 +30,13 @@ def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
         environment = store.domain_events(history)
         variants = {name: probe._replace(arguments={"env": environment, "variant": name}) for name in VARIANTS}
         calls["eventsourcing"] = variants[fastest(variants)]
+    if store.name != setting.sqlite.name:
+        calls["sqlite"] = Call("benchmarks.ours:rebuild", {"url": setting.sqlite.ledger(history)})
     runs = in_turn(calls, setting.repetitions)
     ours = series("rebuild", "games", games, runs["ours"])
+    if "sqlite" in runs:
+        other = series("rebuild from SQLite", "games", games, runs["sqlite"])
+        yield Line(f"{what}, against SQLite", ours, other, Bar("times as fast", round(1 / SQLITE_TIMES, 2)))
     if "eventsourcing" in runs:
         _require_agreement(url, runs["eventsourcing"][0])
         variant = calls["eventsourcing"].arguments
