@@ -30,7 +30,7 @@ check: $(VENV)/ready
 	$(VENV)/bin/mypy
 
 evidence: $(VENV)/ready  ## at length: killed processes, full disks, damaged files, hostile hands, concurrent writers, random histories
-	$(VENV)/bin/pytest tests/faults tests/hostile tests/intake tests/web $(ORACLES) --length long --timeout 3600
+	$(VENV)/bin/pytest tests/cli tests/faults tests/hostile tests/intake tests/ledger tests/web $(ORACLES) --length long --timeout 3600
 
 bench: $(BENCH_VENV)/ready  ## measure everything against other programs, for an hour; writes docs/performance.md
 	$(BENCH_VENV)/bin/python -m benchmarks --write

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -34,8 +35,13 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return ast.walk(tree_of(path))
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -130,7 +136,7 @@ def test_a_public_name_means_one_thing() -> None:
     places: dict[str, list[str]] = {}
     for path in FILES:
         name = name_of(path)
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree_of(path).body:
             is_command = name.startswith("cli/") and bool(getattr(node, "decorator_list", []))
             if is_public(node) and not is_command and not name.startswith(FAMILIES):
                 places.setdefault(node.name, []).append(name)  # type: ignore[attr-defined]
@@ -207,7 +213,7 @@ def is_public(node: ast.AST) -> bool:
 
 def undocumented(path: Path) -> Iterator[str]:
     """The public functions and classes of a module, and the public methods of its classes, without a docstring."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     owners: list[ast.Module | ast.ClassDef] = [
         tree,
         *(n for n in tree.body if isinstance(n, ast.ClassDef) and is_public(n)),
@@ -223,7 +229,7 @@ def undocumented(path: Path) -> Iterator[str]:
 
 def test_public_code_has_docstrings() -> None:
     """Every module and every public function, class and method has a docstring."""
-    assert [name_of(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
+    assert [name_of(path) for path in FILES if not ast.get_docstring(tree_of(path))] == []
     assert [name for path in FILES for name in undocumented(path)] == []
 
 

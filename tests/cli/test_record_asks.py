@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -199,12 +200,18 @@ def test_leaving_records_nothing(one_db: str, ratings: Ratings) -> None:
     assert shown.endswith("q\r\nnothing was recorded\r\n")
 
 
+KEYS_NAMED = {"Ctrl-C": CTRL_C, "Ctrl-D": CTRL_D}
 DIALOGUE = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "y\r"), (KEYS, "r")]
 
 
-@pytest.mark.parametrize("piped", [True, False], ids=["piped", "on a terminal"])
-@pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["Ctrl-C", "Ctrl-D"])
-@pytest.mark.parametrize("at", range(len(DIALOGUE)))
+def interruptions() -> Iterator[Any]:
+    """Both keys at each question, in turn with a pipe and without one; at length with both."""
+    for at, (name, key), piped in product(range(len(DIALOGUE)), KEYS_NAMED.items(), (True, False)):
+        marks = pytest.mark.at_length if (at + (key == CTRL_D) + piped) % 2 else ()
+        yield pytest.param(at, key, piped, marks=marks, id=f"{at}-{name}-{'piped' if piped else 'on a terminal'}")
+
+
+@pytest.mark.parametrize(("at", "key", "piped"), [*interruptions()])
 def test_ctrl_c_and_ctrl_d_record_nothing(at: int, key: str, piped: bool, one_db: str, ratings: Ratings) -> None:
     """Ctrl-C and Ctrl-D at any question end the command with a clear word, and nothing is recorded."""
     before = head_of(ratings, one_db)

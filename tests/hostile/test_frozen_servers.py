@@ -82,7 +82,10 @@ def given_up(told: Any) -> None:
     assert "does not answer at all" in told.stderr, told
 
 
-@pytest.mark.parametrize("command", [("status",), ("verify",), ("rebuild",), ("record", "--game-id", "g", "a", "b")])
+@pytest.mark.parametrize("command", [
+    ("status",), ("record", "--game-id", "g", "a", "b"), pytest.param(("verify",), marks=pytest.mark.at_length),
+    pytest.param(("rebuild",), marks=pytest.mark.at_length),
+])  # fmt: skip
 def test_frozen_server_is_unreachable(
     command: tuple[str, ...], db: str, ratings: Ratings, freeze: Callable[[], None]
 ) -> None:
@@ -173,7 +176,7 @@ def test_freeze_while_promoting_is_given_up(
 def test_slow_statement_is_waited_for(db: str) -> None:
     """A statement that takes long is waited for while the server answers others."""
     with connect(db).reading() as connection:
-        assert connection.execute(text("SELECT 7 FROM pg_sleep(3)")).scalar_one() == 7
+        assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
 def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) -> None:
@@ -183,7 +186,7 @@ def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) ->
     """
     with connect(db).reading() as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
         administrator.execute(f"ALTER DATABASE {make_url(db).database} ALLOW_CONNECTIONS false")
-        assert connection.execute(text("SELECT 7 FROM pg_sleep(2)")).scalar_one() == 7
+        assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
 def test_frozen_backend_is_waited_for(db: str) -> None:
@@ -191,7 +194,7 @@ def test_frozen_backend_is_waited_for(db: str) -> None:
     with connect(db).reading() as connection:
         process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
         os.kill(process, signal.SIGSTOP)
-        threading.Timer(2, os.kill, (process, signal.SIGCONT)).start()
+        threading.Timer(1.5, os.kill, (process, signal.SIGCONT)).start()
         assert connection.execute(text("SELECT 7")).scalar_one() == 7
 
 
