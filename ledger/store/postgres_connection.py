@@ -2,7 +2,7 @@
 
 The driver waits as long as the connection lasts, which it does while a server is frozen or a cable is unplugged. After
 some silence the server is asked over a new connection, as `pg_isready` does. One that is busy with a long task answers,
-and is waited for; one that does not answer is given up.
+and is waited for; one that does not answer is given up, and on other connections asked at once until it answers again.
 """
 
 import time
@@ -15,6 +15,8 @@ from psycopg.pq import PGconn, Ping
 
 SILENT_SECONDS = 60.0
 PING_SECONDS = 10
+# the servers, each by what connects to it, that this process gave up and that have not answered since
+_GIVEN_UP = set[str]()
 
 
 class AnsweringConnection(Connection[Any]):
@@ -35,7 +37,7 @@ class AnsweringConnection(Connection[Any]):
                     silent_since = None
                 elif silent_since is None:
                     silent_since = time.monotonic()
-                elif time.monotonic() - silent_since >= SILENT_SECONDS:
+                elif self.info.dsn in _GIVEN_UP or time.monotonic() - silent_since >= SILENT_SECONDS:
                     self._ask()
                     silent_since = None
                 state = gen.send(ready)
@@ -44,6 +46,9 @@ class AnsweringConnection(Connection[Any]):
 
     def _ask(self) -> None:
         """Give the connection up unless the server answers another one, whatever the answer."""
-        if PGconn.ping(make_conninfo(self.info.dsn, connect_timeout=PING_SECONDS).encode()) == Ping.NO_RESPONSE:
+        dsn = self.info.dsn
+        if PGconn.ping(make_conninfo(dsn, connect_timeout=PING_SECONDS).encode()) == Ping.NO_RESPONSE:
+            _GIVEN_UP.add(dsn)
             self.pgconn.finish()
             raise OperationalError(f"the server has said nothing for {SILENT_SECONDS:g} s, and does not answer at all")
+        _GIVEN_UP.discard(dsn)

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from fault_helpers import game, game_event
 from sqlalchemy import make_url, text
+from sqlalchemy.exc import OperationalError
 from stores import OwnServer, own_server, postgres_database
 
 from ledger import clock
@@ -171,6 +172,22 @@ def test_freeze_while_promoting_is_given_up(
     monkeypatch.setattr(generations, "promote", promote)
     assert ratings("rebuild", db=db).exit_code == 0
     assert ratings("verify", db=db) == (0, "", "")
+
+
+def test_frozen_server_is_not_waited_for_twice(
+    db: str, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a server was given up, other connections to it are given up without waiting, until it answers again."""
+    with connect(db).reading() as first, connect(db).reading() as second, connect(db).reading() as third:
+        freeze()
+        with pytest.raises(OperationalError, match="does not answer at all"):
+            first.execute(text("SELECT 7"))
+        monkeypatch.setattr(postgres_connection, "SILENT_SECONDS", 10_000)
+        with pytest.raises(OperationalError, match="does not answer at all"):
+            second.execute(text("SELECT 7"))
+        freeze()
+        assert third.execute(text("SELECT 7 FROM pg_sleep(0.5)")).scalar_one() == 7
+        assert third.connection.driver_connection.info.dsn not in postgres_connection._GIVEN_UP  # type: ignore[union-attr]
 
 
 def test_slow_statement_is_waited_for(db: str) -> None:
