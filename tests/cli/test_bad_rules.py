@@ -12,14 +12,19 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from correction_helpers import game
 from lengths import at_length_but
+from sqlalchemy import make_url
+from stores import taken_in
 
+from ledger.store.opening import open_ledger
 from projections import compiling
+from projections.admission.publishing import publish_missing
 from projections.rulesets import registry
 
 pytestmark = pytest.mark.slow  # all share what is installed once
@@ -83,48 +88,72 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     shutil.copytree(found.bad, found.sound)
     for name in (*BAD, "never-ends", "never-loads"):
         (found.sound / f"{name.replace('-', '_')}.py").write_text(STAND_IN.format(name=name), encoding="utf-8")
+    (found.sound / "sound.toml").write_text(ruleset("sound", "plain"), encoding="utf-8")
     return found
 
 
-@pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+@contextmanager
+def installing() -> Iterator[Callable[[Path], None]]:
     """A function that makes the packages of a folder, and no others, those that are installed."""
     path = list(sys.path)
 
     def use(folder: Path | None) -> None:
-        monkeypatch.setattr(sys, "path", [*path, *([str(folder)] if folder else [])])
+        patch.setattr(sys, "path", [*path, *([str(folder)] if folder else [])])
         for name in ("plain_rule", *(package.name.replace("-", "_") for package in PACKAGES.iterdir())):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
         registry.rule.cache_clear()
-        monkeypatch.setattr(registry, "_given_up", {})
+        patch.setattr(registry, "_given_up", {})
 
-    yield use
-    use(None)
+    with pytest.MonkeyPatch.context() as patch:
+        yield use
+        use(None)
+
+
+@pytest.fixture
+def installed() -> Iterator[Callable[[Path], None]]:
+    """The same for a test."""
+    with installing() as use:
+        yield use
+
+
+def for_chess(ratings: Ratings, url: str) -> None:
+    """Make a ledger for chess."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+
+
+def with_sound_rule(ratings: Ratings, url: str, folder: Path) -> None:
+    """Make a ledger with a ruleset of a package's sound rule, which is published as its author does it."""
+    for_chess(ratings, url)
+    published = ratings("rules", "publish", folder / "sound.toml", db=url)
+    assert published.exit_code == 0, published
+
+
+def with_games(ratings: Ratings, url: str, name: str, sound_url: str) -> None:
+    """Make a ledger with games and, beside a sound rule, one that is sound as yet."""
+    shutil.copyfile(str(make_url(sound_url).database), str(make_url(url).database))
+    # a rule from a package is tried before a command publishes it: once is enough
+    assert publish_missing(open_ledger(url), "mira", [ruleset("bad", name)]) == ["bad@1"]
+    seats = [["anna", "ben"], ["ben", "cleo", "anna"], ["cleo", "anna=dora", "ben"]]
+    games = [game(f"g-{number}", *seats[number % 3], at=f"2024-01-{number + 1:02d}T20:00Z", game="chess")
+             for number in range(GAMES)]  # fmt: skip
+    assert taken_in(url, "".join(games)).appended == GAMES
+    assert ratings("rebuild", db=url).exit_code == 0
 
 
 @pytest.fixture
 def ledger(
-    tmp_path: Path, ratings: Ratings, place: Place, installed: Callable[[Path], None]
+    tmp_path: Path, place: Place, installed: Callable[[Path], None], copied_file: Callable[..., str],
+    original_files: Callable[..., str],
 ) -> Callable[[str], str]:  # fmt: skip
     """A function that makes a ledger with a rule that was sound."""
 
     def make(name: str) -> str:
         installed(place.sound)
-        db = f"sqlite:///{tmp_path / 'ratings.db'}"
-        files = [tmp_path / "sound.toml", tmp_path / "bad.toml"]
-        files[0].write_text(ruleset("sound", "plain"), encoding="utf-8")
-        files[1].write_text(ruleset("bad", name), encoding="utf-8")
-        seats = [["anna", "ben"], ["ben", "cleo", "anna"], ["cleo", "anna=dora", "ben"]]
-        assert ratings("init", "--for", "chess", db=db).exit_code == 0
-        published = ratings("rules", "publish", *files, db=db)
-        assert published.exit_code == 0, published
-        for number in range(GAMES):
-            at = f"2024-01-{number + 1:02d}T20:00Z"
-            told = ratings("record", "-q", "--game", "chess", "--game-id", f"g-{number}", "--at", at,
-                           *seats[number % 3], db=db)  # fmt: skip
-            assert told.exit_code == 0, told
-        assert ratings("rebuild", db=db).exit_code == 0
+        sound_url = original_files(with_sound_rule, place.sound)
+        db = f"sqlite:///{copied_file(with_games, name, sound_url)}"
+        for file, rule in (("sound", "plain"), ("bad", name)):
+            (tmp_path / f"{file}.toml").write_text(ruleset(file, rule), encoding="utf-8")
         installed(place.bad)
         return db
 
@@ -180,11 +209,27 @@ def stored(db: str) -> list[tuple[Any, ...]]:
         return [row for row in rows if row[position] in SOUND]
 
 
+@pytest.fixture(scope="module")
+def without_bad(ratings: Ratings, place: Place, original_files: Callable[..., str]) -> tuple[Any, ...]:
+    """What is said and stored of the sound ladders after the changes if no rule is bad."""
+    with installing() as use:
+        use(place.sound)
+        db = original_files(with_changes, original_files(with_sound_rule, place.sound))
+        return digests(answers(ratings, db)), stored(db)
+
+
+def with_changes(ratings: Ratings, url: str, sound_url: str) -> None:
+    """Make a ledger with games and all changes."""
+    with_games(ratings, url, "returns-nothing", sound_url)
+    for command in CHANGES:
+        assert ratings(*command, db=url).exit_code == 0
+    assert ratings("rebuild", db=url).exit_code == 0
+
+
 @pytest.mark.parametrize("name", at_length_but(SHORT, BAD))
 def test_bad_rule_leaves_sound_ladders_alone(
-    name: str, ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None],
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    name: str, ratings: Ratings, ledger: Callable[[str], str], without_bad: tuple[Any, ...]
+) -> None:
     """A bad rule is named and leaves every answer about the sound ladders unchanged.
 
     After games, corrections and a rebuild, the digests of the sound ladders are the same as with a
@@ -192,8 +237,6 @@ def test_bad_rule_leaves_sound_ladders_alone(
     """
     fails, where = BAD[name][0], WHERE.get(name, "")
     db = ledger(name)
-    twin = f"sqlite:///{tmp_path / 'twin.db'}"
-    shutil.copyfile(tmp_path / "ratings.db", tmp_path / "twin.db")
     for command in CHANGES:
         done = ratings(*command, db=db)
         assert (done.exit_code, "bug" in done.stderr) == (0, False), (command, done)
@@ -216,19 +259,11 @@ def test_bad_rule_leaves_sound_ladders_alone(
                 assert re.search(r"failed at position \d+ \(game (g-\d+|new)\): ", told), told
     else:
         assert (rebuilt.exit_code, verified.exit_code) == (0, 0), (rebuilt, verified)
-    installed(place.sound)
-    for command in CHANGES:
-        assert ratings(*command, db=twin).exit_code == 0
-    assert ratings("rebuild", db=twin).exit_code == 0
-    theirs = answers(ratings, twin)
-    assert {what: digests(told) for what, told in mine.items()} == {
-        what: digests(told) for what, told in theirs.items()
-    }
-    assert mine_stored == stored(twin)
+    assert (digests(mine), mine_stored) == without_bad
 
 
-def digests(told: str) -> str:
-    """An answer without what differs from ledger to ledger: when something was recorded, and under which id."""
+def digests(told: dict[str, str]) -> dict[str, str]:
+    """Answers without what differs from ledger to ledger: when something was recorded, and under which id."""
     volatile = {"event_id", "recorded_at"}
 
     def cleaned(value: Any) -> Any:
@@ -236,19 +271,19 @@ def digests(told: str) -> str:
             return {key: cleaned(part) for key, part in value.items() if key not in volatile}
         return [cleaned(part) for part in value] if isinstance(value, list) else value
 
-    return json.dumps(cleaned(json.loads(told)))
+    return {what: json.dumps(cleaned(json.loads(answer))) for what, answer in told.items()}
 
 
 @pytest.mark.parametrize("name", [name for name in BAD if BAD[name][1]])
 def test_bad_ruleset_is_refused_with_reason(
-    name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path
-) -> None:
+    name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path,
+    copied_file: Callable[..., str],
+) -> None:  # fmt: skip
     """Checking or publishing a ruleset with a bad rule is refused with the reason."""
     installed(place.bad)
-    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    db = copied_file(for_chess)
     file = tmp_path / "bad.toml"
     file.write_text(ruleset("bad", name), encoding="utf-8")
-    assert ratings("init", "--for", "chess", db=db).exit_code == 0
     checked, published = ratings("rules", "check", file, db=db), ratings("rules", "publish", file, db=db)
     assert (checked.exit_code, published.exit_code) == (1, 1)
     for told in (checked.stdout, published.stderr):
@@ -378,14 +413,14 @@ def test_rollback_reports_endless_rule(
 
 @pytest.mark.parametrize("name", at_length_but(["never-ends"], ["never-ends", "never-loads"]))
 def test_endless_rule_cannot_be_published(
-    name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path
-) -> None:
+    name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path,
+    copied_file: Callable[..., str],
+) -> None:  # fmt: skip
     """Checking or publishing a rule that never ends or never loads is refused after the limit."""
     installed(place.bad)
-    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    db = copied_file(for_chess)
     file = tmp_path / "bad.toml"
     file.write_text(ruleset("bad", name), encoding="utf-8")
-    assert ratings("init", "--for", "chess", db=db).exit_code == 0
     checked = ratings("rules", "check", file, "--rule-seconds", "1", db=db)
     published = ratings("rules", "publish", file, "--rule-seconds", "1", db=db)
     assert (checked.exit_code, published.exit_code) == (1, 1)
