@@ -68,10 +68,13 @@ def published(read: Read) -> list[Any]:
     return [{name: value for name, value in one.items() if name != "published"} for one in found]
 
 
-def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callable[..., Any]) -> None:
+def test_every_command_agrees_on_the_fix(
+    read: Read, club: str, ratings: Callable[..., Any], at_length: bool
+) -> None:  # fmt: skip
     """`whatif`, dry run, publication, `diff` and the causes all give exactly the same changes.
 
-    The textbook rule is published for all games, and the published tables stay as published.
+    The textbook rule is published for all games, and the published tables stay as published. The causes are those of
+    all players, or of every fourth.
     """
     tables = published(read)
     assert tables == [read("standings", LADDER, "--as-of", f"{year}-12-31") | {"known_at": table["known_at"]}
@@ -91,7 +94,7 @@ def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callabl
     assert [one["as_of"][:4] for one in done["published"]] == [str(year) for year in YEARS]
     for ladder in read("diff", before, "now")["ladders"]:
         assert changes(ladder["rows"]) == announced[ladder["ladder"]]
-    for player, (old, change, new) in announced[LADDER].items():
+    for player, (old, change, new) in [*announced[LADDER].items()][:: 1 if at_length else 4]:
         found = read("explain", "--change", LADDER, player, "--from", before, "--to", "now")
         assert (found["from"]["points"], found["change"], found["to"]["points"]) == (old, change, new)
         assert [(cause["cause"], cause["amount"]) for cause in found["causes"]] == [("rule change", change)]
@@ -99,14 +102,19 @@ def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callabl
     assert ratings("verify", db=club) == (0, "", "")
 
 
-def test_causes_sum_to_table_differences(read: Read) -> None:
-    """After the fix, causes sum to each difference between a published table and the same time today."""
+def test_causes_sum_to_table_differences(read: Read, at_length: bool) -> None:
+    """After the fix, causes sum to each difference between a published table and the same time today.
+
+    Of each table three differences are looked at, or another one of the three from year to year.
+    """
     read("rules", "publish", TEXTBOOK)
     ladders = read("diff", "published", "now", LADDER)["ladders"]
     assert len(ladders) == len(YEARS)
-    for year, ladder in zip(YEARS, ladders, strict=True):
+    for number, (year, ladder) in enumerate(zip(YEARS, ladders, strict=True)):
         assert ladder["a"]["as_of"] == ladder["b"]["as_of"] == f"{year}-12-31T23:59:59.999999Z"
-        for row in ladder["rows"][:3]:
+        rows = ladder["rows"][:3]
+        assert rows
+        for row in rows if at_length else [rows[number % len(rows)]]:
             at = f"published,as-of={year}-12-31"
             found = read("explain", "--change", LADDER, row["player"], "--from", at, "--to", "now")
             assert sum(Fraction(cause["amount"]) for cause in found["causes"]) == Fraction(row["change"])

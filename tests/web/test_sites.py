@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -23,6 +24,7 @@ from ratings_ledger.web.server import Pages
 from ratings_ledger.web.site import MANIFEST, write_site
 
 Ratings = Callable[..., Any]
+Begun = Callable[[Path], dict[str, bytes]]
 FOLDER, SERVER = Site("The club", {"anna": "Anna Ö."}, ".html"), Site("The club", {"anna": "Anna Ö."})
 
 
@@ -30,6 +32,26 @@ def written(url: str, folder: Path, game_pages: int = GAME_PAGES) -> dict[str, b
     with ratings_ledger.open(url) as ledger:
         write_site(ledger, folder, FOLDER, game_pages)
     return tree(folder)
+
+
+@pytest.fixture(scope="module")
+def originals() -> dict[str, Path]:
+    """The club's site from each kind of store, once it was made."""
+    return {}
+
+
+@pytest.fixture
+def begun(store_kind: str, url: str, originals: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    """A function that does what `written` does for the first time; a copy of the ledger gives a copy of the site."""
+
+    def begin(folder: Path) -> dict[str, bytes]:
+        if store_kind not in originals:
+            originals[store_kind] = tmp_path_factory.mktemp("original") / "site"
+            written(url, originals[store_kind])
+        shutil.copytree(originals[store_kind], folder)
+        return tree(folder)
+
+    return begin
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -78,11 +100,11 @@ def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -
     assert len(files) > 40
 
 
-def test_games_of_large_ledgers_are_lines(url: str, tmp_path: Path) -> None:
+def test_games_of_large_ledgers_are_lines(begun: Begun, url: str, tmp_path: Path) -> None:
     """With more games than have pages of their own, a game is a line on its players' pages, to which the charts lead;
     with fewer it has its page again.
     """
-    with_pages = written(url, tmp_path / "site")
+    with_pages = begun(tmp_path / "site")
     without = written(url, tmp_path / "site", 4)
     assert {name for name in with_pages if name.startswith("games/")} == with_pages.keys() - without.keys()
     page = Links(without["players/ben/elo-catan/all.html"])  # whose only game since the published list is this
@@ -95,11 +117,11 @@ def test_games_of_large_ledgers_are_lines(url: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spoilt", [b"", b'{"type":"x"}\n', None])
 def test_games_file_is_continued_only_as_it_was_made(
-    spoilt: bytes | None, url: str, ratings: Ratings, tmp_path: Path
+    spoilt: bytes | None, begun: Begun, url: str, ratings: Ratings, tmp_path: Path
 ) -> None:
     """After more games their lines are added to the file of all games; one that was changed or taken is made anew."""
     games = tmp_path / "site" / "games.jsonl"
-    made = written(url, tmp_path / "site")["games.jsonl"]
+    made = begun(tmp_path / "site")["games.jsonl"]
     if spoilt is None:
         games.unlink()
         assert written(url, tmp_path / "site")["games.jsonl"] == made
@@ -113,9 +135,9 @@ def test_games_file_is_continued_only_as_it_was_made(
     assert found.count(b"\n") == made.count(b"\n") + 1
 
 
-def test_server_and_folder_say_the_same(url: str, tmp_path: Path) -> None:
+def test_server_and_folder_say_the_same(begun: Begun, url: str, tmp_path: Path) -> None:
     """A file has the bytes of its address on a server, once links and what only a server can do are taken out."""
-    files = written(url, tmp_path / "site")
+    files = begun(tmp_path / "site")
     pages = Pages(url, SERVER, ["localhost"])
     compared = 0
     # the status is that of the moment
@@ -151,9 +173,9 @@ def test_title_stays(url: str, tmp_path: Path, ratings: Callable[..., Any]) -> N
         assert title in heading
 
 
-def test_manifest_names_every_file(url: str, tmp_path: Path) -> None:
+def test_manifest_names_every_file(begun: Begun, url: str, tmp_path: Path) -> None:
     """The manifest has each file's hash and the head; writing again writes nothing."""
-    files = written(url, tmp_path / "site")
+    files = begun(tmp_path / "site")
     manifest = json.loads(files.pop(MANIFEST))
     assert manifest["files"] == {name: sha256(content).hexdigest() for name, content in files.items()}
     with ratings_ledger.open(url) as ledger:
@@ -162,9 +184,9 @@ def test_manifest_names_every_file(url: str, tmp_path: Path) -> None:
     assert (again.files, again.written, again.removed) == (len(files), 0, 0)
 
 
-def test_one_game_changes_what_it_concerns(url: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_one_game_changes_what_it_concerns(begun: Begun, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """After a game of anna and ben, their pages, those of their ladders and the first have changed, and no others."""
-    before = written(url, tmp_path / "site")
+    before = begun(tmp_path / "site")
     ok(ratings, *LATE, db=url)
     after = written(url, tmp_path / "site")
     changed = {name.rpartition(".")[0] for name in after if after[name] != before.get(name)} - {"MANIFEST"}
@@ -185,9 +207,9 @@ def ranks(files: dict[str, bytes], name: str) -> Any:
     return told.get("standing", {}) and (told["standing"]["rank"], told["ranked"], told["players"])
 
 
-def test_csv_has_the_rows_of_json(url: str, tmp_path: Path) -> None:
+def test_csv_has_the_rows_of_json(begun: Begun, tmp_path: Path) -> None:
     """Each CSV has the rows of the JSON beside it: a column for every member, those inside by dots."""
-    files = written(url, tmp_path / "site")
+    files = begun(tmp_path / "site")
     compared = 0
     for name in (name for name in files if name.endswith(".csv")):
         told = json.loads(files[f"{name.removesuffix('.csv')}.json"])
@@ -214,9 +236,9 @@ def test_csv_has_no_formulas(name: str, url: str, ratings: Ratings, tmp_path: Pa
     assert not [row for row in rows if name in row]
 
 
-def test_hostile_names_are_text(url: str, tmp_path: Path) -> None:
+def test_hostile_names_are_text(begun: Begun, tmp_path: Path) -> None:
     """A name full of markup brings no element into any page, and is shown."""
-    files = written(url, tmp_path / "site")
+    files = begun(tmp_path / "site")
     shown = 0
     for name in pages_of(files):
         assert "img" not in Links(files[name]).elements
@@ -226,18 +248,18 @@ def test_hostile_names_are_text(url: str, tmp_path: Path) -> None:
     assert HOSTILE not in "".join(files[name].decode() for name in pages_of(files))
 
 
-def test_names_are_shown_for_ids(url: str, tmp_path: Path) -> None:
+def test_names_are_shown_for_ids(begun: Begun, tmp_path: Path) -> None:
     """The file of names decides what people read; addresses and JSON keep the ids."""
-    files = written(url, tmp_path / "site")
+    files = begun(tmp_path / "site")
     page = files[f"players/anna/{LADDER}.html"].decode()
     assert "<h1><bdi>Anna Ö.</bdi></h1>" in page
     assert json.loads(files[f"players/anna/{LADDER}.json"])["player"] == "anna"
 
 
-def test_gone_pages_are_removed(url: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_gone_pages_are_removed(begun: Begun, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """What is no page any more is removed, unless somebody has changed it; other files are left alone."""
     folder = tmp_path / "site"
-    written(url, folder)
+    begun(folder)
     (folder / "notes.txt").write_text("mine")
     ok(ratings, "void", "g-5", "--reason", "never played", "--by", "mira", db=url)
     gone = f"players/~{HOSTILE.encode()[0]:02x}"
@@ -271,10 +293,10 @@ def test_process_count_does_not_change_a_site(
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_what_is_interrupted_is_made_again(
-    cores: int, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cores: int, begun: Begun, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A site that could not be finished is finished the next time, with what was written by half written again."""
-    folder, whole = tmp_path / "site", written(url, tmp_path / "whole")
+    folder, whole = tmp_path / "site", begun(tmp_path / "whole")
     made = site.page_of_story
     monkeypatch.setattr(site, "available_cores", lambda: cores)
     monkeypatch.setattr(site, "FORKING_GAMES", 0)
@@ -307,10 +329,10 @@ def test_other_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
     assert folder.is_file() or [path.name for path in folder.iterdir()] in (["index.html"], [MANIFEST])
 
 
-def test_manifest_cannot_name_files_elsewhere(url: str, tmp_path: Path) -> None:
+def test_manifest_cannot_name_files_elsewhere(begun: Begun, url: str, tmp_path: Path) -> None:
     """A manifest that names files outside of the folder, or behind a link, removes none of them."""
     folder = tmp_path / "site"
-    written(url, folder)
+    begun(folder)
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "diary.html").write_text("dear diary")
