@@ -16,7 +16,7 @@ from histories import adjustment, fill, game, random_games, ruleset, ticking
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sql_views import changes_by_replay, changes_by_sql, games_by_command, games_by_sql, select
-from stores import postgres_database
+from stores import postgres_database, without_events
 from test_corrections_oracle import propose
 from time_histories import history as time_history
 from time_ledgers import enter as enter_events
@@ -46,12 +46,30 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 11)
 
 
-@pytest.fixture
-def ledger(ledger_url: str) -> Ledger:
-    """A ledger with the games of five players on four ladders of two rulesets."""
+def with_games(_: Ratings, url: str) -> None:
+    """Make a ledger with the games of five players on four ladders of two rulesets."""
+    without_events(_, url)
     other = ruleset()
     other["data"] = other["data"] | {"id": "other", "partition": {"by": ["players"], "bands": ["all"]}}
-    return fill(ledger_url, [ruleset(), other, *random_games(1, 30, PLAYERS)])
+    fill(url, [ruleset(), other, *random_games(1, 30, PLAYERS)])
+
+
+def with_history(_: Ratings, url: str) -> None:
+    """Make the same, rebuilt with its history for SQL."""
+    with_games(_, url)
+    rebuild(open_ledger(url), ticking(), keep_history=True)
+
+
+@pytest.fixture
+def ledger(copied: Callable[..., str]) -> Ledger:
+    """The ledger of `with_games`, in each kind of store."""
+    return open_ledger(copied(with_games))
+
+
+@pytest.fixture
+def rebuilt_ledger(copied: Callable[..., str]) -> Ledger:
+    """The ledger of `with_history`, in each kind of store."""
+    return open_ledger(copied(with_history))
 
 
 def more(ledger: Ledger, *events: dict[str, Any]) -> None:
@@ -221,14 +239,13 @@ def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> N
     assert row == {"more": '{"extra":{"table":"7"}}', "his": '{"extra":{"colour":"red"}}'}
 
 
-def test_unchanged_blocks_are_left_alone(ledger: Ledger, ratings: Ratings) -> None:
+def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
     """With one more game at the end, all blocks but the last of each ladder are kept."""
-    rebuild(ledger, ticking(), keep_history=True)
-    before = parts(ledger)
-    more(ledger, game("new", "anna ben cleo", day=28))
-    rebuild(ledger, ticking())
-    after = parts(ledger)
-    agree(ratings, ledger)
+    before = parts(rebuilt_ledger)
+    more(rebuilt_ledger, game("new", "anna ben cleo", day=28))
+    rebuild(rebuilt_ledger, ticking())
+    after = parts(rebuilt_ledger)
+    agree(ratings, rebuilt_ledger)
     last = {ladder: max(block for name, block in before if name == ladder) for ladder, _ in before}
     assert all(after[ladder, block] == before[ladder, block] for ladder, block in before if block < last[ladder])
     assert {block for ladder, block in after.keys() - before.keys() if not ladder} == {10}
@@ -236,9 +253,9 @@ def test_unchanged_blocks_are_left_alone(ledger: Ledger, ratings: Ratings) -> No
     assert {part: after[part] for part in after if part[0] == FIVE} == {
         part: before[part] for part in before if part[0] == FIVE
     }
-    more(ledger, void("new"))
-    rebuild(ledger, ticking())
-    agree(ratings, ledger)
+    more(rebuilt_ledger, void("new"))
+    rebuild(rebuilt_ledger, ticking())
+    agree(ratings, rebuilt_ledger)
 
 
 def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> None:
@@ -270,19 +287,18 @@ def test_history_stays_until_dropped(ledger: Ledger, ratings: Ratings) -> None:
 
 
 def test_partial_rebuild_keeps_all_ladders(
-    ledger: Ledger,
+    rebuilt_ledger: Ledger,
 ) -> None:
     """Rebuilding some ladders keeps the others, and the games of the generation."""
-    rebuild(ledger, ticking(), keep_history=True)
-    before, games = changes_by_sql(ledger), games_by_sql(ledger)
-    more(ledger, game("late", "emil anna ben", day=1))
-    rebuild(ledger, ticking(), [ALL])
-    after = changes_by_sql(ledger)
+    before, games = changes_by_sql(rebuilt_ledger), games_by_sql(rebuilt_ledger)
+    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
+    rebuild(rebuilt_ledger, ticking(), [ALL])
+    after = changes_by_sql(rebuilt_ledger)
     assert after.keys() == before.keys() == {ALL, THREE, FIVE, "other/all"}
     assert {name for name in after if after[name] != before[name]} == {ALL}
-    assert after[ALL] == changes_by_replay(ledger)[ALL]
-    assert (games_by_sql(ledger), info(ledger)["position"]) == (games, 32)
-    assert findings(ledger) == []
+    assert after[ALL] == changes_by_replay(rebuilt_ledger)[ALL]
+    assert (games_by_sql(rebuilt_ledger), info(rebuilt_ledger)["position"]) == (games, 32)
+    assert findings(rebuilt_ledger) == []
 
 
 def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
@@ -296,17 +312,20 @@ def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
     assert info(ledger)["generation"] == 1
 
 
-def test_failed_ladder_keeps_its_changes(ledger: Ledger) -> None:
+def test_failed_ladder_keeps_its_changes(rebuilt_ledger: Ledger) -> None:
     """A ladder whose rule fails in a rebuild keeps its previous changes."""
-    rebuild(ledger, ticking(), keep_history=True)
-    before = changes_by_sql(ledger)
-    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)), game("last", "anna ben cleo"))
-    done = rebuild(ledger, ticking())
+    before = changes_by_sql(rebuilt_ledger)
+    more(
+        rebuilt_ledger,
+        *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)),
+        game("last", "anna ben cleo"),
+    )
+    done = rebuild(rebuilt_ledger, ticking())
     assert [failure.ladder for failure in done.failures] == [ALL]
-    after = changes_by_sql(ledger)
+    after = changes_by_sql(rebuilt_ledger)
     assert after[ALL] == before[ALL]
-    assert after[THREE] == changes_by_replay(ledger, [THREE])[THREE] != before[THREE]
-    assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
+    assert after[THREE] == changes_by_replay(rebuilt_ledger, [THREE])[THREE] != before[THREE]
+    assert [one for one in findings(rebuilt_ledger) if "changes" in one or "games" in one] == []
 
 
 def test_failed_ladder_may_have_no_history(
@@ -345,28 +364,26 @@ def test_one_and_many_processes_agree(ledger_url: str, monkeypatch: pytest.Monke
     assert found[0] == found[1]
 
 
-def test_checked_rebuild_repairs_rows(ledger: Ledger) -> None:
+def test_checked_rebuild_repairs_rows(rebuilt_ledger: Ledger) -> None:
     """A checked rebuild rewrites rows that were changed in the store."""
-    rebuild(ledger, ticking(), keep_history=True)
-    with ledger.writing() as connection:
+    with rebuilt_ledger.writing() as connection:
         connection.exec_driver_sql("UPDATE history_changes SET before = before + 1")
         connection.exec_driver_sql("UPDATE history_participants SET player = 'eve'")
-    rebuild(ledger, ticking())
-    assert findings(ledger)
-    rebuild(ledger, ticking(), check=True)
-    assert findings(ledger) == []
+    rebuild(rebuilt_ledger, ticking())
+    assert findings(rebuilt_ledger)
+    rebuild(rebuilt_ledger, ticking(), check=True)
+    assert findings(rebuilt_ledger) == []
 
 
 def test_cut_off_rebuild_leaves_nothing(
-    ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, at_length: bool
+    rebuilt_ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
     """A rebuild cut off anywhere changes nothing for readers, and the next one cleans up.
 
     It is tried at many transactions, each of which could be the last.
     """
-    rebuild(ledger, ticking(), keep_history=True)
-    more(ledger, game("late", "emil anna ben", day=1))
-    before, insert_rows, left = changes_by_sql(ledger), generations.insert_rows, 0
+    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
+    before, insert_rows, left = changes_by_sql(rebuilt_ledger), generations.insert_rows, 0
 
     class CutOff(Exception):
         pass
@@ -383,53 +400,51 @@ def test_cut_off_rebuild_leaves_nothing(
     while True:
         left = cut_off
         try:
-            rebuild(ledger, ticking())
+            rebuild(rebuilt_ledger, ticking())
             break
         except CutOff:
-            assert changes_by_sql(ledger) == before
+            assert changes_by_sql(rebuilt_ledger) == before
             cut_off += 1 if at_length else 17
     assert cut_off > 50
-    agree(ratings, ledger)
-    named = {row["part"] for row in select(ledger, "SELECT part FROM history_parts")}
+    agree(ratings, rebuilt_ledger)
+    named = {row["part"] for row in select(rebuilt_ledger, "SELECT part FROM history_parts")}
     for name in TABLES[1:]:
-        assert {row["part"] for row in select(ledger, f"SELECT DISTINCT part FROM {name}")} <= named
+        assert {row["part"] for row in select(rebuilt_ledger, f"SELECT DISTINCT part FROM {name}")} <= named
 
 
-def test_vanished_rows_stop_promotion(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vanished_rows_stop_promotion(rebuilt_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """When rows vanish while they are written, nothing is promoted."""
-    rebuild(ledger, ticking(), keep_history=True)
-    more(ledger, game("late", "emil anna ben", day=1))
-    before = changes_by_sql(ledger)
+    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
+    before = changes_by_sql(rebuilt_ledger)
     write_games = sql_history.write_games
 
     def and_lose_one(keeping: Any, *arguments: Any) -> None:
         write_games(keeping, *arguments)
-        with ledger.writing() as connection:
+        with rebuilt_ledger.writing() as connection:
             last = "(SELECT max(part) FROM history_changes)"
             connection.exec_driver_sql(f"DELETE FROM history_changes WHERE part = {last}")
 
     monkeypatch.setattr(sql_history, "write_games", and_lose_one)
     with pytest.raises(LockLost, match="rows of changes and games; nothing was promoted"):
-        rebuild(ledger, ticking())
-    assert changes_by_sql(ledger) == before
+        rebuild(rebuilt_ledger, ticking())
+    assert changes_by_sql(rebuilt_ledger) == before
 
 
-def test_promotion_during_verify_is_no_finding(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A generation promoted during `verify` is compared in turn and gives no false alarm.
 
     The rebuild takes away the history while it is being compared; then that of the new one is compared.
     """
-    rebuild(ledger, ticking(), keep_history=True)
-    more(ledger, game("late", "emil anna ben", day=1))
+    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
     differing, rebuilt = sql_history.differing, []
 
     def and_rebuild(*arguments: Any) -> str | None:
         if not rebuilt:
-            rebuilt.append(rebuild(ledger, ticking()))
+            rebuilt.append(rebuild(rebuilt_ledger, ticking()))
         return differing(*arguments)
 
     monkeypatch.setattr(sql_history, "differing", and_rebuild)
-    assert findings(ledger) == []
+    assert findings(rebuilt_ledger) == []
     assert rebuilt
 
 
