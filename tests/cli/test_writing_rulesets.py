@@ -5,14 +5,17 @@ import re
 import sqlite3
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from correction_helpers import Ratings, read
 from stores import with_shipped_rulesets
 
+from cli.commands import rule_trials
 from ledger import clock
 from ledger.store import sqlite
+from projections.admission.trials import try_rule
 from projections.rulesets.registry import BUILT_IN
 from projections.rulesets.versions import read_toml, shipped
 
@@ -25,6 +28,14 @@ def db(copied_file: Callable[..., str]) -> str:
     return copied_file(with_shipped_rulesets)
 
 
+@pytest.fixture
+def few_games(monkeypatch: pytest.MonkeyPatch, at_length: bool) -> None:
+    """In short `rules check` tries a rule on some games: a thousand for each say no more of what is written."""
+    if not at_length:
+        monkeypatch.setattr(rule_trials, "try_rule", partial(try_rule, games=50))
+
+
+@pytest.mark.usefixtures("few_games")
 @pytest.mark.parametrize(("ruleset_id", "version"), VERSIONS)
 def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A published version written out as TOML and published again is already there."""
@@ -39,6 +50,7 @@ def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, rat
     )
 
 
+@pytest.mark.usefixtures("few_games")
 @pytest.mark.parametrize("rule", sorted(BUILT_IN))
 def test_template_can_be_published_as_is(rule: str, ratings: Ratings, tmp_path: Path) -> None:
     """Every rule's template can be published exactly as it is written."""

@@ -90,7 +90,8 @@ def test_causes_sum_to_change_in_points(
     back negates them.
     """
     done: Counter[str] = Counter()
-    for seed in range(1_000 if at_length else 32):
+    # of so few histories these have causes of every kind
+    for seed in range(1_000) if at_length else range(17, 27):
         chance = Random(f"causes {seed}")
         log = history(seed, chance.randint(20, 80))
         path = tmp_path / "ratings.db"

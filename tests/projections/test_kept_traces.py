@@ -134,7 +134,7 @@ def test_kept_traces_answer_as_replays_do(
     """
     met: Counter[str] = Counter()
     # the first is in each kind of store, and the others are in files
-    seeds = 60 if at_length else 4 if store_kind == "sqlite" else 1
+    seeds = 60 if at_length else 2 if store_kind == "sqlite" else 1
     for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)

@@ -183,7 +183,7 @@ def test_answers_are_those_at_the_last_event(empty: Any, ratings: Ratings, at_le
     positions, then the answers are the same at the last events that they are said to depend on."""
     seen: Counter[str] = Counter()
     ladders = list(dict.fromkeys(LADDERS))
-    for seed in range(200 if at_length else 6):
+    for seed in range(200 if at_length else 2):
         chance, ledger = Random(seed), empty()
         log = history(seed, 70)
         seen["published list"] += filled(ledger, with_clocks(chance, log), ratings, chance, ladders)
@@ -293,7 +293,8 @@ def test_seasons_and_leagues_are_those_at_the_last_event(empty: Any, ratings: Ra
     """Given random histories of seasons that carry points over, and of leagues that keep the version of their start,
     when they are asked about at some positions, then the answers are those at the last events."""
     seen: Counter[str] = Counter()
-    for seed in range(400 if at_length else 10):
+    # a league is seldom created before it has games; in the last of these it is
+    for seed in range(400) if at_length else range(16, 20):
         chance, ledger = Random(seed), empty()
         rules = [ruleset(CARRYING), house("1", "2008-01-01", "2", 100), house("2", "2010-06-01", "2", 200)]
         rules += [house("3", "2010-09-01", "3", 300)]
@@ -322,7 +323,7 @@ def test_every_way_leads_to_the_same_last_events(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(last_events, "NUMBERED", 1)
     ladders, cached = list(dict.fromkeys(LADDERS)), 0
-    for seed in range(4):
+    for seed in range(2):
         chance, ledger = Random(seed), empty()
         filled(ledger, with_clocks(chance, history(seed, 90)), ratings, chance, ladders)
         with ledger.reading() as connection:
@@ -338,7 +339,7 @@ def test_every_way_leads_to_the_same_last_events(
                     found.append(every_last_event(connection, there, known))
                 assert found[0] == found[1]
         ledger.engine.dispose()
-    assert cached == 12
+    assert cached == 6
 
 
 def every_last_event(connection: Connection, there: Ladders, ladders: list[str]) -> dict[Any, int]:

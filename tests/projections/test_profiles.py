@@ -163,7 +163,7 @@ MET = {"wins in a row", "shared place", "not there", "another id", "ranks by ste
 def test_answers_are_those_of_a_naive_ledger(tmp_path: Path, at_length: bool) -> None:
     """Given random histories with ties, voids, renames and rules that change, every answer is what the oracle finds."""
     met: Counter[str] = Counter()
-    for seed in range(60 if at_length else 3):
+    for seed in range(60) if at_length else [1]:
         url, log = str(tmp_path / f"{seed}.db"), history(seed, 100)
         upgrade(url)
         enter(open_ledger(url), log)
@@ -190,10 +190,10 @@ def test_answers_from_kept_traces_are_the_same(
         url, log, chance = str(tmp_path / f"{seed}.db"), history(seed, 90), Random(seed)
         upgrade(url)
         set_paths(monkeypatch, scanned=False, compiled=seed % 2 == 1)
-        for first, last in pairwise((0, *range(60, 91, 5))):
+        for first, last in pairwise((0, *range(60, 91 if at_length else 76, 5))):
             enter(open_ledger(url), log[first:last])
             look(url, log[:last], RUNNING, chance, Counter())
-    assert parts["continued"] > 10
+    assert parts["continued"] > (10 if at_length else 5)
     assert parts["as it was"] > 0
 
 
