@@ -112,15 +112,22 @@ def test_every_kind_of_ladder_is_reported(
         assert game_tables(page, ratings, db, ladder, player) == games[1]
 
 
+@pytest.fixture(scope="module")
+def ran() -> set[str]:
+    """The commands that were run on a copy of the ledger, where they would do the same again."""
+    return set()
+
+
 @pytest.mark.parametrize("ladder", LADDERS)
 def test_commands_of_every_report_run(
-    ladder: str, db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ladder: str, db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: set[str]
 ) -> None:
     """Every command on a page runs as it stands; the last one writes the page again, byte for byte."""
     monkeypatch.chdir(tmp_path)
     page = report(ratings, db, Path("x.html"), "anna", ladder, "--as-of", "2010-03-23", *THEN)
     for told, command in page.commands:
-        if not told.startswith(("Head", "Digest")):
+        if not told.startswith(("Head", "Digest")) and command not in ran:
+            ran.add(command)
             done = ratings(*shlex.split(command)[1:], db=db)
             assert (done.exit_code, done.stderr.startswith("Error")) == (0, False), (command, done)
     assert Path("again.html").read_bytes() == Path("x.html").read_bytes()
