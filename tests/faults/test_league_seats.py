@@ -7,11 +7,14 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
+import pytest
 from fault_helpers import findings, fork, wait_for
+from stores import with_shipped_rulesets
 
 from cli.main import invoke
 
-PROCESSES = 20
+Ratings = Callable[..., Any]
+SEATS = 8
 
 
 def evening(player: str, number: int) -> str:
@@ -21,6 +24,27 @@ def evening(player: str, number: int) -> str:
     return json.dumps({"type": "game.recorded", "occurred_at": f"2026-01-{number:02d}T20:00:00Z", "data": data})
 
 
+def with_league(ratings: Ratings, url: str, players: int) -> None:
+    """Make a ledger with a league that nobody has joined and so many players who may join it: p0, p1 and so on."""
+    with_shipped_rulesets(ratings, url)
+    games = [evening(f"p{player}", number) for player in range(players) for number in range(1, 6)]
+    assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
+    create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
+    assert ratings(*create, db=url).exit_code == 0
+
+
+@pytest.fixture
+def wanting(at_length: bool) -> int:
+    """How many want a seat that only one can have."""
+    return 20 if at_length else 8
+
+
+@pytest.fixture
+def url(copied: Callable[..., str], wanting: int) -> str:
+    """The ledger of `with_league`, in each kind of store."""
+    return copied(with_league, SEATS - 1 + wanting)
+
+
 def subscribe(url: str, player: str) -> None:
     """Try to get a seat; the process ends with what the command ended with."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -28,38 +52,27 @@ def subscribe(url: str, player: str) -> None:
     os._exit(code)
 
 
-def test_one_player_gets_the_last_seat(ruled_url: str, ratings: Callable[..., Any]) -> None:
-    """Of twenty players who want the last seat at once, one gets it, and one schedule is drawn."""
-    players = [f"p{number}" for number in range(7 + PROCESSES)]
-    games = [evening(player, number) for player in players for number in range(1, 6)]
-    assert ratings("import", "-", db=ruled_url, input="\n".join(games)).exit_code == 0
-    create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
-    assert ratings(*create, db=ruled_url).exit_code == 0
-    for player in players[:7]:
-        assert ratings("league", "join", "L1", player, "--at", "2026-02-02T12:00Z", db=ruled_url).exit_code == 0
+def test_one_player_gets_the_last_seat(url: str, wanting: int, ratings: Ratings) -> None:
+    """Of many players who want the last seat at once, one gets it, and one schedule is drawn."""
+    for number in range(SEATS - 1):
+        assert ratings("league", "join", "L1", f"p{number}", "--at", "2026-02-02T12:00Z", db=url).exit_code == 0
 
-    codes = wait_for([fork(subscribe, ruled_url, player) for player in players[7:]])
+    codes = wait_for([fork(subscribe, url, f"p{SEATS - 1 + number}") for number in range(wanting)])
 
-    assert sorted(codes) == [0] + [1] * (PROCESSES - 1)
-    log = json.loads(ratings("log", "--format", "json", "--limit", "0", db=ruled_url).stdout)["rows"]
+    assert sorted(codes) == [0] + [1] * (wanting - 1)
+    log = json.loads(ratings("log", "--format", "json", "--limit", "0", db=url).stdout)["rows"]
     assert [row["type"] for row in log if row["type"] in ("league.joined", "league.scheduled")] == (
-        ["league.joined"] * 8 + ["league.scheduled"]
+        ["league.joined"] * SEATS + ["league.scheduled"]
     )
     (scheduled,) = (row["data"] for row in log if row["type"] == "league.scheduled")
     seated = {player for game in scheduled["games"] for player in game["seats"]}
     assert seated == {row["data"]["player"] for row in log if row["type"] == "league.joined"}
-    assert findings(ruled_url) == []
+    assert findings(url) == []
 
 
-def test_eight_of_ten_get_a_seat(ruled_url: str, ratings: Callable[..., Any]) -> None:
+def test_eight_of_ten_get_a_seat(url: str, ratings: Ratings) -> None:
     """Of ten players who join a league of eight at once, eight get a seat and the games are drawn."""
-    players = [f"p{number}" for number in range(PROCESSES // 2)]
-    games = [evening(player, number) for player in players for number in range(1, 6)]
-    assert ratings("import", "-", db=ruled_url, input="\n".join(games)).exit_code == 0
-    create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
-    assert ratings(*create, db=ruled_url).exit_code == 0
+    codes = wait_for([fork(subscribe, url, f"p{number}") for number in range(10)])
 
-    codes = wait_for([fork(subscribe, ruled_url, player) for player in players])
-
-    shown = json.loads(ratings("league", "show", "L1", "--format", "json", db=ruled_url).stdout)
+    shown = json.loads(ratings("league", "show", "L1", "--format", "json", db=url).stdout)
     assert (sorted(codes), len(shown["players"]), len(shown["games"])) == ([0] * 8 + [1] * 2, 8, 32)
