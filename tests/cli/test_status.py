@@ -26,13 +26,17 @@ ALL, FEW = "elo-chess/all", "elo-chess/3-4"
 HOUR = 3_600
 
 
+def with_game(ratings: Ratings, url: str) -> None:
+    """Make a ledger with a game on two ladders."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    play(ratings, url, "g-1")
+
+
 @pytest.fixture
-def db(store: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A ledger with a game on two ladders, on each kind of store."""
+def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The ledger of `with_game`, in each kind of store."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert ratings("init", "--for", "chess", db=store).exit_code == 0
-    play(ratings, store, "g-1")
-    return store
+    return copied(with_game)
 
 
 def play(ratings: Ratings, db: str, game_id: str) -> None:

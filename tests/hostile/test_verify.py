@@ -5,7 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from forging import FORGED, GAME, forge
 from sqlalchemy import make_url, text
+from stores import postgres_database
 
 from ledger import verification
 from ledger.store.opening import connect
@@ -24,6 +25,13 @@ Ratings = Callable[..., Any]
 def db(copied: Callable[..., str]) -> str:
     """A ledger with games, a stored generation and a published list, of each kind of store; `verify` is silent."""
     return copied(made)
+
+
+@pytest.fixture
+def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
+    """The same in PostgreSQL."""
+    with postgres_database(server, original_databases(made)) as url:
+        yield url
 
 
 def made(ratings: Ratings, url: str) -> None:
@@ -172,10 +180,9 @@ def test_unknown_event_is_reported_and_exported(members: dict[str, Any], db: str
     assert (exported.exit_code, "forged" in exported.stdout) == (0, True)
 
 
-def test_closed_output_keeps_exit_code(tmp_path: Path, ratings: Ratings) -> None:
+def test_closed_output_keeps_exit_code(copied_file: Callable[..., str]) -> None:
     """`verify` of a forged log exits with 1 even if its output is closed early."""
-    db = f"sqlite:///{tmp_path / 'ratings.db'}"
-    made(ratings, db)
+    db = f"sqlite:///{copied_file(made)}"
     do(db, "DROP TRIGGER events_refuse_update", "UPDATE events SET recorded_by = 'eve'")
     script = "from cli.main import program; program()"
     reading, writing = os.pipe()
@@ -186,41 +193,39 @@ def test_closed_output_keeps_exit_code(tmp_path: Path, ratings: Ratings) -> None
 
 
 @pytest.mark.parametrize("timeout", ["0", "0.2"])
-def test_locked_events_are_no_damage(timeout: str, postgres_url: str, ratings: Ratings) -> None:
+def test_locked_events_are_no_damage(timeout: str, postgres_db: str, ratings: Ratings) -> None:
     """`verify` of locked events exits with 3, reporting neither success nor damage.
 
     There is a forged record under the lock.
     """
-    made(ratings, postgres_url)
-    forge(postgres_url, FORGED["nobody"])
-    with connect(postgres_url).writing() as connection:
+    forge(postgres_db, FORGED["nobody"])
+    with connect(postgres_db).writing() as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
-        told = ratings("verify", db=f"{postgres_url}&timeout={timeout}")
+        told = ratings("verify", db=f"{postgres_db}&timeout={timeout}")
     assert (told.exit_code, told.stdout) == (3, ""), told
     assert "busy" in told.stderr
 
 
-def test_row_security_is_not_overlooked(postgres_url: str, ratings: Ratings) -> None:
+def test_row_security_is_not_overlooked(postgres_db: str, ratings: Ratings) -> None:
     """With row-level security, a restricted role gets errors, and the owner's `verify` reports it.
 
     A policy hides rows from the role, which never gets a part of the log for the whole.
     """
-    made(ratings, postgres_url)
-    name = f"reader_{make_url(postgres_url).database}"
-    do(postgres_url, f"CREATE ROLE {name} LOGIN", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}",
+    name = f"reader_{make_url(postgres_db).database}"
+    do(postgres_db, f"CREATE ROLE {name} LOGIN", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}",
        "ALTER TABLE events ENABLE ROW LEVEL SECURITY", "CREATE POLICY few ON events USING (position < 3)")  # fmt: skip
     try:
-        theirs = make_url(postgres_url).set(username=name).render_as_string(hide_password=False)
+        theirs = make_url(postgres_db).set(username=name).render_as_string(hide_password=False)
         for command in (("verify",), ("standings", "elo-chess/all"), ("export", "events")):
             told = ratings(*command, db=theirs)
             assert told.exit_code == 3, told
             assert command[0] == "verify" or told.stdout == ""
             assert "row-level security" in told.stderr
-        found = verified(ratings, postgres_url)
+        found = verified(ratings, postgres_db)
         assert "schema: the table events has row security switched on, which may hide rows" in found
         assert "schema: the policy few on events may hide rows" in found
     finally:
-        do(postgres_url, f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+        do(postgres_db, f"DROP OWNED BY {name}", f"DROP ROLE {name}")
 
 
 @pytest.mark.parametrize("statement", ["CREATE INDEX mine ON events (recorded_by)", "CREATE TABLE mine (x integer)",
@@ -251,10 +256,9 @@ def test_parallel_verify_finds_the_same(tmp_path: Path, ratings: Ratings, monkey
 
 
 @pytest.mark.parametrize("on", ["EVENTS", "GENERATION_STANDINGS", "other"])
-def test_foreign_trigger_is_reported(on: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_foreign_trigger_is_reported(on: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
     """`verify` reports a foreign trigger, on a table named in capitals or on another table."""
-    db = f"sqlite:///{tmp_path / 'ratings.db'}"
-    made(ratings, db)
+    db = f"sqlite:///{copied_file(made)}"
     do(db, "CREATE TABLE other (x)", f"CREATE TRIGGER z AFTER INSERT ON {on} BEGIN "
        "UPDATE generation_standings SET points = points + 1000000; END")  # fmt: skip
     assert verified(ratings, db) == [f"schema: the trigger z on {on} is none of this program's"]
@@ -303,22 +307,20 @@ def rename(url: str, number: int, player: str, new_player: str) -> None:
     "UPDATE generation_ladders SET digest = CAST(x'ff' AS TEXT)", "UPDATE generation_ladders SET ruleset = 5",
     "UPDATE generations SET finished_at = 'abc'", "UPDATE generations SET finished_at = -9223372036854775808",
 ])  # fmt: skip
-def test_wrong_column_types_are_findings(statement: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_wrong_column_types_are_findings(statement: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Stored values of other types are findings of `verify`, not bugs."""
-    db = f"sqlite:///{tmp_path / 'ratings.db'}"
-    made(ratings, db)
+    db = f"sqlite:///{copied_file(made)}"
     do(db, statement)
     found = verified(ratings, db)
     assert found
     assert all(one.startswith("standings: ") for one in found), found
 
 
-def test_shadowed_operator_changes_nothing(postgres_url: str, ratings: Ratings) -> None:
+def test_shadowed_operator_changes_nothing(postgres_db: str, ratings: Ratings) -> None:
     """An operator that shadows a built-in one does not change the game that is appended."""
-    made(ratings, postgres_url)
-    do(postgres_url, "CREATE FUNCTION public.cc(text, bigint) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN "
+    do(postgres_db, "CREATE FUNCTION public.cc(text, bigint) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN "
        "pg_catalog.replace($1, 'anna', 'eve') OPERATOR(pg_catalog.||) $2::text; END $$",
        "CREATE OPERATOR public.|| (LEFTARG = text, RIGHTARG = bigint, FUNCTION = public.cc)")  # fmt: skip
     game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
-    assert ratings("record", "-q", *game, "anna", "ben", db=postgres_url).exit_code == 0
-    assert "eve" not in ratings("export", "events", db=postgres_url).stdout
+    assert ratings("record", "-q", *game, "anna", "ben", db=postgres_db).exit_code == 0
+    assert "eve" not in ratings("export", "events", db=postgres_db).stdout
