@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -43,34 +44,63 @@ OWN = Rule(
 )  # fmt: skip
 
 
+def known_as_own(patch: pytest.MonkeyPatch, rule: Rule) -> None:
+    """Let the program find a rule under the name own/1."""
+    patch.setattr("projections.rulesets.versions.rule", lambda name: rule if name == "own/1" else registry.rule(name))
+
+
+def ruleset_of(kind: str) -> str:
+    """A ruleset of a rule of one's own, for games of a kind."""
+    return (
+        f'id = "own"\nversion = "1"\nrule = "own/1"\neffective_from = 2000-01-01\n[scope]\ngame = ["duel"]\n'
+        f'kind = ["{kind}"]\n'
+    )
+
+
+def two_games(ratings: Ratings, url: str, kind: str) -> None:
+    """Make a ledger with two games of a kind."""
+    told = [{"place": 1}, {"place": 2}] if kind == "placing" else [{"side": "a"}, {"side": "b"}]
+    games = []
+    for number, names in enumerate((("anna", "ben"), ("ben", "anna"))):
+        seats = [{"player": name, "seat": 1 + (name == "ben"), **more} for name, more in zip(names, told, strict=True)]
+        data = {"game_id": f"d-{number}", "game": "duel", "kind": kind, "participants": seats}
+        games.append(
+            json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number + 1}T20:00:00Z", "data": data})
+        )
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
+
+
+def published_own(ratings: Ratings, url: str) -> None:
+    """The same with the ruleset of `OWN`, published."""
+    two_games(ratings, url, "placing")
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        known_as_own(patch, OWN)
+        file = Path(folder) / "own.toml"
+        file.write_text(ruleset_of("placing"), encoding="utf-8")
+        assert ratings("rules", "publish", file, db=url).exit_code == 0
+
+
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ratings: Ratings) -> Callable[..., tuple[str, Path]]:
+def use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copied_file: Callable[..., str]
+) -> Callable[..., tuple[str, Path]]:
     """A function that makes a ledger with two games of some kind, and a ruleset of a rule of one's own."""
 
     def make(rule: Rule, kind: str = "placing") -> tuple[str, Path]:
-        monkeypatch.setattr(
-            "projections.rulesets.versions.rule", lambda name: rule if name == "own/1" else registry.rule(name)
-        )
-        file, db = tmp_path / "own.toml", f"sqlite:///{tmp_path / 'own.db'}"
-        file.write_text(
-            f'id = "own"\nversion = "1"\nrule = "own/1"\neffective_from = 2000-01-01\n[scope]\ngame = ["duel"]\n'
-            f'kind = ["{kind}"]\n', encoding="utf-8",
-        )  # fmt: skip
-        told = [{"place": 1}, {"place": 2}] if kind == "placing" else [{"side": "a"}, {"side": "b"}]
-        games = []
-        for number, names in enumerate((("anna", "ben"), ("ben", "anna"))):
-            seats = [
-                {"player": name, "seat": 1 + (name == "ben"), **more} for name, more in zip(names, told, strict=True)
-            ]
-            data = {"game_id": f"d-{number}", "game": "duel", "kind": kind, "participants": seats}
-            games.append(
-                json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number + 1}T20:00:00Z", "data": data})
-            )
-        assert ratings("init", "--for", "chess", db=db).exit_code == 0
-        assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
-        return db, file
+        known_as_own(monkeypatch, rule)
+        file = tmp_path / "own.toml"
+        file.write_text(ruleset_of(kind), encoding="utf-8")
+        return copied_file(two_games, kind), file
 
     return make
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch, copied_file: Callable[..., str]) -> str:
+    """A ledger with two games under a published ruleset of `OWN`."""
+    known_as_own(monkeypatch, OWN)
+    return copied_file(published_own)
 
 
 def predicted(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:
@@ -138,17 +168,12 @@ def test_games_without_places_have_no_measures(ratings: Ratings, use: Callable[.
     assert "log loss" not in told.stdout
 
 
-def test_unbalanced_books_are_not_explained(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+def test_unbalanced_books_are_not_explained(ratings: Ratings, published: str) -> None:
     """`explain` does not show a game as sound if its books do not balance."""
-    db, file = use(OWN)
-    assert ratings("rules", "publish", file, db=db).exit_code == 0
-    assert ratings("explain", "d-1", "own", db=db).exit_code == 0
-    use_again = OWN._replace(score=unbalanced)
+    assert ratings("explain", "d-1", "own", db=published).exit_code == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "projections.rulesets.versions.rule", lambda name: use_again if name == "own/1" else registry.rule(name)
-        )
-        told = ratings("explain", "d-0", "own", db=db)
+        known_as_own(patch, OWN._replace(score=unbalanced))
+        told = ratings("explain", "d-0", "own", db=published)
     assert (told.exit_code, told.stdout) == (1, "")
     assert (
         "the books do not balance: score minted 1, and the changes sum to 2 (test_own_chances.py, line" in told.stderr
@@ -190,19 +215,12 @@ ODD = {
 
 @pytest.mark.parametrize("what", ODD)
 @pytest.mark.parametrize("command", at_length_but(SHORT, [*SHORT, ("export", "standings"), ("books", "own")]))
-def test_odd_rule_error_takes_one_line(
-    what: str, command: tuple[str, ...], ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
+def test_odd_rule_error_takes_one_line(what: str, command: tuple[str, ...], ratings: Ratings, published: str) -> None:
     """An odd error of a rule is reported in one line, whatever is asked, and not called a bug."""
-    db, file = use(OWN)
-    assert ratings("rules", "publish", file, db=db).exit_code == 0
     score, message = ODD[what]
     with pytest.MonkeyPatch.context() as patch:
-        odd = OWN._replace(score=score)
-        patch.setattr(
-            "projections.rulesets.versions.rule", lambda name: odd if name == "own/1" else registry.rule(name)
-        )
-        told = ratings(*command, db=db)
+        known_as_own(patch, OWN._replace(score=score))
+        told = ratings(*command, db=published)
     assert (told.exit_code, told.stderr.count("\n")) == (1, 1), told
     assert message in told.stderr
     assert "bug" not in told.stderr
