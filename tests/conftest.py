@@ -107,7 +107,8 @@ def _once_in_the_second_store(items: list[pytest.Item]) -> None:
     tried: set[tuple[Path, str]] = set()
     for item in items:
         callspec = getattr(item, "callspec", None)
-        if callspec is None or callspec.params.get("store_kind") != "postgres" or "tests/ledger" in str(item.path):
+        params = {} if callspec is None else callspec.params
+        if "postgres" not in (params.get("store_kind"), params.get("shared_url")) or "tests/ledger" in str(item.path):
             continue
         test = (item.path, getattr(item, "originalname", item.name))
         if test in tried:

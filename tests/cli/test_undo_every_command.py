@@ -120,13 +120,23 @@ def stocked(ratings: Ratings, url: str) -> None:
     assert not done.rejected, done.rejected
 
 
+@pytest.fixture(scope="module")
+def stocked_digests(original_files: Callable[..., str], ratings: Ratings) -> dict[str, str]:
+    """The digests of all ladders of `stocked`."""
+    return digests(ratings, original_files(stocked))
+
+
 def state(ratings: Ratings, db: str, seen: str) -> tuple[dict[str, str], Any]:
-    """The digests of all ladders, and what a command says, whatever it is known at."""
+    """The digests of all ladders, and what a command says."""
+    return digests(ratings, db), shown(ratings, db, seen)
+
+
+def shown(ratings: Ratings, db: str, seen: str) -> Any:
+    """What a command says, if there is one, whatever it is known at; how it ends if it fails."""
     if not seen:
-        return digests(ratings, db), None
+        return None
     told = ratings(*shlex.split(seen), "--format", "json", db=db)
-    shown = {**json.loads(told.stdout), "known_at": None} if told.exit_code == 0 else told.exit_code
-    return digests(ratings, db), shown
+    return {**json.loads(told.stdout), "known_at": None} if told.exit_code == 0 else told.exit_code
 
 
 def undone(ratings: Ratings, db: str) -> None:
@@ -137,8 +147,9 @@ def undone(ratings: Ratings, db: str) -> None:
 
 @pytest.mark.parametrize("done", COMMANDS.values(), ids=COMMANDS)
 def test_undo_restores_what_was_before(
-    done: Done, copied: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    done: Done, copied: Callable[..., str], stocked_digests: dict[str, str], ratings: Ratings, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """Given any command that records something, undo restores what was before it, and undone itself what was after."""
     db = copied(stocked)
     monkeypatch.chdir(tmp_path)
@@ -149,7 +160,7 @@ def test_undo_restores_what_was_before(
         events = read(ratings, db, "log", "--limit", "0")["rows"]
         decided = [one["position"] for one in events if any(one["data"].get(key) == value for key, value in DECIDED)]
         command = command.format(*decided)
-    before = state(ratings, db, done.seen)
+    before = stocked_digests, shown(ratings, db, done.seen)
 
     told = ratings(*shlex.split(command), "--by", "zora", db=db)
     assert told.exit_code == 0, told

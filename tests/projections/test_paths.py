@@ -106,7 +106,7 @@ def decoded(ledger: Ledger, known_at: int | None = None, cached: bool = True) ->
 
 
 def test_all_paths_give_the_same_standings(
-    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str
 ) -> None:
     """As a random history grows, every path to the standings gives the same result.
 
@@ -116,7 +116,9 @@ def test_all_paths_give_the_same_standings(
     harmed: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
     strange_segments(tmp_path, monkeypatch, caches)
-    for seed in range(60 if at_length else 3):
+    # the first is in each kind of store, and the others are in files
+    seeds = 60 if at_length else 3 if store_kind == "sqlite" else 1
+    for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
         ledger, rest, length = open_ledger(url), history(seed, 90), 0
@@ -146,7 +148,7 @@ def test_all_paths_give_the_same_standings(
             set_paths(monkeypatch, scanned=True, compiled=chance.random() < 0.5)
             assert decoded(ledger, known_at) == plain, (seed, known_at)
     assert set(harmed) >= {harm.__name__ for harm in HARM} or not at_length
-    assert {1, 2, 3} <= lengths.keys(), lengths
+    assert {1, 2, 3} <= lengths.keys() or seeds == 1, lengths
 
 
 def strange_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
@@ -177,17 +179,17 @@ def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatc
     Impossible games and names, and records of two lines, stand between games that count.
     """
     set_paths(monkeypatch, scanned=False, compiled=False)
-    path, log = str(tmp_path / "ratings.db"), history(5, 200)
+    path, log = str(tmp_path / "ratings.db"), history(5, 110)
     upgrade(path)
     ledger, expected = open_ledger(path), []
     odd = [*FORGED, *OTHERS, *WRITTEN]
     for number, what in enumerate(odd):
-        enter(ledger, log[number * 3 : number * 3 + 3])
+        enter(ledger, log[number * 2 : number * 2 + 2])
         members = {} if what == "an id that is none" else {"id": f"forged-{number}"}
         with ledger.reading() as connection:
             expected.append(head(connection).position + 1)
         forged(what, path, columns={"subject": f"game:forged-{number}"}, **members)
-    enter(ledger, log[len(odd) * 3 :])
+    enter(ledger, log[len(odd) * 2 :])
     plain = decoded(ledger, cached=False)
     assert list(plain[0]["left out"]) == expected
     for size in (7, 1_000):
@@ -256,7 +258,8 @@ def test_chain_of_segments_stays_short(tmp_path: Path, caches: Path, monkeypatch
     names, lengths = set(), []
     for first in range(100, 160, 2):
         enter(ledger, log[first : first + 2])
-        decoded(ledger)
+        with ledger.reading() as connection:
+            decode(connection)
         names |= {path.name for path in segments(caches) if path.name.startswith("0-")}
         lengths.append(len(segments(caches)))
     assert max(lengths) == 2
@@ -285,7 +288,7 @@ def test_writers_without_a_lock_have_right_facts(
                 if (there := segments(caches)) and chance.random() < 0.5:
                     shutil.rmtree(chance.choice(there), ignore_errors=True)
 
-    for seed in range(100 if at_length else 4):
+    for seed in range(100 if at_length else 2):
         assert wait_for([fork(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
 
 
