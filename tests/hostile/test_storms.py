@@ -301,7 +301,7 @@ def test_storm_loses_no_event(
         order = [strike for strike, times in strikes.items() for _ in range(times)]
         storm.chance.shuffle(order)
         for number, strike in enumerate(order):
-            time.sleep(storm.chance.uniform(0, 0.3))
+            time.sleep(storm.chance.uniform(0, 0.3 if at_length else 0.15))
             strike(storm, number)
             if number % 8 == 7:
                 storm.lull()
