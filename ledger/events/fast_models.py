@@ -42,7 +42,7 @@ def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def member_values(model: type[BaseModel], name: str, values: list[Any]) -> list[Any] | None:
-    """The values that some member has in many games, as the model has them; None if not all are taken."""
+    """The values of a member in many games, normalised by the model; None if it does not take them all."""
     if (short_way := _short_way_of_member(model, name)) is None:
         return None
     try:

@@ -356,11 +356,13 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     return draft, data
 
 
-class PlainGame(dict[str, Any]):
-    """A parsed game whose data is as its model takes it, in canonical order; whether it fits together is not known."""
+class NormalisedGame(dict[str, Any]):
+    """A parsed game of a table whose data is normalised: its members are as its model has them, in canonical order, and
+    nothing in it stands for another name. Whether they fit together is not known.
+    """
 
 
-def read_plain(event: Mapping[str, Any], text: str | None = None) -> tuple[Draft, dict[str, Any]]:
+def read_normalised(event: Mapping[str, Any], text: str | None = None) -> tuple[Draft, dict[str, Any]]:
     """The same as `read_event`, of such a game; `text` is its data as JSON, if that is known. Raises `Refused`."""
     data, name = event["data"], "game.recorded"
     occurred_at, kind = parse_instant(event["occurred_at"]), TYPES[name]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ledger.events.types import PlainGame
+from ledger.events.types import NormalisedGame
 from ledger.intake.aliases import under_aliases
 from ledger.intake.columns import CsvColumns, TableOptions
 from ledger.intake.encodings import Pieces
@@ -209,7 +209,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             yield None
         else:
             line, event, source, rows_of = found
-            if reader.tables and not isinstance(event, PlainGame):
+            if reader.tables and not isinstance(event, NormalisedGame):
                 event = under_slug(event, games)
                 if options.aliases:
                     event = under_aliases(event, options.aliases, aliases)

@@ -15,8 +15,9 @@ from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from ledger.events.canonical import dump_in_order, parse_object
 from ledger.events.fast_models import STRICT, schema
+from ledger.events.fields import composed
 from ledger.events.game_types import GAME_TYPES
-from ledger.events.types import TYPES, Draft, PlainGame, read_event, read_plain
+from ledger.events.types import TYPES, Draft, NormalisedGame, read_event, read_normalised
 from ledger.intake.files import Entry, Far, Hashed, Item, Noted
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
@@ -25,7 +26,6 @@ from ledger.validation.new_names import First, tied_parts, tied_refusal
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started
 ALONE_BLOCKS = 16
-
 
 Outcome = tuple[Draft, dict[str, Any]] | Refused
 
@@ -48,15 +48,16 @@ Block = list[BlockEntry]
 
 def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
     """The items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
+    # each is parsed as it is read, as what was read takes more memory than what it says
     entries = iter(items)
-    blocks = iter(lambda: list(islice(entries, BLOCK_ITEMS)), [])
+    blocks = iter(lambda: [parsed(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)], [])
     for number, block in enumerate(blocks, 1):
-        yield [parsed(entry, sources_wanted) for entry in block]
+        yield block
         if cores > 1 and number == ALONE_BLOCKS:
             break
     else:
         return
-    with closing(ahead(packed_block(block, sources_wanted) for block in blocks)) as messages:
+    with closing(ahead(packed_blocks(entries, sources_wanted))) as messages:
         yield from map(unpacked_block, messages)
 
 
@@ -71,17 +72,17 @@ def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
 # an event goes from one process to the other as a flat tuple of plain values: half the work of packing the objects
 
 
-def packed_block(block: Iterable[Entry], sources_wanted: bool) -> bytes:
-    """Some entries, parsed, as bytes for another process of this program."""
-    flat = [_flat(entry, sources_wanted) for entry in block]
-    try:
-        return marshal.dumps(flat)
-    except ValueError:  # a value that is not of a plain type
-        return marshal.dumps([pickle.dumps(_from_flat(one)) for one in flat])
+def packed_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
+    """Blocks of entries, parsed, as bytes for another process of this program."""
+    while flat := [_flat(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)]:
+        try:
+            yield marshal.dumps(flat)
+        except ValueError:  # a value that is not of a plain type
+            yield marshal.dumps([pickle.dumps(_from_flat(one)) for one in flat])
 
 
 def unpacked_block(message: bytes) -> Block:
-    """The parsed entries that `packed_block` was given."""
+    """The parsed entries that `packed_blocks` was given."""
     return list(map(_from_flat, marshal.loads(message)))
 
 
@@ -123,10 +124,10 @@ def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcom
     return source, (), outcome
 
 
-def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
+def _outcome(event: bytes | dict[str, Any]) -> Outcome:
     try:
-        if isinstance(event, PlainGame):
-            return read_plain(event)
+        if isinstance(event, NormalisedGame):
+            return read_normalised(event)
         return read_line(event) if isinstance(event, bytes) else read_event(event)
     except Refused as problem:
         return problem
@@ -135,7 +136,7 @@ def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Re
 def _names(event: dict[str, Any]) -> Iterator[str]:
     """The names in a refused event, as far as it has the form of an event."""
     with suppress(LookupError, TypeError, AttributeError):
-        yield from (name for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
+        yield from (composed(name) for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
 
 
 def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
@@ -181,7 +182,7 @@ def _plain_game(line: bytes) -> tuple[Draft, dict[str, Any]] | None:
     # this parser keeps the last of two members with one name: then the line has more texts than what was read from it
     if line.count(b'"') != text.count('"') + 4 * len(event) - 2 or data.get("kind", KIND) != KIND:
         return None
-    return read_plain(event, text)
+    return read_normalised(event, text)
 
 
 @cache

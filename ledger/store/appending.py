@@ -26,7 +26,7 @@ from ledger.store.opening import Ledger
 from ledger.store.schema import events
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
-# building this many rows takes as long as inserting them; the store must not wait for the interpreter any longer
+# as many as a statement inserts; building them takes as long, and the store must not wait for the interpreter longer
 ROWS_AHEAD = 160
 LOOKUP_SIZE = 1_000
 

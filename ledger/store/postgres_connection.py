@@ -16,7 +16,7 @@ from psycopg.pq import PGconn, Ping
 SILENT_SECONDS = 60.0
 PING_SECONDS = 10
 # the servers, each by what connects to it, that this process gave up and that have not answered since
-_GIVEN_UP = set[str]()
+_given_up = set[str]()
 
 
 class AnsweringConnection(Connection[Any]):
@@ -37,7 +37,7 @@ class AnsweringConnection(Connection[Any]):
                     silent_since = None
                 elif silent_since is None:
                     silent_since = time.monotonic()
-                elif self.info.dsn in _GIVEN_UP or time.monotonic() - silent_since >= SILENT_SECONDS:
+                elif (_given_up and self.info.dsn in _given_up) or time.monotonic() - silent_since >= SILENT_SECONDS:
                     self._ask()
                     silent_since = None
                 state = gen.send(ready)
@@ -48,7 +48,8 @@ class AnsweringConnection(Connection[Any]):
         """Give the connection up unless the server answers another one, whatever the answer."""
         dsn = self.info.dsn
         if PGconn.ping(make_conninfo(dsn, connect_timeout=PING_SECONDS).encode()) == Ping.NO_RESPONSE:
-            _GIVEN_UP.add(dsn)
+            so_far = "still says nothing" if dsn in _given_up else f"has said nothing for {SILENT_SECONDS:g} s"
+            _given_up.add(dsn)
             self.pgconn.finish()
-            raise OperationalError(f"the server has said nothing for {SILENT_SECONDS:g} s, and does not answer at all")
-        _GIVEN_UP.discard(dsn)
+            raise OperationalError(f"the server {so_far}, and does not answer at all")
+        _given_up.discard(dsn)

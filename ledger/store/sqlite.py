@@ -37,7 +37,7 @@ from ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_inst
 from ledger.store.schema import NEWEST
 from ledger.store.sqlite_catalogue import object_differences as object_differences
 
-# SQLite before 3.32 takes at most 999 in one statement
+# in one statement, which are 160 rows of the log; SQLite before 3.32 takes at most 999
 VALUES_TOGETHER = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS = {

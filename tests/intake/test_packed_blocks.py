@@ -1,14 +1,16 @@
 """A block of read events comes out of the message between two processes as it went in."""
 
 import json
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from ledger.events.types import read_event
 from ledger.intake.files import Far, Hashed, Item, Noted
-from ledger.intake.parsing import ParsedItem, packed_block, parsed, unpacked_block
+from ledger.intake.parsing import ParsedItem, packed_blocks, parsed, read_blocks, unpacked_block
 from ledger.rejections import Refused, Rejection
 
 GAME: dict[str, Any] = {
@@ -28,11 +30,17 @@ def item(event: Any, source: Any) -> Item:
     return Item("club.csv", 3, event, source, "g 1", True)
 
 
+def passed_on(entries: list[Any], wanted: bool) -> list[Any]:
+    """What comes out of the one message that some entries are packed into."""
+    [message] = packed_blocks(iter(entries), wanted)
+    return unpacked_block(message)
+
+
 @pytest.mark.parametrize("event", [GAME, BATCH])
 @pytest.mark.parametrize("source", [None, [], [{"player": "anna", "place": "1"}, {"odd": "\udcff"}]])
 @pytest.mark.parametrize("wanted", [False, True])
 def test_an_event_comes_out_as_it_was_read(event: dict[str, Any], source: Any, wanted: bool) -> None:
-    [found] = unpacked_block(packed_block([item(event, source)], wanted))
+    [found] = passed_on([item(event, source)], wanted)
 
     assert isinstance(found, ParsedItem)
     assert isinstance(found.outcome, tuple)
@@ -46,7 +54,7 @@ def test_an_event_comes_out_as_it_was_read(event: dict[str, Any], source: Any, w
 def test_a_line_comes_out_as_it_was_read() -> None:
     line = json.dumps(GAME).encode()
 
-    [found] = unpacked_block(packed_block([Item("club.jsonl", 3, line, None)], True))
+    [found] = passed_on([Item("club.jsonl", 3, line, None)], True)
 
     assert isinstance(found, ParsedItem)
     assert repr(found.outcome) == repr(read_event(GAME))
@@ -59,7 +67,7 @@ def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
         Hashed("club.jsonl", "0" * 64, None), Noted("club.csv", "2 blank lines"),
     ]  # fmt: skip
 
-    found = unpacked_block(packed_block([others[0], item(GAME, None), *others[1:]], False))
+    found = passed_on([others[0], item(GAME, None), *others[1:]], False)
 
     assert repr(found) == repr([others[0], parsed(item(GAME, None), False), *others[1:]])
 
@@ -67,7 +75,7 @@ def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
 def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
     refused = item(Refused("bad-value", "no place", 5), [{"player": "anna"}])
 
-    [found] = unpacked_block(packed_block([refused], False))
+    [found] = passed_on([refused], False)
 
     assert isinstance(found, ParsedItem)
     assert isinstance(found.outcome, Refused)
@@ -78,14 +86,44 @@ def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
 def test_a_refused_game_of_a_table_keeps_the_names_in_it() -> None:
     data = {**GAME["data"], "participants": [{"player": "anna", "place": 1}, {"player": "anna", "place": 2}]}
 
-    [found] = unpacked_block(packed_block([item({**GAME, "data": data}, [])], False))
+    [found] = passed_on([item({**GAME, "data": data}, [])], False)
 
     assert isinstance(found, ParsedItem)
     assert isinstance(found.outcome, Refused)
     assert (found.outcome.code, found.names) == ("player-twice", ("anna", "anna"))
 
 
+def test_names_of_a_refused_game_are_composed() -> None:
+    """As all names are that are recorded, so that whoever else has one of them is known."""
+    data = {**GAME["data"], "participants": [{"player": "jose\u0301", "place": 1}, {"player": "ben", "place": 3}]}
+
+    [found] = passed_on([item({**GAME, "data": data}, [])], False)
+
+    assert (found.outcome.code, found.names) == ("place-gap", ("jos\u00e9", "ben"))
+
+
+class Read(dict[str, Any]):
+    """An event as it was read, to which a weak reference can be had."""
+
+
+@pytest.mark.parametrize("way", [read_blocks, packed_blocks])
+def test_what_was_read_is_not_kept_for_a_whole_block(way: Callable[..., Any]) -> None:
+    """What was read of a game takes more memory than what it says: it is gone when the game after the next is read."""
+    seen: list[ref[Read]] = []
+    alive = list[int]()
+
+    def games() -> Iterator[Item]:
+        for number in range(20):
+            alive.append(sum(one() is not None for one in seen))
+            read = Read({**GAME, "data": {**GAME["data"], "game_id": f"g {number}"}})
+            seen.append(ref(read))
+            yield item(read, None)
+
+    assert len([*way(games(), False)]) == 1
+    assert max(alive) <= 2
+
+
 def test_values_that_are_not_of_a_plain_type_come_out_too() -> None:
     items = [item(GAME, {"score": Decimal("10.50")}), item(GAME, None)]
 
-    assert repr(unpacked_block(packed_block(items, True))) == repr([parsed(one, True) for one in items])
+    assert repr(passed_on(items, True)) == repr([parsed(one, True) for one in items])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger.events.types import PlainGame
+from ledger.events.types import NormalisedGame
 from ledger.intake import csv_files, plain_tables
 from ledger.intake.columns import TableOptions
 from ledger.intake.csv_files import table_events
@@ -26,7 +26,9 @@ PIECES = (
     '"', '"a"', '"a b"', " ", "  ", "\t", "\r", "\n", "\n\n", "\x0b", "\u2028", "\u00a0", "ü", "e\u0301", "\x00", "x",
     "-1", "1e3", "007", "true", "no", "2", ",", ",,", ",,,,,,,", "Z", "2010-03-05 19:30", "x" * 301,
 )  # fmt: skip
-OPTIONS = (TableOptions(), TableOptions("Europe/Berlin", {"notes": ""}, {}), TableOptions(fixed={"rated": "yes"}))
+USUAL = (TableOptions(), TableOptions("Europe/Berlin", {"notes": ""}, {}), TableOptions(fixed={"rated": "yes"}))
+# what only the long way takes or refuses
+OPTIONS = (*USUAL, *USUAL, *USUAL, TableOptions(fixed={"group": ""}), TableOptions(fixed={"kind": "b5"}))
 
 
 def drawn(chance: random.Random) -> bytes:
@@ -64,7 +66,7 @@ def told(table: bytes, options: TableOptions) -> list[Any]:
         (line, said(event), rows, game_id)
         for found in table_events(io.BytesIO(table), options, LINE_BYTES_MAX)
         for line, event, source, game_id in [
-            (0, found, None, None) if isinstance(found, TableRead | TableOptions) else found
+            (0, found, None, None) if isinstance(found, TableRead | TableOptions | str) else found
         ]
         for rows in [source() if callable(source) else source]
     ]
@@ -72,7 +74,7 @@ def told(table: bytes, options: TableOptions) -> list[Any]:
 
 def said(event: Any) -> Any:
     """A draft with its data, or a refusal's code and message."""
-    if isinstance(event, TableRead | TableOptions):
+    if isinstance(event, TableRead | TableOptions | str):
         return repr(event)
     outcome = parsed(Item("table.csv", 1, event, None), False).outcome  # type: ignore[union-attr]
     return (outcome.code, outcome.message) if isinstance(outcome, Refused) else repr(outcome)
@@ -99,7 +101,7 @@ def test_bulk_and_single_rows_agree(monkeypatch: pytest.MonkeyPatch, at_length: 
             except StopIteration as end:
                 ends.append(end.value[2])
                 return end.value  # type: ignore[no-any-return]
-            plain[isinstance(game[1], PlainGame)] += 1
+            plain[isinstance(game[1], NormalisedGame)] += 1
             yield game
 
     tables = 6_000 if at_length else 900
