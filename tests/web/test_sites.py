@@ -225,15 +225,17 @@ def test_csv_has_the_rows_of_json(begun: Begun, tmp_path: Path) -> None:
     assert compared > 30
 
 
-@pytest.mark.parametrize("name", ["＝1+1", "+a", "－b", "@c", "-5 x"])
-def test_csv_has_no_formulas(name: str, url: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_csv_has_no_formulas(url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A name that a spreadsheet would take for a formula has an apostrophe before it in every CSV."""
-    record = "record", "-q", "--game", "catan", "--game-id", "g-7", "--at", "2025-03-20T20:00Z", "--by", "mira"
-    ok(ratings, *record, "--new-names", "accept", "--", name, "anna", db=url)
+    names = ["＝1+1", "+a", "－b", "@c", "-5 x"]
+    for number, name in enumerate(names, 7):
+        ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"g-{number}", "--at", "2025-03-20T20:00Z",
+           "--by", "mira", "--new-names", "accept", "--", name, "anna", db=url)  # fmt: skip
     files = written(url, tmp_path / "site")
     rows = list(csv.reader(io.StringIO(files[f"ladders/{LADDER}.csv"].decode(), newline="")))
-    assert [row for row in rows if f"'{name}" in row]
-    assert not [row for row in rows if name in row]
+    for name in names:
+        assert [row for row in rows if f"'{name}" in row]
+        assert not [row for row in rows if name in row]
 
 
 def test_hostile_names_are_text(begun: Begun, tmp_path: Path) -> None:
