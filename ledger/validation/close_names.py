@@ -136,7 +136,9 @@ def _keys(name: str) -> list[str]:
     """Texts of which names one letter apart share one: the name itself, and with each letter but no digit left out."""
     if len(name) < LETTERS_MIN:
         return [name]
-    return [name, *(name[:place] + name[place + 1 :] for place, letter in enumerate(name) if not letter.isdigit())]
+    # of a letter that is repeated it does not matter which is left out
+    shorter = (name[:place] + name[place + 1 :] for place, letter in enumerate(name) if not letter.isdigit())
+    return [name, *dict.fromkeys(shorter)]
 
 
 def _close(one: str, other: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ledger.validation.close_names import alike, close_names
+from ledger.validation.close_names import _keys, alike, close_names
 from ledger.validation.new_names import tied_parts
 
 CLOSE = [
@@ -44,6 +44,12 @@ def test_different_names_are_not_close(one: str, other: str) -> None:
     """Names that differ too much are not close, whichever of the two is known."""
     assert not close(one, other)
     assert not close(other, one)
+
+
+def test_repeated_letters_are_looked_at_once() -> None:
+    """Names of one letter many times over are compared as often as any others, not once for each of its places."""
+    assert _keys("é" * 40) == ["é" * 40, "é" * 39]
+    assert _keys("anna") == ["anna", "nna", "ana", "ann"]
 
 
 def test_later_new_name_is_reported() -> None:
