@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from ledger.errors import BadArgument
 from ledger.rejections import did_you_mean, shown
 from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
-from projections.queries.coordinates import Coordinates, Note, instant_played, position_known
+from projections.queries.coordinates import Coordinates, Note, instant_played, position_known, times_of
 from projections.queries.standings import date_zone
 from projections.replay.ladders import parse_name
 
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 
         Raises `BadArgument`.
         """
-        zone = date_zone(connection, ladder)
+        zone = date_zone(connection, ladder, times_of(connection))
         own = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
         return Coordinates(
             instant_played(self.as_of, zone), position_known(connection, self.known_at, zone, note),
@@ -50,12 +50,15 @@ class Asked(NamedTuple):
 
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
         """The published lists that are meant, of one ladder or of all; with `known_at`, as of then."""
-        zone = None if ladder is None else date_zone(connection, ladder)
+        times = times_of(connection)
+        zone = None if ladder is None else date_zone(connection, ladder, times)
         until = position_known(connection, self.known_at, zone, note)
         found = latest_lists(published_lists(connection, until, ladder))
         if self.as_of is None:
             return found
-        return [one for one in found if one.as_of == instant_played(self.as_of, date_zone(connection, one.ladder))]
+        return [
+            one for one in found if one.as_of == instant_played(self.as_of, date_zone(connection, one.ladder, times))
+        ]
 
 
 def read_asked(text: str) -> Asked:

@@ -37,6 +37,7 @@ from projections.queries.standings import (
     check_version,
     date_zone,
     ruleset_ids,
+    time_zone,
     versions_of,
 )
 from projections.replay.containment import RuleFailure, told_with_game
@@ -98,15 +99,19 @@ class Asking:
         self._kept = kept or KeptLadders()
         self._held: Connection | None = None
         self._questions: dict[str, Question] = {}
+        self._times: Times | None = None
 
     @contextmanager
     def staying(self) -> Iterator[None]:
-        """Ask several questions on one connection; for one thread alone. Raises `StoreUnavailable`."""
+        """Ask several questions on one connection, where the log and the home zone are taken to stay the same; for one
+        thread alone. Raises `StoreUnavailable`.
+        """
         with self.ledger.reading() as self._held:
             try:
+                self._times = times_of(self._held)
                 yield
             finally:
-                self._held = None
+                self._held = self._times = None
                 self._questions.clear()
 
     @contextmanager
@@ -133,18 +138,18 @@ class Asking:
                     return
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
-                zone = date_zone(connection, ladder) if is_dated else "UTC"
+                zone = date_zone(connection, ladder, self._times or times_of(connection)) if is_dated else "UTC"
                 every = self._known(connection, position_known(connection, self.known_at, zone, self.note), lazily)
                 facts = every.facts
                 try:
                     versions_of(facts, ladder, self.rules)
                 except UnknownLadder:
-                    date_zone(connection, ladder)  # there is no such ruleset at any position, which is then told
+                    time_zone(connection, ladder)  # there is no such ruleset at any position, which is then told
                     raise
                 instant = instant_played(self.as_of, zone)
                 ladders = every.at(instant)
                 note_ahead(self.as_of, zone, self.note)
-                times = times_of(connection)
+                times = self._times or times_of(connection)
                 self._note_idle(ladders, ladder, times)
                 found = Question(connection, ladders, times)
                 if lazily and self._held is not None:
@@ -172,7 +177,7 @@ class Asking:
         from projections.queries.survey import Survey
 
         with self._reading() as connection:
-            times = times_of(connection)
+            times = self._times or times_of(connection)
             every = self._known(connection, position_known(connection, self.known_at, None, self.note))
             check_version(every.facts, self.rules)
             note_ahead(self.as_of, times.zone, self.note)
@@ -180,14 +185,15 @@ class Asking:
 
     def _list(self, connection: Connection, ladder: str) -> PublishedList:
         """The list of a ladder that is meant by `as_of` and `known_at`. Raises as `published` does."""
-        zone = date_zone(connection, ladder)
+        times = self._times or times_of(connection)
+        zone = date_zone(connection, ladder, times)
         instant = instant_played(self.as_of, zone)
         position = position_known(connection, self.known_at, zone, self.note)
         lists = published_lists(connection, position, ladder)
         lists = [one for one in lists if self.as_of is None or one.as_of == instant]
         if not lists:
             versions_of(self._known(connection, position, lazily=True).facts, ladder)
-            played = "" if instant is None else f" as of {times_of(connection).second(instant)}"
+            played = "" if instant is None else f" as of {times.second(instant)}"
             told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
             raise Unknown("list-unknown", told)
         return lists[-1]

@@ -23,7 +23,7 @@ from projections.facts.columns import NONE, Facts
 from projections.queries.answers_beside import EventImpact, LadderImpact
 from projections.queries.answers_compared import Effect
 from projections.queries.answers_recorded import RecordedEvent
-from projections.queries.coordinates import times_of
+from projections.queries.coordinates import Times
 from projections.queries.decisions import what_was_decided
 from projections.queries.event_texts import words_of
 from projections.queries.explanation import row_of_game
@@ -33,9 +33,9 @@ from projections.replay.ladders import parse_name
 from projections.rulesets.versions import games_of
 
 
-def event_impact(connection: Connection, before: Ladders, after: Ladders) -> EventImpact:
+def event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:
     """What the last event that `after` knows, and `before` does not, did to everybody. Raises `StoreDamaged`."""
-    position, times = after.facts.position, times_of(connection)
+    position = after.facts.position
     record = read_records_at(connection, [position])[position]
     try:
         event = known_event(position, record)

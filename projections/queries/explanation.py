@@ -206,7 +206,7 @@ def explain_player(
         )
     # for a monthly or annual list, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder)
+    zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder, times)
     records = read_records_at(connection, [one.position for one in played])
     return PlayerExplanation(
         player, ladder, found.ruleset,

@@ -20,7 +20,7 @@ from projections.queries.answers_beside import (
 )
 from projections.queries.answers_compared import ComparedSide
 from projections.queries.comparison import Side, Sides
-from projections.queries.coordinates import Coordinates, Note, moment, times_of
+from projections.queries.coordinates import Coordinates, Note, Times, moment
 from projections.queries.decisions import decided
 from projections.queries.impact import Had, had, under_present_ids
 from projections.queries.last_events import last_event
@@ -28,9 +28,9 @@ from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure, told_with_game
 
 
-def publications(connection: Connection, until: int) -> Publications:
+def publications(connection: Connection, until: int, times: Times) -> Publications:
     """The lists published up to a position, the last one of each ladder and time."""
-    return Publications(publication_rows(connection, until), times=times_of(connection))
+    return Publications(publication_rows(connection, until), times=times)
 
 
 def publication_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
@@ -46,12 +46,14 @@ def publication_rows(connection: Connection, until: int) -> tuple[PublicationRow
     )  # fmt: skip
 
 
-def list_beside(connection: Connection, ladders: Ladders, one: PublishedList, note: Note) -> ListBeside:
+def list_beside(
+    connection: Connection, ladders: Ladders, one: PublishedList, note: Note, times: Times
+) -> ListBeside:  # fmt: skip
     """A published list beside the same one as known at the position of these ladders, under the rulesets' timelines.
 
     One that cannot be replayed is told in `failed`. Raises `UnknownLadder`, `RulesetUnusable`.
     """
-    known_at, times = ladders.facts.position, times_of(connection)
+    known_at = ladders.facts.position
     sides = Sides(connection, note, decode)
     as_of = sides.compared_at(one)
     then, facts, failed = sides.published(one), sides.facts(known_at), tuple[str, ...]()

@@ -66,7 +66,7 @@ def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, playe
         rows = tuple(_by_step(ladders.facts, trace.whole(), player)) if short else None
         return Ranks(player, ladder, at, "step", rows, times=times)
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder)
+    zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder, times)
     most = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
     every, ends = _ends(ladders, trace.whole(), zone, most)
     rows = tuple(_at_ends(ladders, trace, player, ends)) if len(ends) <= most else None

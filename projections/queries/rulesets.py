@@ -14,7 +14,7 @@ from ledger.events.types import Ruleset
 from ledger.rejections import did_you_mean
 from ledger.store.log import read_live, read_records_at
 from projections.queries.answers_recorded import AllRulesets, RulesetRow, RulesetState, ScoringDays
-from projections.queries.coordinates import times_of
+from projections.queries.coordinates import Times
 from projections.queries.results import ABSENT
 from projections.rulesets.versions import Version, bind, in_force, newest
 
@@ -60,7 +60,7 @@ def all_rulesets(connection: Connection, until: int) -> AllRulesets:
     return AllRulesets(tuple(rows))
 
 
-def ruleset_state(connection: Connection, name: str, until: int) -> RulesetState:
+def ruleset_state(connection: Connection, name: str, until: int, times: Times) -> RulesetState:
     """The version of this name, ID@VERSION, or the newest in force of a ruleset, ID.
 
     Raises `BadArgument` if none is published.
@@ -79,7 +79,7 @@ def ruleset_state(connection: Connection, name: str, until: int) -> RulesetState
     return RulesetState(
         chosen.event["data"], tuple(one.ruleset.version for one in known), until, _timeline(known), _never(known),
         ruleset=chosen.ruleset, position=chosen.position, by=chosen.event["by"],
-        between=chosen.bound and chosen.bound.ranking.by, times=times_of(connection), in_words=_in_words(chosen.bound),
+        between=chosen.bound and chosen.bound.ranking.by, times=times, in_words=_in_words(chosen.bound),
         earlier=known[known.index(chosen) - 1].ruleset if chosen != known[0] else None,
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from ledger.events.published_lists import digest_of_text
 from ledger.events.types import Ruleset
 from ledger.processes.memory import give_back
 from ledger.rejections import did_you_mean, shown
-from ledger.store.log import head, home_zone, known_of, read_where
+from ledger.store.log import head, known_of, read_where
 from projections import compiling
 from projections.facts.columns import Column, Facts
 from projections.facts.players import known_players
@@ -458,13 +458,13 @@ def time_zone(connection: Connection, ladder: str) -> str:
     return Ruleset.model_validate(published.data).time_zone
 
 
-def date_zone(connection: Connection, ladder: str) -> str:
+def date_zone(connection: Connection, ladder: str, times: Times) -> str:
     """The zone in which a given date ends: the ledger's home zone, otherwise that of the ladder's ruleset.
 
     Raises `UnknownLadder`.
     """
     own = time_zone(connection, ladder)
-    return home_zone(connection) or own
+    return times.home or own
 
 
 def ruleset_ids(connection: Connection) -> set[str]:

@@ -140,7 +140,7 @@ class View(Positions):
         from projections.queries.overview import Wanted, overview_of
 
         with self.asking(ladder, lazily=True) as asked:
-            zone = date_zone(asked.connection, ladder)
+            zone = date_zone(asked.connection, ladder, asked.times)
             active = None if active_since is None else instant_since(active_since, zone, "", "active_since")
             wanted = Wanted(known_ones(asked.ladders.facts, players), active, after, limit)
             instant = instant_played(since, zone, "since")
@@ -180,7 +180,8 @@ class View(Positions):
         from projections.queries.publication import as_published
 
         with self._reading() as connection:
-            one, times, ids = self._list(connection, ladder), times_of(connection), identities(connection)
+            one, ids = self._list(connection, ladder), identities(connection)
+            times = self._times or times_of(connection)
             found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
             rows = [row for row in found.rows if not players or row.player in wanted][:limit]
             source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
@@ -195,7 +196,8 @@ class View(Positions):
         from projections.queries.lists_beside import publications
 
         with self._reading() as connection:
-            return publications(connection, position_known(connection, self.known_at, None, self.note))
+            position = position_known(connection, self.known_at, None, self.note)
+            return publications(connection, position, self._times or times_of(connection))
 
     def list_beside(self, ladder: str) -> ListBeside:
         """The list of a ladder that was published last, or last for `as_of`, beside the same list as known now.
@@ -206,8 +208,9 @@ class View(Positions):
 
         with self._reading() as connection:
             one = self._list(connection, ladder)
-            position = position_known(connection, self.known_at, date_zone(connection, ladder), self.note)
-            return list_beside(connection, self._kept.checked(connection, position), one, self.note)
+            times = self._times or times_of(connection)
+            position = position_known(connection, self.known_at, date_zone(connection, ladder, times), self.note)
+            return list_beside(connection, self._kept.checked(connection, position), one, self.note, times)
 
     def event_impact(self, position: int) -> EventImpact:
         """What the event at a position did to everybody's points: of the coordinates only `known_at` matters.
@@ -224,7 +227,7 @@ class View(Positions):
                 )
             kept = KeptLadders()  # of its own: what others ask for stays at hand
             before, after = (kept.checked(connection, there) for there in (position - 1, position))
-            return event_impact(connection, before, after)
+            return event_impact(connection, before, after, self._times or times_of(connection))
 
     @asked_again
     def games_with_clock(self) -> frozenset[str]:
@@ -250,14 +253,9 @@ class View(Positions):
             steps = course_of(asked.connection, asked.ladders, ladder, player)
             kind = asked.ladders.versions(ladder)[0].ranking
             return History(
-                player,
-                ladder,
-                asked.ladders.coordinates,
-                steps,
-                running=kind.running,
-                sums_lists=kind.sums_lists,
-                times=asked.times,
-            )
+                player, ladder, asked.ladders.coordinates, steps,
+                running=kind.running, sums_lists=kind.sums_lists, times=asked.times,
+            )  # fmt: skip
 
     @asked_again
     def profile(self, ladder: str, player: str) -> Profile:
@@ -433,7 +431,8 @@ class View(Positions):
         from projections.queries.rulesets import ruleset_state
 
         with self._reading() as connection:
-            return ruleset_state(connection, name, position_known(connection, self.known_at, None, self.note))
+            position = position_known(connection, self.known_at, None, self.note)
+            return ruleset_state(connection, name, position, self._times or times_of(connection))
 
     def leagues(self) -> AllLeagues:
         """The leagues, what they wait for, and who won. Raises as `surveying` does."""
@@ -495,7 +494,7 @@ class View(Positions):
         from projections.queries.simulation import simulated, why_alone
 
         with self._reading() as connection:
-            times = times_of(connection)
+            times = self._times or times_of(connection)
             every = self._kept.checked(connection, position_known(connection, self.known_at, None, self.note))
             now = every.at(instant_played(self.as_of, times.home or rulesets[0][1].time_zone))
             for told in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
@@ -516,7 +515,7 @@ class View(Positions):
         from projections.queries.recorded import games_as_they_stand, is_wanted
 
         with self._reading() as connection:
-            times = times_of(connection)
+            times = self._times or times_of(connection)
             end = instant_played(self.as_of, times.zone)
             until = position_known(connection, self.known_at, None, self.note)
             people = identities(connection, until)
@@ -562,7 +561,7 @@ class View(Positions):
         from projections.queries.recorded import games_that_stand
 
         with self._reading() as connection:
-            last = instant_played(self.as_of, times_of(connection).zone)
+            last = instant_played(self.as_of, (self._times or times_of(connection)).zone)
             until = position_known(connection, self.known_at, None, self.note)
             yield from games_that_stand(connection, until, last, after)
 
@@ -592,6 +591,5 @@ class View(Positions):
             if subject is not None and not rows and not narrowed:
                 log = Log(connection, until)
                 hint = log.similar("game", subject) or log.similar("player", subject)
-            return RecordedEvents(
-                rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=times_of(connection)
-            )
+            times = self._times or times_of(connection)
+            return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=times)

@@ -114,23 +114,18 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
     """
     head = ledger.head
     visit = Visit(ledger, {"known_at": str(head.position)} if head.position else {})
-    site = site._replace(game_pages=visit.view.games_recorded() <= game_pages)
-    visit.query = {}  # nobody asked for it: what is recorded meanwhile is for the next time
-    shared = version("ratings-ledger"), STYLE, site.title, site.ending, site.game_pages, visit.ladders.times
-    settings = repr((*shared, sorted(site.names.items())))
-    writing = _Writing(folder, site, sha256(settings.encode()).hexdigest())
-    if not writing.before.files:
-        writing.finish("")  # the folder is ours from now on, whatever becomes of this
-    writing.write(addresses.file_of(STYLE, ".css"), CSS)
-    writing.write(OPENAPI, as_openapi())
-    _write_games(writing, visit, f"{head} {version('ratings-ledger')}")
-    due = [one for one in every_page(visit)
-           if (site.game_pages or one.path[:1] != GAMES_PATH) and not writing.keeps(one.path, one.basis)]  # fmt: skip
-    lasts: dict[str, int | None] = {**visit.view.last_positions_of_games()} if site.game_pages else {}
-    if visit.everybody.failed:  # which any game may tell
-        lasts = dict.fromkeys(lasts)
-    games = [game_id for game_id, last in lasts.items()
-             if not writing.keeps(addresses.game(game_id), last and (last, game_id in visit.clocks))]  # fmt: skip
+    with visit.view.staying():  # but not where pages are made: by other processes, perhaps
+        site = site._replace(game_pages=visit.view.games_recorded() <= game_pages)
+        visit.query = {}  # nobody asked for it: what is recorded meanwhile is for the next time
+        shared = version("ratings-ledger"), STYLE, site.title, site.ending, site.game_pages, visit.ladders.times
+        settings = repr((*shared, sorted(site.names.items())))
+        writing = _Writing(folder, site, sha256(settings.encode()).hexdigest())
+        if not writing.before.files:
+            writing.finish("")  # the folder is ours from now on, whatever becomes of this
+        writing.write(addresses.file_of(STYLE, ".css"), CSS)
+        writing.write(OPENAPI, as_openapi())
+        _write_games(writing, visit, f"{head} {version('ratings-ledger')}")
+        due, games = _due(writing, visit)
     _add_all(writing, visit, due, games)
     gone = [name for name, found in writing.before.files.items()
             if name not in writing.files and _is_ours(folder, name, found)]  # fmt: skip
@@ -139,6 +134,19 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
         _drop_empty(folder, (folder / name).parent)
     writing.finish(str(head))
     return Written(len(writing.files), writing.written, len(gone))
+
+
+def _due(writing: _Writing, visit: Visit) -> tuple[list[Due], list[str]]:
+    """The pages that must be made, and the games whose pages must be."""
+    has_games = writing.site.game_pages
+    due = [one for one in every_page(visit)
+           if (has_games or one.path[:1] != GAMES_PATH) and not writing.keeps(one.path, one.basis)]  # fmt: skip
+    lasts: dict[str, int | None] = {**visit.view.last_positions_of_games()} if has_games else {}
+    if visit.everybody.failed:  # which any game may tell
+        lasts = dict.fromkeys(lasts)
+    games = [game_id for game_id, last in lasts.items()
+             if not writing.keeps(addresses.game(game_id), last and (last, game_id in visit.clocks))]  # fmt: skip
+    return due, games
 
 
 def _write_games(writing: _Writing, visit: Visit, basis: str) -> None:

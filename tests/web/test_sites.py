@@ -14,6 +14,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from asking import get
 from club import HOSTILE, LADDER, LATE, ok
+from sqlalchemy import event
 
 import ratings_ledger
 from ledger.errors import BadArgument
@@ -347,3 +348,19 @@ def test_manifest_cannot_name_files_elsewhere(begun: Begun, url: str, tmp_path: 
     (folder / MANIFEST).write_text(json.dumps(manifest))
     written(url, folder)
     assert (victim / "diary.html").read_text() == "dear diary"
+
+
+def test_home_zone_is_read_once_on_each_connection(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What must be made is found on one connection, and each part of the pages is made on one; each asks once which
+    zone is home, however many pages show times."""
+    monkeypatch.setattr(site, "available_cores", lambda: 1)
+    connections, read = list[Any](), list[str]()
+    with ratings_ledger.open(url) as ledger:
+        engine = ledger.at().ledger.engine
+        event.listen(engine, "connect", lambda *told: connections.append(told))
+        event.listen(engine, "before_cursor_execute", lambda *told: read.append(str(told[3])))
+        write_site(ledger, tmp_path / "site", FOLDER)
+    pages = sum(name.endswith(".html") for name in tree(tmp_path / "site"))
+    zones = sum("ledger.zone_set" in asked for asked in read)
+    # one finds what must be made, one is for games, and the status of the ledger is asked for on one of its own
+    assert 1 < zones <= len(connections) <= 4 + pages // site.PART_PAGES
