@@ -39,6 +39,16 @@ def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
+def refuse_unfit(ledger: Ledger, on: str | None, segments: str | None) -> None:
+    """Raises what workers and their place will be refused with, for a command that has much to do before it needs them:
+    `BadArgument`, `StoreUnavailable`."""
+    if on is not None:
+        from projections.cluster.coordinating import cluster_for
+
+        with cluster_for(ledger, on, segments):
+            pass
+
+
 def work_elsewhere(
     ledger: Ledger, on: str | None, segments: str | None, rule_seconds: float,
     tell: Tell = lambda what, numbers: None,

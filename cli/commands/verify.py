@@ -6,7 +6,7 @@ import sys
 import click
 
 from cli.arguments.command import command
-from cli.arguments.engines import work_elsewhere, workers_options
+from cli.arguments.engines import refuse_unfit, work_elsewhere, workers_options
 from cli.arguments.options import head_value, result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.output import render
@@ -33,6 +33,7 @@ def verify(
     """
     tell = _tell if form == "table" else lambda finding: None
     ledger = open_ledger(db)
+    refuse_unfit(ledger, on, segments)
     found = verify_all(ledger, expected, rule_seconds, tell, work_elsewhere(ledger, on, segments, rule_seconds))
     emit(found, form)
     return int(bool(found.findings))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ from projections.cluster.packs import PACK_GAMES, family_of, packs
 from projections.cluster.segments import named_cells
 from projections.cluster.tasks import CODE, output_name
 from projections.cluster.work import Tell
+from projections.facts.columns import Facts
+from projections.facts.decoding import rulesets_at
 from projections.queries.answers_compared import SimulatedLadder, Simulation, Variant
 from projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
 from projections.queries.impact import matter
@@ -31,6 +34,7 @@ from projections.queries.standings import Ladders
 from projections.replay.containment import with_game
 from projections.replay.ladders import parse_name
 from projections.rulesets.faults import is_ours
+from projections.rulesets.versions import Version
 
 
 class _Question(NamedTuple):
@@ -54,19 +58,29 @@ def simulated_on(
 
     Raises as that does, and as `work_on` does.
     """
-    with cluster_for(ledger, on, segments) as cluster, ledger.reading() as connection:
-        position = position_known(connection, known_at, None, note)
-        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers), True)
-        for ladder in ladders:
-            refuse_simulated(prepared.facts, ladder, rulesets[0][1])
-        times = times_of(connection)
+    with ledger.reading() as connection, ExitStack() as stack:
+        position, times = position_known(connection, known_at, None, note), times_of(connection)
         until = instant_played(as_of, times.home or rulesets[0][1].time_zone)
+        _refuse(rulesets_at(connection, position), rulesets, ladders, until)
+        cluster = stack.enter_context(cluster_for(ledger, on, segments))
+        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers), True)
         question = _Question(ledger, connection, cluster, prepared, ladders, until, note, tell)
         failed = list[str]()
         variants = tuple(_variant(question, told, ruleset, failed) for told, ruleset in rulesets)
         sweep(cluster)
         at = Coordinates(until, position, None, tuple(prepared.facts.left_out))
         return Simulation(at, variants, failed=tuple(dict.fromkeys(failed)), times=times)
+
+
+def _refuse(
+    facts: Facts, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str], as_of: int | None
+) -> None:  # fmt: skip
+    """Refuse all that can be without a game, before anything is sealed. Raises as `refuse_simulated`,
+    `refused_or_under` and `_concerned` do."""
+    for ladder in ladders:
+        refuse_simulated(facts, ladder, rulesets[0][1])
+    for _, ruleset in rulesets:
+        _concerned(_both(facts, refused_or_under(facts, ruleset, as_of)), ruleset, ladders)
 
 
 def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
@@ -108,22 +122,15 @@ def _tasks(
     """The comparisons of the packs whose ladders a ruleset may matter to; if some ladders are named, of these alone, in
     their packs or in all of their rulesets'."""
     connection, prepared = question.connection, question.prepared
-    facts, both = prepared.facts, dict(then.facts.rulesets)
-    for ruleset_id, versions in facts.rulesets.items():
-        both[ruleset_id] = versions if then.facts.rulesets[ruleset_id] is versions else [*versions, *both[ruleset_id]]
+    facts, both = prepared.facts, _both(prepared.facts, then)
     planned, number = replace(facts, rulesets=both), {cell: at for at, cell in enumerate(prepared.cells)}
     named = named_cells(facts)
     lists = [
         (one, as_published(connection, one).rows)
         for one in latest_lists(published_lists(connection, facts.position))
     ]  # fmt: skip
-    for ruleset_id, versions in both.items():
-        asked = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
-        if not any(matter({f"ruleset:{ruleset.id}"}, version) for version in versions) or (ladders and not asked):
-            continue
-        if not all(is_ours(version.rule) for version in versions):
-            told = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
-            raise BadArgument(f"{told}: leave out --on", "on")
+    for ruleset_id, asked in _concerned(both, ruleset, ladders).items():
+        versions = both[ruleset_id]
         own = [one for one in lists if parse_name(one[0].ladder).ruleset_id == ruleset_id]
         for pack in packs(planned, ruleset_id, () if all_packs else asked, (), prepared.counts, PACK_GAMES):
             plan = comparing_plan(
@@ -132,6 +139,31 @@ def _tasks(
                 [one for one in own if family_of(versions, parse_name(one[0].ladder).values) in pack.families],
             )  # fmt: skip
             yield Task(plan, output_name(plan), called(ruleset_id, pack.families))
+
+
+def _both(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
+    """The versions of all rulesets as they are, with those that would be."""
+    both = dict(then.facts.rulesets)
+    for ruleset_id, versions in facts.rulesets.items():
+        both[ruleset_id] = versions if then.facts.rulesets[ruleset_id] is versions else [*versions, *both[ruleset_id]]
+    return both
+
+
+def _concerned(
+    both: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
+) -> dict[str, list[str]]:  # fmt: skip
+    """The rulesets that another one may matter to, with the ladders of each that are named; if some are named, only the
+    rulesets of these. Raises `BadArgument` for one that workers do not have."""
+    found = {}
+    for ruleset_id, versions in both.items():
+        asked = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
+        if not any(matter({f"ruleset:{ruleset.id}"}, version) for version in versions) or (ladders and not asked):
+            continue
+        if not all(is_ours(version.rule) for version in versions):
+            told = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
+            raise BadArgument(f"{told}: leave out --on", "on")
+        found[ruleset_id] = asked
+    return found
 
 
 def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:

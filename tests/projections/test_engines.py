@@ -71,3 +71,17 @@ def test_segments_need_an_engine(
     monkeypatch.setenv("RATINGS_ENGINE", "processes:none")
     assert "processes" in ratings("verify", "--segments", place, db=ledger).stderr
     assert not Path(place).exists()
+
+
+def test_verify_refuses_an_engine_before_it_reads(
+    copied: Callable[..., str], ratings: Callable[..., Any], tmp_path: Path
+) -> None:
+    """What is no engine, and a place that is none, are refused before the log is read, which would be told of a head
+    that it does not contain."""
+    ledger = copied(with_shipped_rulesets)
+    (tmp_path / "file").touch()
+    elsewhere = {"the number of processes is from": ["processes:none"],
+                 "cannot be used for segments": ["processes:1", "--segments", tmp_path / "file"]}  # fmt: skip
+    for problem, on in elsewhere.items():
+        told = ratings("verify", "--head", f"1:{'00' * 32}", "--on", *on, db=ledger)
+        assert (told.stdout, problem in told.stderr) == ("", True), told

@@ -11,7 +11,7 @@ from time_histories import history
 from time_ledgers import enter
 
 from ledger.store.opening import open_ledger
-from projections.cluster import coordinating, segments
+from projections.cluster import coordinating, segments, simulating
 from projections.cluster.columnar import OpenedObject
 from projections.cluster.numbers import all_names, numbers_name
 from projections.cluster.objects import objects_at
@@ -89,6 +89,26 @@ def test_whatif_elsewhere_names_the_ladders_that_there_are(ledger: str, ratings:
         assert ratings("whatif", ruleset, "--ladder", ladder, *elsewhere, db=ledger) == here
         assert here.stderr.startswith(f"Error: {ladder} has no games under {ruleset}@")
         assert here.stderr.partition("; it has ")[2].count(f"{ruleset}/") > 1
+
+
+def test_whatif_elsewhere_refuses_before_it_seals(
+    ledger: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ladder of no ruleset or of another form, a time that is none, and a ruleset that cannot follow the published
+    ones are refused as a simulation here does, before anything is written for workers; so is a rule of a package, which
+    they do not have."""
+    elsewhere = ("--on", "processes:1", "--segments", tmp_path / "sealed")
+    for asked in (
+        ["--ladder", "nobody/all"], ["--ladder", "catan-elo"], ["--ladder", "catan-elo/basic/3"],
+        ["--as-of", "yesterday"], ["--known-at", "9999"], ["--set", "time_zone=Asia/Tokyo"],
+    ):  # fmt: skip
+        here = ratings("whatif", "catan-elo", *asked, db=ledger)
+        assert here.exit_code, asked
+        assert ratings("whatif", "catan-elo", *asked, *elsewhere, db=ledger) == here, asked
+    monkeypatch.setattr(simulating, "is_ours", lambda rule: False)
+    told = ratings("whatif", "catan-elo", *elsewhere, db=ledger)
+    assert "catan-elo runs on the rule of a package" in told.stderr
+    assert not (tmp_path / "sealed").exists()
 
 
 @pytest.fixture
