@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ledger import clock
 from ledger.errors import AlreadyRunning
+from ledger.processes.identity import is_there
 from ledger.store.log import head
 from ledger.store.opening import Ledger
 from projections.cluster.coordinating import SHORT_LIVED, is_old, segment_names, segments_at
@@ -58,9 +60,21 @@ def pruned(ledger: Ledger, url: str | None, dry_run: bool) -> Pruned:
 
 def _refuse_in_use(objects: Objects) -> None:
     """Raises `AlreadyRunning` if a computation goes on; each has a nonce from its beginning to its end."""
-    if not all(is_old(objects, name) for name in objects.names("nonce-")):
-        told = f"a computation uses {objects.url}, or was killed less than a day ago; nothing was deleted"
+    if any(_goes_on(objects, name) for name in objects.names("nonce-")):
+        told = f"a computation uses {objects.url}, or was killed elsewhere less than a day ago; nothing was deleted"
         raise AlreadyRunning(f"{told}; try again when it has ended")
+
+
+def _goes_on(objects: Objects, nonce: str) -> bool:
+    """Whether the computation of a nonce may go on. One of an earlier version does not say whose it is."""
+    try:
+        process = bytes(objects.read(nonce, 0, 1000)).decode(errors="replace").partition(" ")[2]
+    except FileNotFoundError:  # it has just ended
+        return False
+    if is_old(objects, nonce):
+        return False
+    written_at, now = objects.written_at(nonce), clock.now()
+    return not process or is_there(process, now if written_at is None else written_at * 1_000_000, now)
 
 
 def _disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:

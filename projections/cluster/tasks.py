@@ -135,7 +135,7 @@ def _is_fit(url: str, proof: Proof) -> None:
         seen = bytes(objects_at(url).read(proof.nonce, 0, 1000))
     except OSError:
         seen = b""
-    if seen != proof.nonce.encode():
+    if seen.partition(b" ")[0] != proof.nonce.encode():
         raise Unfit(f"a worker does not see what is written to {url}; {ONE_PLACE}")
     if golden_digest() != proof.golden:
         raise Unfit("a worker computes other points for the same games than this machine does")

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from time_histories import history
 from time_ledgers import enter
 
+from ledger.processes.identity import this_process
 from ledger.store.opening import open_ledger
 from projections.cluster import coordinating, segments, simulating
 from projections.cluster.columnar import OpenedObject
@@ -17,6 +20,15 @@ from projections.cluster.numbers import all_names, numbers_name
 from projections.cluster.objects import objects_at
 
 Ratings = Callable[..., Any]
+# a computation that goes on until it is killed
+KILLED = """
+import sys, time
+from ledger.store.opening import open_ledger
+from projections.cluster.coordinating import cluster_for
+with cluster_for(open_ledger(sys.argv[1]), "processes:1", sys.argv[2]):
+    print("begun", flush=True)
+    time.sleep(60)
+"""
 
 
 @pytest.fixture
@@ -167,21 +179,42 @@ def test_pruning_deletes_what_no_computation_can_use(
 
 
 def test_pruning_waits_for_computations(disused: list[str], ledger: str, ratings: Ratings, tmp_path: Path) -> None:
-    """While a computation goes on, perhaps of another version that uses another format, nothing is deleted. What was
-    killed more than a day ago does not count as one."""
+    """While a computation goes on, here or elsewhere, or perhaps one of another version, which does not say where,
+    nothing is deleted. What was killed more than a day ago does not count as one."""
     (place,) = (tmp_path / "sealed").iterdir()
     running = place / "nonce-1"
-    running.write_bytes(b"nonce-1")
-    before = {path.name for path in place.iterdir()}
     prune = ("segments", "prune", "--segments", tmp_path / "sealed")
-    told = ratings(*prune, db=ledger)
-    assert (told.exit_code, told.stdout) == (4, "")
-    assert f"a computation uses {place}, or was killed less than a day ago; nothing was deleted" in told.stderr
-    assert {path.name for path in place.iterdir()} == before
+    for written in (f"nonce-1 {this_process()}", "nonce-1 elsewhere 1 1", "nonce-1"):
+        running.write_text(written)
+        before = {path.name for path in place.iterdir()}
+        told = ratings(*prune, db=ledger)
+        assert (told.exit_code, told.stdout) == (4, "")
+        assert f"a computation uses {place}, or was killed elsewhere less than a day ago; nothing" in told.stderr
+        assert {path.name for path in place.iterdir()} == before
     assert ratings(*prune, "--dry-run", db=ledger).exit_code == 0
     os.utime(running, (running.stat().st_mtime - 2 * 86_400,) * 2)
     assert ratings(*prune, db=ledger).exit_code == 0
     assert {path.name for path in place.iterdir()} == before - {*disused, "nonce-1"}
+
+
+def test_pruning_does_not_wait_for_what_was_killed(
+    disused: list[str], ledger: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """A computation whose process is gone from this machine holds nothing up, however young it is."""
+    prune = ("segments", "prune", "--segments", tmp_path / "sealed")
+    killed = subprocess.Popen(
+        [sys.executable, "-c", KILLED, ledger, str(tmp_path / "sealed")], stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+    with killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "begun\n"
+        assert ratings(*prune, db=ledger).exit_code == 4
+        killed.kill()
+    told = ratings(*prune, db=ledger)
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert told.stdout.endswith("kept because younger than a day: 2\n")  # a segment, and what says who was killed
+    (place,) = (tmp_path / "sealed").iterdir()
+    assert not {path.name for path in place.iterdir()} & {*disused}
 
 
 def test_another_format_is_made_again(
