@@ -363,7 +363,9 @@ class NormalisedGame(dict[str, Any]):
 
 
 def read_normalised(event: Mapping[str, Any], text: str | None = None) -> tuple[Draft, dict[str, Any]]:
-    """The same as `read_event`, of such a game; `text` is its data as JSON, if that is known. Raises `Refused`."""
+    """What `read_event` gives of a game, from a table or a line of JSON, whose data is already as in `NormalisedGame`;
+    `text` is its data as JSON, if that is known. Raises `Refused`.
+    """
     data, name = event["data"], "game.recorded"
     occurred_at, kind = parse_instant(event["occurred_at"]), TYPES[name]
     GAME_TYPES[data.get("kind", "placing")].check(data)
