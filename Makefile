@@ -6,7 +6,7 @@ BENCH_VENV := .venv-bench
 UV ?= uv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test browser check evidence bench docs pictures golden lock clean
+.PHONY: help demo quick test style types tests browser check evidence bench docs pictures golden lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -18,15 +18,23 @@ demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, and their pages, in 
 quick: $(VENV)/ready  ## unit and contract tests in one kind of store and one process each, in half a minute
 	$(VENV)/bin/pytest -q -n 2 --quick tests/ledger tests/projections tests/cli/test_layers.py
 
-test: check  ## style, types, and all tests, the ones of the docs included
-	$(VENV)/bin/pytest -n 2 --dist worksteal
+test: style  ## style, types, and all tests, the ones of the docs included
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# a third process, since many a test waits for a server or another process
+tests: $(VENV)/ready
+	$(VENV)/bin/pytest -n 3 --dist worksteal
 
 browser: $(VENV)/ready  ## the pages in a real Chromium: phone and desk, light and dark, keyboard alone, nobody shut out
 	$(VENV)/bin/pytest -n 2 --dist worksteal tests/browser
 
-check: $(VENV)/ready
+check: style types
+
+style: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+
+types: $(VENV)/ready
 	$(VENV)/bin/mypy
 
 evidence: $(VENV)/ready  ## at length: killed processes, full disks, damaged files, hostile hands, concurrent writers, random histories
