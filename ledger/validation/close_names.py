@@ -66,8 +66,8 @@ def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[st
         bare = folded(name)
         others = set(turned.get(bare.replace(",", ""), ()))
         if not halves.isdisjoint(_halves(bare)):
-            keys = [key for key in _keys(bare) if key in index]
-            others.update(other for key in keys for other in index[key] if _close(bare, folded(other)))
+            sharing = {other for key in _keys(bare) for other in index.get(key, ())} - {name}
+            others.update(other for other in sharing if _close(bare, folded(other)))
         for other in others:
             # of two new ones, the later is reported
             if place.get(name, -1) < place[other]:

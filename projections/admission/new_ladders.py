@@ -7,24 +7,44 @@ Months, years and bands of players do not matter here: new ones come up by thems
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ledger.rejections import Refused, shown
+from ledger.validation.close_names import alike, close_names
 from projections.facts.columns import LABELS, Facts
-from projections.queries.ladder_names import Labelled, label_places, labelled, slip
+from projections.queries.ladder_names import Labelled, apart, label_places, labelled
 from projections.replay.eligibility import why_not_eligible
-from projections.replay.ladders import LadderName, partition_values
+from projections.replay.ladders import partition_values
 from projections.rulesets.versions import Version, in_force
+
+# as many refused ladders are compared with those that there are
+HINTS_MAX = 100
 
 
 class Begun(NamedTuple):
-    """A ladder that a game begins, and an existing one with a similar name, or ""."""
+    """A ladder that a game begins: its ruleset, the parts of its name, and which of them are labels."""
 
-    ladder: str
-    like: str
+    ruleset_id: str
+    values: Labelled
+    places: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """As people write it."""
+        return "/".join((self.ruleset_id, *self.values))
+
+    @property
+    def labels(self) -> Labelled:
+        """The labels in its name."""
+        return tuple(self.values[place] for place in self.places)
+
+    def with_label(self, number: int, label: str) -> str:
+        """The name of the ladder with another label."""
+        place = self.places[number]
+        return self._replace(values=(*self.values[:place], label, *self.values[place + 1 :])).name
 
 
 class NewLadders:
@@ -38,6 +58,8 @@ class NewLadders:
         self._leagues: set[str] = set()
         # labels that cannot lead to anything new
         self._settled: set[tuple[str | None, ...]] = set()
+        # by a refused ladder's name: the hint
+        self._hints: dict[str, str] = {}
         self.found: list[Begun] = []
 
     def meet(
@@ -75,22 +97,31 @@ class NewLadders:
     ) -> None:  # fmt: skip
         """Note or refuse a ladder, unless it already has a game."""
         ruleset = known[0].ruleset
-        places = label_places(ruleset.partition.by)
+        begun = Begun(ruleset.id, values, label_places(ruleset.partition.by))
         there = self._there_of(connection, known)
-        own = tuple(values[place] for place in places)
         created = "league" in ruleset.partition.by and data["league"] in self._leagues
-        if own in there or created:
+        if begun.labels in there or created:
             return
-        ladder = "/".join((ruleset.id, *values))
-        close = ""
-        if (found := slip(LadderName(ruleset.id, values), known, there)) is not None:
-            place, label = found
-            close = "/".join((ruleset.id, *values[:place], label, *values[place + 1 :]))
         if self._strict:
-            hint = f"; did you mean {close}?" if close else ""
-            raise Refused("new-ladder", f"{shown(ladder)} has no game yet{hint} (without --strict this one begins it)")
-        there.add(own)
-        self.found.append(Begun(ladder, close))
+            told = f"{shown(begun.name)} has no game yet{self._hint(begun)} (without --strict this one begins it)"
+            raise Refused("new-ladder", told)
+        there.add(begun.labels)
+        self.found.append(begun)
+
+    def _hint(self, refused: Begun) -> str:
+        """What was probably meant by a ladder, if it is one of the first that are refused."""
+        if refused.name not in self._hints and len(self._hints) < HINTS_MAX:
+            meant = likes([refused], self._there[refused.ruleset_id]).get(refused.name)
+            self._hints[refused.name] = "" if meant is None else f"; did you mean {meant}?"
+        return self._hints.get(refused.name, "")
+
+    def close(self) -> dict[str, str]:
+        """The ladders found whose names are close to others, each with one of those."""
+        found: dict[str, str] = {}
+        for ruleset_id in dict.fromkeys(begun.ruleset_id for begun in self.found):
+            of_ruleset = [begun for begun in self.found if begun.ruleset_id == ruleset_id]
+            found |= likes(of_ruleset, self._there[ruleset_id])
+        return found
 
     def _there_of(self, connection: Connection, known: Sequence[Version]) -> set[Labelled]:
         """The labels of a ruleset's ladders that already have a game or an adjustment."""
@@ -100,6 +131,29 @@ class NewLadders:
             self._leagues = {facts.texts[league.league] for league in facts.leagues}
             self._there[ruleset_id] = labelled(facts, known)
         return self._there[ruleset_id]
+
+
+def likes(new: Sequence[Begun], there: Collection[Labelled]) -> dict[str, str]:
+    """By name of a new ladder of one ruleset: another one, there or earlier among the new, that was probably meant.
+
+    One of their labels is close or alike (`close_names`), and the others are the same. The time it takes grows with the
+    sum of both, not with their product.
+    """
+    found: dict[str, str] = {}
+    known = sorted({*there} - {begun.labels for begun in new})
+    for number in range(len(new[0].places)):
+        by_rest: dict[Labelled, dict[str, Begun]] = {}
+        for begun in new:
+            by_rest.setdefault(apart(begun.labels, number), {})[begun.labels[number]] = begun
+        others: dict[Labelled, list[str]] = {rest: [] for rest in by_rest}
+        for labels in known:
+            if (rest := apart(labels, number)) in others:
+                others[rest].append(labels[number])
+        for rest, beginning in by_rest.items():
+            slips = alike([*beginning], [*others[rest], *beginning]) | dict(close_names([*beginning], others[rest]))
+            for label, meant in slips.items():
+                found.setdefault(beginning[label].name, beginning[label].with_label(number, meant[0]))
+    return found
 
 
 def _named(known: Sequence[Version], data: Mapping[str, Any]) -> bool:

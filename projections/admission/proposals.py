@@ -119,18 +119,19 @@ class Proposal(Intake):
         self.known = known or Known(terms.strict)
         self._impact: Impact | None = None
         homeless: dict[str, str] = {}
-        begun = self.known.new_ladders.found = []
+        begun = self.known.new_ladders
+        begun.found = []
         ladders = partial(
             Admission, allow_uncounted=terms.allow_uncounted, homeless=homeless, leagueless=leagueless,
-            new_ladders=self.known.new_ladders,
+            new_ladders=begun,
         )  # fmt: skip
         newcomers = Newcomers(
             self.known.players, terms.refusing, terms.strict, terms.accepted, self.known.games_played, terms.close_told
         )  # fmt: skip
         super().__init__(ledger, items, terms, ladders=ladders, newcomers=newcomers, **hooks)
         self.result.homeless, self.result.leagueless = homeless, leagueless or {}
-        self.result.new_ladders = [one.ladder for one in begun]
-        self.result.close_ladders = {one.ladder: one.like for one in begun if one.like}
+        self.result.new_ladders = [one.name for one in begun.found]
+        self.result.close_ladders = begun.close()
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:

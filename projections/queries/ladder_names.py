@@ -48,13 +48,14 @@ def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tu
     places = label_places(known[0].ruleset.partition.by)
     labels = tuple(name.values[place] for place in places)
     for number, label in enumerate(labels if labels not in there else ()):
-        others = [one[number] for one in sorted(there) if _apart(one, number) == _apart(labels, number)]
+        others = [one[number] for one in sorted(there) if apart(one, number) == apart(labels, number)]
         if (close := closest(label, others)) is not None:
             return places[number], close
     return None
 
 
-def _apart(labels: Labelled, place: int) -> Labelled:
+def apart(labels: Labelled, place: int) -> Labelled:
+    """The labels without the one at a place."""
     return labels[:place] + labels[place + 1 :]
 
 
