@@ -130,8 +130,8 @@ class Proposal(Intake):
         )  # fmt: skip
         super().__init__(ledger, items, terms, ladders=ladders, newcomers=newcomers, **hooks)
         self.result.homeless, self.result.leagueless = homeless, leagueless or {}
-        self.result.new_ladders = [one.name for one in begun.found]
-        self.result.close_ladders = begun.close()
+        if begun.found:
+            self.result.new_ladders, self.result.close_ladders = [one.name for one in begun.found], begun.close()
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
