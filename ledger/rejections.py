@@ -92,6 +92,7 @@ CODES = {
     "bad-alias": "a line of aliases is NAME = PLAYER, where PLAYER is no alias itself; each name has one",
     "new-player": "the name is new, and --strict takes no new names",
     "new-ladder": "the game would begin a new ladder, and --strict allows none",
+    "nobody": "a cell with a word such as bye, which stands for nobody, in the place of a new player",
     "tied-players": "one cell holds several players; they are joined by =, or as --ties says, or have a row each",
     "id-conflict": "an event with this id but different content exists",
     "game-exists": "this game is already recorded under another event id",

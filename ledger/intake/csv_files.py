@@ -29,7 +29,7 @@ from ledger.intake.recognition import (
     recognised_games,
     with_points,
 )
-from ledger.intake.table_games import Found, cells_of, games_of_rows
+from ledger.intake.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
 from ledger.intake.tables_read import LISTED_MAX, TableRead, replaced_told
 from ledger.rejections import Refused
 
@@ -176,8 +176,9 @@ def _rows(
     """(line where the row begins, its non-empty cells by column), `skip` being called for a row without any; ends at a
     row that cannot be split into cells.
     """
+    named = name_columns(header)
     for line, row in _split_rows(lines, delimiter, first_line):
-        cells = row if isinstance(row, Refused) else cells_of(row, header)
+        cells = row if isinstance(row, Refused) else cells_of(without_dashes(row, named), header)
         if isinstance(cells, dict) and delimiter in COMMA_DELIMITERS:
             cells = with_points(cells)
         if cells:

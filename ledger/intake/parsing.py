@@ -21,7 +21,8 @@ from ledger.events.types import TYPES, Draft, NormalisedGame, read_event, read_n
 from ledger.intake.files import Entry, Far, Hashed, Item, Noted
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
-from ledger.validation.new_names import First, tied_parts, tied_refusal
+from ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
+from ledger.validation.nobodies import is_nobody
 
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started
@@ -140,9 +141,11 @@ def _names(event: dict[str, Any]) -> Iterator[str]:
 
 
 def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
-    """A refusal that says so if a name cannot be an id because it is two names, as in Anna/Ben."""
+    """A refusal that says so if a name cannot be an id because it is two names, as in Anna/Ben, or none, as in n/a."""
     if problem.code == "bad-identifier":
         for name in names:
+            if "/" in name and is_nobody(name):
+                return Refused("nobody", nobody_refusal(name).message)
             if "/" in name and (parts := tied_parts(name)):
                 rejection = tied_refusal(name, parts, first)
                 return Refused(rejection.code, rejection.message)

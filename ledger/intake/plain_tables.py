@@ -29,6 +29,7 @@ from ledger.intake.columns import (
 )
 from ledger.intake.table_games import ROWS_MAX
 from ledger.rejections import Refused
+from ledger.validation.nobodies import is_dash
 
 LINES = 1_000
 
@@ -89,7 +90,7 @@ def _games(
     of = {name: cells[column::width] for column, name in enumerate(header)}
     if "," in "".join(of.get("score", ())):
         return None  # perhaps decimal commas
-    if not all(of.get("player", ())):
+    if not all(of.get("player", ())) or any(map(is_dash, {*of.get("player", ()), *of.get("replaces", ())})):
         return None
     ids = of["game_id"]
     said = list(zip(*(of[name] for name in columns.game), strict=True))

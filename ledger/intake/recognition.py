@@ -40,9 +40,10 @@ from ledger.intake.layouts import (
     by_player,
     numbered,
 )
-from ledger.intake.table_games import Found, cells_of, games_of_rows
+from ledger.intake.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
 from ledger.intake.tables_read import TableRead, replaced_told, rows_left_out
 from ledger.rejections import Refused, in_list, shown
+from ledger.validation.nobodies import is_dash
 
 # a header is looked for in so many rows, and has at least so many columns that are known
 HEADER_ROWS, KNOWN_MIN = 20, 2
@@ -90,6 +91,8 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     body = table.rows[at + 1 :]
     layout = options.layout or _layout(names, body, options)
     header, problems = _header(names, body, layout, options)
+    named = name_columns(header)
+    body = [(there, without_dashes(row, named)) for there, row in body]
     body, repeated, totals = _without_extras(body, names, header)
     body, gameless = _without_gameless(table, body, header, layout)
     header, replaced = _without_replaced(names, header, body, options)
@@ -201,6 +204,11 @@ def _cell(row: list[str], column: int | None) -> str:
     return "" if column is None or column >= len(row) else row[column].strip()
 
 
+def _got(row: list[str], column: int) -> str:
+    """What a player got, if that is a player's column: a dash is nothing."""
+    return "" if is_dash(text := _cell(row, column)) else text
+
+
 def _means(name: str, options: TableOptions) -> str | None:
     """What a column holds: as somebody said, or as its name says."""
     said = options.named
@@ -230,7 +238,7 @@ def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
     players = [
         column for column, name in enumerate(names) if found[column] is None and _may_be_player(name, body, column)
     ]
-    cells = [[text for column in players if (text := _cell(row, column))] for _, row in body]
+    cells = [[text for column in players if (text := _got(row, column))] for _, row in body]
     played = [row for row in cells if len(row) > 1]
     if not played:
         return ROWS
@@ -238,14 +246,14 @@ def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
 
 
 def _may_be_player(name: str, body: Rows, column: int) -> bool:
-    """Whether a column that is not known may be a player's: most of it is numbers, and those are no totals."""
+    """Whether a column that is not known may be a player's: most of it is numbers, if anything, and no totals."""
     return not is_total([name]) and _holds_numbers(body, column)
 
 
 def _holds_numbers(body: Rows, column: int) -> bool:
-    """Whether most of what stands in a column is numbers."""
-    found = [_NUMBER.fullmatch(place_text(text)) is not None for _, row in body if (text := _cell(row, column))]
-    return sum(found) * 2 > len(found)
+    """Whether most of what stands in a column is numbers, if anything."""
+    found = [_NUMBER.fullmatch(place_text(text)) is not None for _, row in body if (text := _got(row, column))]
+    return not found or sum(found) * 2 > len(found)
 
 
 def _header(names: list[str], body: Rows, layout: str, options: TableOptions) -> tuple[Header, list[Refused]]:

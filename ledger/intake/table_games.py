@@ -8,7 +8,7 @@ g-1,2010-03-05T19:30Z,cleo,2
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import Any
 
@@ -19,16 +19,21 @@ from ledger.intake.columns import (
     CsvColumns,
     Header,
     TableOptions,
+    is_place,
     not_utf8,
     read_game,
     read_value,
     told_not_utf8,
 )
 from ledger.intake.game_names import game_slug
+from ledger.intake.headers import FIRST, SECOND
+from ledger.intake.layouts import OF_PLAYER
 from ledger.rejections import Refused, shown
+from ledger.validation.nobodies import is_dash
 
 ROWS_MAX = 4_096
 TIE = "="
+_NAMES = ("player", "replaces", FIRST, SECOND)
 
 _ODD = re.compile("[\udc80-\udcff\n\r]")
 
@@ -78,6 +83,21 @@ def cells_of(row: list[str], header: Header) -> Cells | Refused:
     return found
 
 
+def name_columns(header: Header) -> tuple[int, ...]:
+    """Which columns have names of players, or of whom it has a column what he got."""
+    return tuple(column for column, name in enumerate(header) if name and _is_of_name(name))
+
+
+def _is_of_name(name: str) -> bool:
+    return name in _NAMES or is_place(name) or name.startswith(OF_PLAYER)
+
+
+def without_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
+    """A row in whose columns of players a dash is an empty cell."""
+    dashes = [column for column in columns if column < len(row) and is_dash(row[column].strip())]
+    return [("" if column in dashes else text) for column, text in enumerate(row)] if dashes else row
+
+
 def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> Found:
     """A game from a row whose columns hold the players of each place."""
     if isinstance(cells, Refused):
@@ -87,7 +107,7 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
     except Refused as problem:
         return line, problem, cells, None
     event["data"]["participants"] = [
-        {"player": player.strip(), "place": columns.places[name]}
+        {"player": "" if is_dash(player.strip()) else player.strip(), "place": columns.places[name]}
         for name, text in cells.items()
         if name in columns.places
         for player in (text if options.tie is None else text.replace(options.tie, TIE)).split(TIE)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from ledger.events.types import TYPES
 from ledger.rejections import Rejection, count, shown
 from ledger.validation.close_names import alike, close_names
+from ledger.validation.nobodies import is_nobody
 
 VIRAMA = 9
 # at most this many new players are named
@@ -24,7 +25,7 @@ ACCEPT = "if it is not a slip, --new-names accept takes it"
 # where new names are refused: in tables, in all events, or nowhere
 Refusing = Literal["tables", "all", ""]
 
-_NO_NAMES = ("tied-players", "bad-identifier")  # what is refused so is no name of anybody
+_NO_NAMES = ("nobody", "tied-players", "bad-identifier")  # what is refused so is no name of anybody
 
 _TIE = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
@@ -177,7 +178,9 @@ class Newcomers:
         first = self._first[name]
         if problem := self._unseen(name):
             return problem
-        if parts := self._tied(name, known):
+        if name not in self._accepted and is_nobody(name):
+            rejection = nobody_refusal(name)
+        elif parts := self._tied(name, known):
             rejection = tied_refusal(name, parts, first)
         elif (close := self.close.get(name)) and (self._strict or not self._close_told):
             right = "correct it or name it with --aliases" if first.table else "correct it"
@@ -197,6 +200,14 @@ class Newcomers:
         parts = _AND.split(name)
         there = all(part in known or part in self._first or part in self._mentioned for part in parts)
         return parts if len(parts) > 1 and there else []
+
+
+def nobody_refusal(name: str) -> Rejection:
+    """The refusal of a word for nobody in the place of a player."""
+    told = f"{shown(name)} stands for nobody: leave the cell empty, or the row out if nobody played"
+    return Rejection(
+        "nobody", told if "/" in name else f"{told}; if a player is called so, --new-names accept takes it"
+    )
 
 
 def tied_parts(name: str) -> list[str]:

@@ -57,6 +57,46 @@ SHEETS = {
         [D23, "ben", "anna", "0 - 1"], options=("--set", "game=chess"),
         games=[*ONE, "2024-11-23-1 2024-11-23T11:00 ben 1 anna 1", "2024-11-23-2 2024-11-23T11:00 ben 2 anna 1"],
     ),
+    "dashes where nobody was third": csv(
+        "Date,1st,2nd,3rd\n2024-11-22,anna,ben,-\n2024-11-23,ben,anna,–\n2024-11-24,?,-,...\n", games=TWO,
+        told=["left out: line 4, '2024-11-24'"],
+    ),
+    "dashes where nobody was third, in the usual form": csv(
+        "game_id,occurred_at,game,1st,2nd,3rd\n2024-11-22-1,2024-11-22 11:00Z,catan,anna,ben, - \n", options=(),
+        games=ONE,
+    ),
+    "a dash that is tied with somebody": csv(
+        "Date,1st,2nd\n2024-11-22,anna,ben=-\n", refused=[("2 bad-identifier", "'' has 0 characters")]
+    ),
+    "a dash in the place of an opponent": sheet(
+        ["Date", "White", "Black", "Result"], [D22, "anna", "-", "1-0"],
+        refused=[("2 missing-member", "the row has no second player")],
+    ),
+    "a dash in the place of a player": csv(
+        "game_id,occurred_at,game,player,place\ng-1,2024-11-22,catan,anna,1\ng-1,2024-11-22,catan,-,2\n", options=(),
+        refused=[("3 missing-member", "the row has no player; name one, or leave the row out")],
+    ),
+    "dashes in the columns of players who did not play": sheet(
+        ["Date", "anna", "ben", "cleo", "dora"], [D22, 1, 2, "-", "-"], [D23, "-", 1, 2, None],
+        games=[*ONE, "2024-11-23-1 2024-11-23T11:00 ben 1 cleo 2"], told=["a column per player with the place"],
+    ),
+    "dashes in the columns of scores": sheet(
+        ["Date", "anna", "ben", "cleo"], [D22, 10, 7, "—"], games=["2024-11-22-1 2024-11-22T11:00 anna =10 ben =7"],
+    ),
+    "an emoji that is a name": csv(
+        "Date,1st,2nd\n2024-11-22,🦊,ben\n", games=["2024-11-22-1 2024-11-22T11:00 🦊 1 ben 2"]
+    ),
+    "words for nobody": csv(
+        "Date,1st,2nd\n2024-11-22,anna,BYE\n2024-11-23,anna,(spielfrei)\n2024-11-24,anna,n/a\n",
+        refused=[
+            ("2 nobody", "'BYE' stands for nobody: leave the cell empty, or the row out if nobody played; if"),
+            ("3 nobody", "'(spielfrei)' stands for nobody"), ("4 nobody", "'n/a' stands for nobody"),
+        ],
+    ),
+    "a word for nobody, accepted": csv(
+        "Date,1st,2nd\n2024-11-22,None,ben\n", options=(*SET, "--new-names", "accept"),
+        games=["2024-11-22-1 2024-11-22T11:00 None 1 ben 2"],
+    ),
     "goals": sheet(
         ["Tag", "Heim", "Gast", "Ergebnis"], [D22, "anna", "ben", "3:1"],
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =1"],

@@ -21,7 +21,7 @@ ZONE = ZoneInfo("Europe/Berlin")
 PLACES, SCORES, BOTH = "places", "scores", "places and scores"
 # what readers might take for something else than a name
 ODD = (
-    "van Dam", 'Pat "Ace" Lee', "Smith; Jo", "Roe, Ann", "O'Neill", "'quoted'", '"', "a|b", "-1", "007", "1.5", "true",
+    "van Dam", 'Pat "Ace" Lee', "Smith; Jo", "Roe, Ann", "O'Neill", "'quoted'", '"J', "a|b", "-1", "007", "1.5", "true",
     "Total", "Summe", "Platz", "2024-11-22", "Anna & Ben", "C++", "#1", "<b>&amp;", "x" * 64, "Anna", "anna",
 )  # fmt: skip
 WORD_CHARACTERS = ("Lu", "Ll", "Lt", "Lo")

@@ -38,12 +38,14 @@ def drawn(chance: random.Random) -> bytes:
     lines = [header]
     title = chance.choice(("catan", "catan", "catan", "Catan", "-"))
     called = chance.choice(("p-", "p-", "p-", "e\u0301 ", "p/"))
+    has_dashes = chance.random() < 0.05
     for game in range(chance.randrange(9)):
         of_game = {"game_id": f"g-{game}", "occurred_at": f"2010-03-0{game + 1}T19:30:00Z", "game": title}
         of_game["rated"] = chance.choice(("", "yes", "0"))
         of_game["group"] = chance.choice(("", "basic", "seafarers, b"[:9]))
         for place in range(chance.choice((1, 2, 3, 4, 9))):
-            own = {"player": f"{called}{place}", "place": str(place + 1), "score": chance.choice(("", "7", "1.5"))}
+            player = "-" if has_dashes and chance.random() < 0.2 else f"{called}{place}"
+            own = {"player": player, "place": str(place + 1), "score": chance.choice(("", "7", "1.5"))}
             lines.append(",".join({**of_game, **own}.get(name, "") for name in names))
     text = "\n".join(lines) + chance.choice(("", "\n", "\n\n"))
     for _ in range(chance.choice((0, 0, 1, 2))):

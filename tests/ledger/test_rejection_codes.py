@@ -262,6 +262,7 @@ CASES = {
     "too-many-centres": Case(diplomacy(*POWERS, y1901={"Italy": 18, "France": 17})),
     "close-name": Case(table("g-2,2024-01-01T12:00:00Z,catan,Anna,1", "g-2,2024-01-01T12:00:00Z,catan,cleo,2")),
     "tied-players": Case(table("g-2,2024-01-01T12:00:00Z,catan,cleo & dora,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2")),
+    "nobody": Case(table("g-2,2024-01-01T12:00:00Z,catan,BYE,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2")),
     "new-player": Case(
         None, command=("record", "--strict", "--game", "catan", "--game-id", "g-2", "anna", "dora")
     ),
@@ -435,7 +436,7 @@ LINES = {
     **dict.fromkeys(("is-a-directory", "file-too-large", "empty-file", "bad-gzip", "end-missing")),
     **dict.fromkeys(("another-sheet", "not-confirmed")), "changed-in-both": 2,
     **dict.fromkeys(("is-a-spreadsheet", "bad-spreadsheet", "which-sheet", "bad-reader")),
-    "bad-cell": 2, "close-name": 2, "tied-players": 2,
+    "bad-cell": 2, "close-name": 2, "nobody": 2, "tied-players": 2,
     "bad-csv": 4, "line-break": 4, "game-incomplete": 5,
     "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
