@@ -31,7 +31,7 @@ from ledger.store.log import Head, Log, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
 from ledger.validation.new_names import CloseName, First, Newcomers, Refusing
-from ledger.validation.repeated_games import resent, ways_out
+from ledger.validation.repeated_games import is_of_another_day, resent, ways_out
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
 CHUNK_EVENTS = 50_000
@@ -429,7 +429,10 @@ class Intake:
             return problem
         game_id = draft.subject.partition(":")[2]
         is_edited = item.file != STDIN and not self._compared and self._numbers.gave(item.file, game_id)
-        told = ways_out(is_by_day(game_id), is_edited)
+        columns = self.result.tables[item.file].columns if item.file in self.result.tables else {}
+        column = next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
+        is_moved = is_of_another_day(Log(self._connection), draft)
+        told = ways_out(is_by_day(game_id), is_edited, is_moved, column)
         if (item.file, told) in self._told_ways:
             return problem
         self._told_ways.add((item.file, told))

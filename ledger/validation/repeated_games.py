@@ -4,6 +4,7 @@ A sheet in which a mistake was fixed after `ratings correct` says what the ledge
 the game's first record says something else.
 """
 
+from shlex import quote
 from typing import Any
 
 from ledger.events.canonical import format_instant, parse_object
@@ -35,10 +36,21 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
     )
 
 
-def ways_out(is_by_day: bool, is_edited: bool) -> str:
-    """What to do about a game of a table that has the id of another, depending on whether the id is made of a day, and
-    whether a table of that name gave the other, which it may be, edited.
+def is_of_another_day(log: Events, draft: Draft) -> bool:
+    """Whether the game that has a draft's id was played on another day."""
+    game = live_game(log.about(draft.subject))
+    return game is not None and _day(game.occurred_at) != _day(draft.occurred_at)
+
+
+def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, column: str | None = None) -> str:
+    """What to do about a game of a table that has the id of another, depending on whether the id is made of a day,
+    whether a table of that name gave the other, which it may be, edited, and whether it is of another day; `column` is
+    where the table has its ids.
     """
+    if is_of_another_day and not is_by_day:
+        drop = f": --map {quote(f'{column}=')} drops that column, and numbers games by day" if column else ""
+        moves = f"{'--sync' if is_edited else 'ratings correct'} moves it"
+        return f"a game of another day is another game, and needs another game_id{drop}; if it is this one, {moves}"
     if is_edited:
         return "if the table was edited, --sync brings the ledger to what it says; another game needs another game_id"
     if is_by_day:
@@ -64,10 +76,19 @@ def said(game: dict[str, Any]) -> str:
     return meaning("game.recorded", 0, {**game, "participants": ordered})
 
 
+def _day(instant: int) -> str:
+    return format_instant(instant)[: len("2024-11-22")]
+
+
 def _difference(there: dict[str, Any], then: int, here: dict[str, Any], now: int) -> str:
-    if result_of(there) != result_of(here):
-        return f"there {result_of(there)}; here {result_of(here)}"
+    played = ["", ""]
     if then != now:
-        return f"there played {format_instant(then)}, here {format_instant(now)}"
+        tell = _day if _day(then) != _day(now) else format_instant
+        played = [f"played {tell(then)}", f"played {tell(now)}"]
+    if result_of(there) != result_of(here):
+        told = zip((result_of(there), result_of(here)), played, strict=True)
+        return "there {}; here {}".format(*(f"{result}, {when}" if when else result for result, when in told))
+    if then != now:
+        return f"there {played[0]}, here {played[1]}"
     members = sorted(name for name in {*there, *here} - {"participants"} if there.get(name) != here.get(name))
     return f"the {', '.join(members) or 'participants'} differ" + ("s" if len(members) == 1 else "")

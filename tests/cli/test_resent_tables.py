@@ -71,7 +71,10 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
     [
         ("anna,ben", "ben,anna", "there 1 anna, 2 ben, 3 calra; here 1 ben, 2 anna, 3 calra"),
         ("2024-03-01T12", "2024-03-01T13",
-         "there played 2024-03-01T12:00:00.000000Z, here 2024-03-01T13:00:00.000000Z"),
+         "there played 2024-03-01T12:00:00.000000Z, here played 2024-03-01T13:00:00.000000Z"),
+        ("12:00:00Z,chess,anna,ben", "13:00:00Z,chess,ben,anna",
+         "there 1 anna, 2 ben, 3 calra, played 2024-03-01T12:00:00.000000Z; "
+         "here 1 ben, 2 anna, 3 calra, played 2024-03-01T13:00:00.000000Z"),
         ("calra,Ulm", "calra,Bonn", "the city differs"),
     ],
 )  # fmt: skip
@@ -79,6 +82,41 @@ def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratin
     """A sheet that says something else is refused with the difference."""
     (told,) = refused(ratings, db, SHEET.replace(old, new))
     assert f"with another content: {why}; ratings correct" in told
+
+
+def test_sheet_whose_numbers_begin_again_is_of_other_games(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Numbers that a new season begins again with are refused with the days, and with the option that drops the column.
+
+    That option then takes both seasons.
+    """
+    seasons = {year: tmp_path / f"{year}.csv" for year in (2025, 2026)}
+    for year, sheet in seasons.items():
+        sheet.write_text(f"Match no;Fecha;1st;2nd\n1;13/01/{year};anna;{year}\n", encoding="utf-8")
+    taken = ratings("import", seasons[2025], "--set", "game=chess", "--zone", "UTC", db=db)
+    assert taken.exit_code == 0, taken.stderr
+
+    new = ("import", seasons[2026], "--set", "game=chess", "--zone", "UTC")
+    assert (
+        "the game '1' is recorded already with another content: "
+        "there 1 anna, 2 2025, played 2025-01-13; here 1 anna, 2 2026, played 2026-01-13; "
+        "a game of another day is another game, and needs another game_id: --map 'Match no=' drops that column, and "
+        "numbers games by day; if it is this one, ratings correct moves it\n"
+    ) in ratings(*new, db=db).stderr
+    told = ratings(*new, "--map", "Match no=", db=db)
+    assert told.exit_code == 0, told.stderr
+    assert "2026-01-13-1" in ratings("games", db=db).stdout
+
+
+def test_new_season_under_the_old_name_is_not_sent_to_sync_first(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A file of the same name with games of other days is told that they are others, before --sync is."""
+    sheet = tmp_path / "club.csv"
+    for day, code in (("2025-01-13T12:00:00Z", 0), ("2026-01-13T12:00:00Z", 1)):
+        sheet.write_text(f"game_id,occurred_at,game,1st,2nd\n1,{day},chess,anna,ben\n", encoding="utf-8")
+        done = ratings("import", sheet, db=db)
+        assert done.exit_code == code
+    assert "there played 2025-01-13, here played 2026-01-13; a game of another day" in done.stderr
+    assert "--map game_id= drops that column, and numbers games by day; if it is this one, --sync" in done.stderr
+    assert ratings("import", sheet, "--map", "game_id=", db=db).exit_code == 0
 
 
 def test_edited_table_is_sent_to_sync(db: str, ratings: Ratings, tmp_path: Path) -> None:
