@@ -29,6 +29,7 @@ GAME_COLUMNS = (
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
+NEEDED = ("game_id", "occurred_at", "game")  # of a game that is recorded
 READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
 
@@ -61,7 +62,7 @@ class TableOptions(NamedTuple):
     `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
     the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `aliases` are the
     players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they
-    are those of the file `profile`.
+    are those of the file `profile`. `needed` is what has to be said of each game: less if it is recorded already.
     """
 
     zone: str | None = None
@@ -76,6 +77,7 @@ class TableOptions(NamedTuple):
     aliases: Mapping[str, str] = {}
     columns: Mapping[str, str] = {}
     profile: str | None = None
+    needed: tuple[str, ...] = NEEDED
 
     @property
     def named(self) -> dict[str, str]:
@@ -136,7 +138,10 @@ def read_names(
         listed = ", ".join(map(shown, odd))
         told = f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
         problems.append(Refused("unknown-column", told))
-    needed = ("game_id", "occurred_at", "game", *(() if wide else ("player",)))
+    said = {*given, *options.fixed} - {"game_id"}
+    # of a recorded game, it may say only what is not about players
+    has_players = options.needed == NEEDED or not said or not said.isdisjoint(PLAYER_COLUMNS)
+    needed = (*options.needed, *(("player",) if has_players and not wide else ()))
     if absent := [name for name in needed if name not in (*given, *options.fixed, *given_besides)]:
         fixed = ", or give all rows the same value with --set game=..." if "game" in absent else ""
         listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
@@ -189,14 +194,15 @@ def legible(text: str) -> str:
 
 
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
-    """The event of a game without its participants. Raises `Refused`."""
+    """The event of a game without its participants, and without a time if it need not have one. Raises `Refused`."""
     members = {name: cells[name] for name in columns.game if name in cells} | options.fixed
     for needed in ("game_id", "occurred_at"):
-        if needed not in members:
+        if needed not in members and needed in (*options.needed, *columns.game):
             raise Refused("missing-member", f"the row has no {needed}")
-    occurred_at = instant_text(members.pop("occurred_at"), options.zone)
+    at = members.pop("occurred_at", None)
+    dated = {} if at is None else {"occurred_at": instant_text(at, options.zone)}
     data = {name: read_value(name, text) if name in READ_COLUMNS else text for name, text in members.items()}
-    return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
+    return {"type": "game.recorded", **dated, "data": data}
 
 
 def instant_text(text: str, zone: str | None) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ledger.intake.cell_errors import column_letters, error_told
 from ledger.intake.columns import (
     GAME_COLUMNS,
+    NEEDED,
     Cells,
     CsvColumns,
     Header,
@@ -277,9 +278,13 @@ def _header(names: list[str], body: Rows, layout: str, options: TableOptions) ->
             found is None and layout in (PLAYER_PLACES, PLAYER_SCORES) and _may_be_player(name, body, names.index(name))
         ):
             renamed[name] = OF_PLAYER + name
-    given = ["game_id"] if layout in (ROWS, PLACES) else ["game_id", "player"]
     of_players = [name for name in renamed.values() if name.startswith(OF_PLAYER)]
-    return read_names(names, options._replace(renamed=renamed | options.renamed), [*BESIDES, *of_players], given)
+    # of recorded games one may say less, unless they are numbered by day
+    said = {*renamed.values(), *options.fixed}
+    needed = NEEDED if "occurred_at" in said and "game_id" not in said else options.needed
+    given = [*(["game_id"] if needed == NEEDED else []), *([] if layout in (ROWS, PLACES) else ["player"])]
+    options = options._replace(renamed=renamed | options.renamed, needed=needed)
+    return read_names(names, options, [*BESIDES, *of_players], given)
 
 
 def _without_extras(

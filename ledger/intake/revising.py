@@ -92,7 +92,7 @@ def corrections(
     """
     found = Many([], [], {})
     columns: list[CsvColumns] = []
-    for item in read_items(file, options._replace(found=columns.append)):
+    for item in read_items(file, options._replace(found=columns.append, needed=("game_id",))):
         if isinstance(item, Far | Hashed | Noted):
             continue
         if isinstance(item, Rejection):
@@ -124,8 +124,9 @@ def _correct(
         found.items.append(Rejection("id-conflict", told, item.file, item.line))
         return
     new = as_it_should_be(game, people, event["data"], columns)
+    at = event.get("occurred_at")
     try:
-        moved = parse_instant(event["occurred_at"]) != game.occurred_at
+        moved = at is not None and parse_instant(at) != game.occurred_at
         same = not moved and said(people.present(new)) == said(people.present(game.data))
     except (Refused, LookupError, TypeError, ValueError):
         same = False  # what is wrong with it is reported when it is read as an event
@@ -134,7 +135,7 @@ def _correct(
         found.unchanged.append(name)
         return
     found.looked_at[f"game:{name}"] = game.last.event_id
-    dated = {"occurred_at": event["occurred_at"]} if moved else {}
+    dated = {"occurred_at": at} if moved else {}
     data = {"game_id": name, "reason": reason, "game": {**new, **dated}}
     entered = {"type": "game.corrected", "occurred_at": format_instant(decided_at), "data": data}
     found.items.append(Item(item.file, item.line, entered, None))
@@ -145,6 +146,8 @@ def as_it_should_be(
 ) -> dict[str, Any]:
     """A recorded game with what a table says about it; its players keep the ids under which they were recorded."""
     kept = {name: value for name, value in game.data.items() if name not in columns.game}
+    if not columns.places and not columns.player:
+        return {**kept, **told, "participants": game.data["participants"]}
     before = {people.current(one["player"]): one for one in game.data["participants"]}
     # place columns give both for everybody
     said_of_player = {"player", "place"} if columns.places else {*columns.player}

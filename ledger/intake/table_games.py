@@ -161,12 +161,12 @@ def _long_games(
 def _long_game(
     numbered: list[tuple[int, Any]], columns: CsvColumns, options: TableOptions
 ) -> dict[str, Any] | Refused:  # fmt: skip
-    """The game of some rows, or what is wrong: with one of them, then with its line."""
+    """The game of some rows, or what is wrong: with one of them, then with its line. It may say nothing of players."""
     line = None
     try:
         event = read_game(_shared([row for _, row in numbered], columns), columns, options)
         participants = event["data"]["participants"] = []
-        for line, row in numbered:  # noqa: B007
+        for line, row in numbered if columns.player else ():  # noqa: B007
             if "player" not in row:
                 raise Refused("missing-member", "the row has no player; name one, or leave the row out")
             participants.append(

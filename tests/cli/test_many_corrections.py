@@ -136,6 +136,47 @@ def test_missing_columns_keep_members(db: str, ratings: Ratings) -> None:
     assert [p["score"] for p in now["participants"]] == [8, 7]
 
 
+@pytest.mark.parametrize(
+    ("table", "result", "city"),
+    [
+        ("game_id,1st,2nd\ng-8,ben,anna\n", "ben 1 anna 2", "Ulm"),
+        ("Nr;Ganador;Perdedor\ng-8;ben;anna\n", "ben 1 anna 2", "Ulm"),
+        ("Nr;White;Black;Result\ng-8;anna;ben;0-1\n", "ben 1 anna 2", "Ulm"),
+        ("game_id,player,place\ng-8,ben,1\ng-8,anna,2\n", "ben 1 anna 2", "Ulm"),
+        ("game_id,city\ng-8,Bonn\n", "anna 1 ben 2", "Bonn"),
+    ],
+)
+def test_only_ids_and_something_to_change_are_needed(
+    table: str, result: str, city: str, one_db: str, ratings: Ratings
+) -> None:
+    """A table of ids and what was wrong corrects just that; date, game and other members stay as they are."""
+    (before,) = read(ratings, one_db, "games", "g-8")["rows"]
+    done = told(ratings, one_db, "correct", "--file", "-", *WHY, given=table)
+    (now,) = read(ratings, one_db, "games", "g-8")["rows"]
+    assert done["appended"] == 1
+    seats = sorted(now["participants"], key=lambda seat: seat["place"])
+    assert (" ".join(f"{seat['player']} {seat['place']}" for seat in seats), now["city"]) == (result, city)
+    rest = ("occurred_at", "game", "group", "extra")
+    assert [now[name] for name in rest] == [before[name] for name in rest]
+
+
+@pytest.mark.parametrize(
+    ("table", "refused"),
+    [
+        ("game_id\ng-8\n", "there is no column 'player'"),
+        ("game_id,place\ng-8,2\n", "there is no column 'player'"),
+        ("1st,2nd\nben,anna\n", "there is no column 'game_id'"),
+        ("Date,1st,2nd\n2010-03-08,ben,anna\n", "there is no column 'game'"),
+    ],
+)
+def test_table_that_says_too_little_corrects_nothing(table: str, refused: str, one_db: str, ratings: Ratings) -> None:
+    """A table without ids, or with nothing to change, is refused with the column that it lacks."""
+    done = told(ratings, one_db, "correct", "--file", "-", *WHY, given=table, code=1)
+    assert [(one["code"], one["message"].partition(";")[0]) for one in done["rejected"]] == [
+        ("missing-column", refused)
+    ]
+
+
 def test_renamed_player_matches_by_either_id(db: str, ratings: Ratings) -> None:
     """A table that names renamed players by either id is equal to the record."""
     ratings("player", "rename", "anna", "annika", db=db)
@@ -219,7 +260,8 @@ def test_advice_about_a_table_works(one_db: str, ratings: Ratings, tmp_path: Pat
     corrected = told(ratings, one_db, *correct, *options, "--dry-run")
     by_profile = told(ratings, one_db, *correct, "--profile", profile, "--dry-run")
 
-    for advice in ("--set game=", "--map 'Bemerkung='", "--dates dmy"):
+    assert "--set game=" not in refused  # which is that of the recorded game
+    for advice in ("--map 'Bemerkung='", "--dates dmy"):
         assert advice in refused
     assert {one["player"] for one in corrected["changes"]} == {"anna", "ben", "cleo", "dora"}
     assert by_profile["changes"] == corrected["changes"]
