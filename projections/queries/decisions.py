@@ -17,7 +17,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.events.canonical import format_instant
-from ledger.events.revisions import GAME_EVENTS, KnownEvent, RevisedGame, live_game
+from ledger.events.game_clocks import CLOCK_TYPES
+from ledger.events.revisions import GAME_EVENTS, KnownEvent, RevisedGame, live_game, root_of
 from ledger.events.types import TYPES, Ruleset
 from ledger.store.exports import place_at
 from ledger.store.log import Log, known_events, known_of, read_records, read_where, recorded_at
@@ -28,6 +29,7 @@ from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply_event, decode, settle_facts
 from projections.queries.answers_compared import Decision, Decisions, Share
 from projections.queries.coordinates import Times, moment, times_of
+from projections.queries.event_texts import what_it_says
 from projections.queries.impact import Had, about, had, matter, same
 from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure, told_with_game
@@ -36,6 +38,12 @@ from projections.rulesets.versions import Version, bind, newest
 
 # of how many events of one decision is told what they say
 TOLD = 100
+# what an event is called where its type is not told, unless it says so itself
+NAMED = {
+    "player.registered": "the registration of ", "import.recorded": "the import of ",
+    "list.published": "the published list ", "league.created": "the league ",
+    **{name: f"{name} of " for name in CLOCK_TYPES},
+}  # fmt: skip
 
 LogEntry = tuple[int, str, KnownEvent | None]
 
@@ -104,17 +112,28 @@ def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Ident
     if event.type == "points.adjusted":
         points = Fraction(data["points"])
         return f"{data['player']} {decimal(*points.as_integer_ratio(), signed=True)} on {data['ladder']}"
-    if event.type == "ruleset.published":
-        return f"{data['id']}@{data['version']}"
     if event.type == "event.voided":
-        target = before.event(data["id"])
-        return data["id"] if target is None else what_was_decided(before, target, times, people)
+        return _withdrawn(before, event, times, people)
+    if event.type not in GAME_EVENTS:
+        return NAMED.get(event.type, "") + what_it_says(event.type, data, times)
     game = live_game(before.about(f"game:{data['game_id']}"))
     if game is None:
         return str(data["game_id"])
     if event.type == "game.corrected":
         return f"{data['game_id']}: {_corrected(game, data['game'], times, people)}"
     return f"{data['game_id']}: {result_of(people.present(game.data))}"
+
+
+def _withdrawn(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
+    """What a withdrawal withdraws: an event, or the withdrawal of one, which counts again."""
+    root, again = root_of(before, void), False
+    if root is None:  # a void that does not count
+        return str(void.data["id"])
+    target = before.event(void.data["id"])
+    while target is not None and target.type == "event.voided":
+        target, again = before.event(target.data["id"]), not again
+    what = what_was_decided(before, root, times, people)
+    return f"the withdrawal of {what}" if again else what
 
 
 def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:

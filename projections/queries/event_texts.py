@@ -3,7 +3,7 @@
 from typing import Any
 
 from ledger.events.batches import ranges_told
-from ledger.events.revisions import UNREADABLE
+from ledger.events.revisions import GAME_EVENTS, UNREADABLE
 from ledger.validation.repeated_games import result_of
 from projections.queries.answers_recorded import RecordedEvent
 from projections.queries.coordinates import Times
@@ -24,36 +24,42 @@ def words_of(one: RecordedEvent, times: Times) -> str:
     if event["type"] == "event.voided":
         what = data["id"] if target is None else f"{target.type} at position {target.position}"
         return f"withdraws {what}: {data['reason']}"
-    if event["type"] == "game.recorded":
+    said = what_it_says(event["type"], data, times)
+    return f"{said}: {data['reason']}" if "reason" in data else said
+
+
+def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
+    """What an event says, without the reason for it; not of a withdrawal, which says nothing by itself."""
+    if type_name == "game.recorded":
         return f"{data['game_id']}: {result_told(data)}"
-    if event["type"] == "game.corrected":
+    if type_name == "game.corrected":
         moved = data["game"].get("occurred_at")
         dated = f", played {times.minute(moved)}" if moved else ""
-        return f"{data['game_id']}: {result_told(data['game'])}{dated}: {data['reason']}"
-    if event["type"] == "player.renamed":
-        return f"{data['player']} is {data['new_player']}" + (f": {data['reason']}" if "reason" in data else "")
-    if "reason" in data and "points" not in data:
-        return f"{data['game_id']}: {data['reason']}"
-    if event["type"] == "points.adjusted":
-        return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
-    if event["type"] == "league.created":
+        return f"{data['game_id']}: {result_told(data['game'])}{dated}"
+    if type_name in GAME_EVENTS:
+        return str(data["game_id"])
+    if type_name == "player.renamed":
+        return f"{data['player']} is {data['new_player']}"
+    if type_name == "points.adjusted":
+        return f"{data['player']} {data['points']} on {data['ladder']}"
+    if type_name == "league.created":
         return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
-    if event["type"].startswith("clock."):
+    if type_name.startswith("clock."):
         rest = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
         return ", ".join([f"{data['game_id']} at {data['at']} ms", *rest])
-    if event["type"] == "league.joined":
+    if type_name == "league.joined":
         return f"{data['player']} is in {data['league']}"
-    if event["type"] == "league.scheduled":
+    if type_name == "league.scheduled":
         return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
-    if event["type"] == "import.recorded":
+    if type_name == "import.recorded":
         return f"{data['name']}: {ranges_told(data['ranges'])}"
-    if event["type"] == "list.rows":
+    if type_name == "list.rows":
         return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
-    if event["type"] == "list.published":
+    if type_name == "list.published":
         as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
         return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
-    if event["type"] == "ruleset.published":
+    if type_name == "ruleset.published":
         return f"{data['id']}@{data['version']}"
-    if event["type"] == "ledger.zone_set":
+    if type_name == "ledger.zone_set":
         return f"the home zone is {data['zone']}"
     return ", ".join(str(value) for value in data.values())

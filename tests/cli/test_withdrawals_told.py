@@ -1,0 +1,120 @@
+"""How a withdrawal of any type of event is told, where people read of it: in a report of changes and on its page."""
+
+import html
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from correction_helpers import NOON, Ratings, event, read
+from stores import taken_in, without_events
+
+from ledger.events.revisions import GAME_EVENTS
+from ledger.events.types import TYPES
+
+LADDER = "elo-chess/all"
+# what is recorded, by type, and what its withdrawal says; the events of a game have no withdrawals
+TOLD = {
+    "ledger.zone_set": "the home zone is UTC",
+    "import.recorded": "the import of -: position 3",
+    "list.rows": f"{LADDER}: part 1 of 1, 2 rows",
+    "list.published": f"the published list {LADDER} as of 2010-04-01 23:59 UTC: 2 rows under elo-chess@1, position 4",
+    "player.registered": "the registration of eve, free",
+    "player.account_changed": "eve has a premium account from 2010-03-05 12:00 UTC",
+    "player.renamed": "eve is Eve M.",
+    "points.adjusted": f"anna +5 on {LADDER}",
+    "ruleset.published": "shogi@1",
+    "league.created": "the league summer of chess, 2 players a game",
+    "league.joined": "p8 is in spring",
+    "league.scheduled": "spring: 56 games, drawn with the seed s",
+    "clock.started": "clock.started of k-1 at 0 ms",
+    "clock.offered": "clock.offered of k-1 at 1 ms, anna, sell-houses",
+    "clock.decided": "clock.decided of k-1 at 2 ms, anna",
+    "clock.auction_started": "clock.auction_started of k-1 at 3 ms, anna",
+    "clock.heartbeat": "clock.heartbeat of k-1 at 4 ms, ben",
+    "clock.pause_asked": "clock.pause_asked of k-1 at 5 ms, ben",
+    "clock.pause_answered": "clock.pause_answered of k-1 at 6 ms, anna, yes",
+    "clock.turn_ended": "clock.turn_ended of k-1 at 7 ms",
+    "clock.resume_asked": "clock.resume_asked of k-1 at 8 ms, ben",
+    "clock.player_left": "clock.player_left of k-1 at 9 ms, ben",
+    "clock.stopped": "clock.stopped of k-1 at 10 ms",
+    "event.voided": f"the withdrawal of anna +5 on {LADDER}",
+}
+RULES = {
+    "id": "shogi", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["shogi"]},
+    "params": {"start": 1000, "k_total": 32, "scale": 400},
+}  # fmt: skip
+CLOCK = """started, anna offered, anna decided, anna auction_started, ben heartbeat, ben pause_asked,
+anna pause_answered, turn_ended, ben resume_asked, ben player_left, stopped"""
+MORE = {
+    "started": {"players": ["anna", "ben"]},
+    "offered": {"choice": "sell-houses"},
+    "pause_answered": {"answer": "yes"},
+}
+
+
+def everything_recorded(ratings: Ratings, url: str) -> None:
+    """Make a ledger in which there is an event of every type."""
+    without_events(ratings, url)
+    lines = [
+        event("player.registered", player="eve", account="free"),
+        event("player.account_changed", player="eve", account="premium"),
+        event("player.renamed", player="eve", new_player="Eve M."),
+        event("points.adjusted", ladder=LADDER, player="anna", points="5", reason="r"),
+        event("ruleset.published", **RULES),
+        event("league.created", league="spring", game="chess", players_per_game=2),
+        *(event("league.joined", league="spring", player=f"p{number}") for number in range(1, 9)),
+    ]
+    for at, one in enumerate(CLOCK.split(",")):
+        *player, name = one.split()
+        data = {"game_id": "k-1", "at": at, **({"player": player[0]} if player else {}), **MORE.get(name, {})}
+        lines.append(json.dumps({"type": f"clock.{name}", "occurred_at": NOON, "data": data}) + "\n")
+    game = "game_id,occurred_at,1st,2nd\ng-1,2010-03-05 12:00,anna,ben\n"
+    steps: list[tuple[str, str | None]] = [
+        ("init --for chess --zone UTC", None),
+        ("import - --set game=chess", game),
+        (f"publish {LADDER} --as-of 2010-04-01", None),
+    ]
+    for command, given in steps:
+        assert ratings(*command.split(), db=url, input=given).exit_code == 0, command
+    done = taken_in(url, "".join(lines))
+    assert not done.rejected, done.rejected
+    assert ratings("league", "schedule", "spring", "--seed", "s", db=url).exit_code == 0
+    taken_in(url, event("league.created", league="summer", game="chess", players_per_game=2))
+
+
+def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
+    """Withdraw the last event of every type, from the last to the first, and a withdrawal; where that is recorded."""
+    events = read(ratings, url, "log", "--limit", "0")["rows"]
+    last = {one["type"]: one["id"] for one in events if one["type"] not in GAME_EVENTS}
+    voids = [(name, f"v-{name}", last[name]) for name in reversed(last)]
+    voids.append(("event.voided", "v", "v-points.adjusted"))
+    lines = [
+        json.dumps({"type": "event.voided", "id": own, "occurred_at": NOON, "data": {"id": target, "reason": name}})
+        for name, own, target in voids
+    ]
+    done = taken_in(url, "\n".join(lines))
+    assert not done.rejected, done.rejected
+    return {name: len(events) + number for number, (name, _, _) in enumerate(voids, 1)}
+
+
+def test_withdrawal_of_every_type_is_told(
+    copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+) -> None:  # fmt: skip
+    """Given an event of every type that has withdrawals, its withdrawal is told in the report and on its page."""
+    db = copied_file(everything_recorded)
+    positions = withdraw(ratings, db)
+    assert {*positions} == TYPES.keys() - GAME_EVENTS == {*TOLD}
+
+    report, site = tmp_path / "r.md", tmp_path / "site"
+    first = min(positions.values())
+    told = ratings("report", "changes", "--from", first - 1, "-o", report, db=db)
+    assert told.exit_code == 0, told
+    rows = re.findall(r"\| withdrawn: (.*) \| (\S+) \|", report.read_text().replace("\\", ""))
+    assert {why: what for what, why in rows} == TOLD
+
+    told = ratings("site", site, db=db)
+    assert told.exit_code == 0, told
+    for name, position in positions.items():
+        page = (site / "changes" / f"{position}.html").read_text()
+        assert TOLD[name] in html.unescape(page), name
