@@ -89,7 +89,8 @@ class PeriodParams(Params):
 def _fraction(text: int | str) -> int | str:
     # checked before it is computed: "1e999999999" is also a number
     if not re.fullmatch(r"(?=0*\.?0*[1-9])\d{1,9}(\.\d{1,9}|/\d{1,9})?", str(text), re.ASCII):
-        raise ValueError('a positive number or fraction is needed, such as 8, "7.5" or "64/3"')
+        told = 'a positive number or fraction is needed, such as 8, "7.5" or "64/3", with at most nine digits a part'
+        raise ValueError(told)
     try:
         Fraction(text)
     except ZeroDivisionError:

@@ -37,8 +37,9 @@ class Command(click.Command):
         try:
             return super().invoke(context)
         except BadArgument as problem:
-            if problem.argument in OPTIONS:
-                hint = OPTIONS[problem.argument]
+            hint = OPTIONS.get(problem.argument, "")
+            # coordinates that an argument holds have no option of their own
+            if hint is None or any(hint.strip("'") in parameter.opts for parameter in self.params):
                 raise click.BadParameter(str(problem), context, param_hint=hint) from None
             raise click.UsageError(str(problem), context) from None
         except Unknown as problem:

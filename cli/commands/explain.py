@@ -7,7 +7,7 @@ from cli.arguments.coordinates import CoordinatesType
 from cli.arguments.options import axes, format_option
 from cli.arguments.views import decoded, note_left_out, view_of
 from cli.output.emit import emit
-from ledger.errors import Unknown
+from ledger.errors import BadArgument, Unknown
 from ledger.events.fields import composed
 from ledger.store.opening import open_ledger
 from projections.queries.asked import Asked, read_asked
@@ -58,8 +58,11 @@ def explain_(
 
         ledger = open_ledger(db)
         game, ladder = view_of(ledger, None, None, None).with_ladder(game, ladder)
-        with ledger.reading() as connection:
-            found = attributed(connection, ladder, game, before, after or read_asked("now"), print_note, decoded)
+        try:
+            with ledger.reading() as connection:
+                found = attributed(connection, ladder, game, before, after or read_asked("now"), print_note, decoded)
+        except BadArgument as problem:  # of a part of --from or --to, which are no options here
+            raise BadArgument(str(problem)) from None
         note_left_out(found.left_out)
         for told in found.contradicted:
             print_note(told)

@@ -121,7 +121,7 @@ def position_known(connection: Connection, known_at: str | int | None, time_zone
     text = str(known_at)
     if is_position := text.isascii() and text.isdigit():
         if len(text) > 18 or int(text) > newest.position:
-            raise BadArgument(f"the log ends at position {newest.position}", "known_at")
+            raise BadArgument(f"the log ends at position {newest.position}, before {text:.20}", "known_at")
         if int(text):
             return int(text)
     times, position = times_of(connection), 0
@@ -147,7 +147,7 @@ def position_since(connection: Connection, since: str | None) -> int:
     newest = head(connection).position
     if since.isascii() and since.isdigit():
         if len(since) > 18 or int(since) > newest:
-            raise BadArgument(f"the log ends at position {newest}", "since")
+            raise BadArgument(f"the log ends at position {newest}, before {since:.20}", "since")
         return max(0, int(since) - 1)
     instant = instant_since(since, times_of(connection).zone, ", nor a position of the log")
     return position_known_at(connection, instant - 1)

@@ -232,9 +232,9 @@ def test_diff_reports_nothing_published(arguments: list[str], db: str, ratings: 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["9999", "now"], "the log ends at position 6"),
+        (["9999", "now"], "Error: the log ends at position 6, before 9999"),
         (["0", "now"], "nothing is known from before position 1"),
-        (["soon", "now"], "'soon' is not a time"),
+        (["soon", "now"], "Error: 'soon' is not a time"),
         (["as-of=soon", "now"], "'soon' is not a time"),
         (["1999-01-01", "now"], "nothing is known from before position 1"),
         (["now", "rules=catan-elo@9"], "'catan-elo@9' is published at position 6 (there are catan-elo@2009-01)"),
@@ -264,6 +264,13 @@ def test_wrong_coordinates_are_usage_errors(
     assert (result.exit_code, result.stdout) == (2, ""), result
     assert told in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_coordinates_of_an_explanation_name_no_other_option(db: str, ratings: Ratings) -> None:
+    """What is wrong with `--from` of `explain --change` is not said of `--known-at`, which is not taken with it."""
+    found = ratings("explain", "--change", "anna", BASIC, "--from", "9999", db=db)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "Error: the log ends at position 6, before 9999" in found.stderr
 
 
 def test_named_ladders_are_all_shown(db: str, ratings: Ratings) -> None:
