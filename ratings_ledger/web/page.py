@@ -101,7 +101,7 @@ def as_file(page: Page, site: Site) -> bytes:
 def _rendered(page: Page, site: Site, templates: Environment, **more: str) -> bytes:
     shown = dict(page.shown) | {
         "page": page, "site": site, "link": partial(_link, page, site), "game_link": partial(_game_link, page, site),
-        "name": lambda player: site.names.get(player, player),
+        "name": lambda player: site.names.get(player, player), "somebody": partial(_somebody, page, site),
         "day": partial(day, page.times), "minute": partial(minute, page.times), **more,
     }  # fmt: skip
     return templates.get_template(f"{page.template}.html").render(shown).encode()
@@ -195,6 +195,14 @@ def _game_link(page: Page, site: Site, game_id: str) -> str:
     if there is None:
         return ""
     return f"{'' if there == page.path else _link(page, site, there)}#{line_id(game_id)}"
+
+
+def _somebody(page: Page, site: Site, player: str, ladder: str, has_page: bool) -> Markup:
+    """Somebody on a ladder by name, as a link where they have a page of it: who does not count there may have none."""
+    shown = Markup("<bdi>{}</bdi>").format(site.names.get(player, player))
+    if not has_page:
+        return shown
+    return Markup('<a href="{}">{}</a>').format(_link(page, site, addresses.player_on(player, ladder)), shown)
 
 
 def line_id(game_id: str) -> str:

@@ -60,18 +60,20 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 class Links(HTMLParser):
-    """The links of a page, and its elements."""
+    """The links of a page, where its forms lead, and its elements."""
 
     def __init__(self, page: bytes) -> None:
         super().__init__()
         self.links: list[str] = []
+        self.forms: list[str] = []
         self.elements: list[str] = []
         self.ids: list[str] = []
         self.feed(page.decode())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("href", "src", "xlink:href", "action")]
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "xlink:href")]
+        self.forms += [value or "" for name, value in attrs if name == "action"]
         self.ids += [value or "" for name, value in attrs if name == "id"]
 
 
@@ -79,15 +81,13 @@ def pages_of(files: dict[str, bytes]) -> Iterator[str]:
     return (name for name in files if name.endswith(".html"))
 
 
-@pytest.mark.parametrize("game_pages", [GAME_PAGES, 1])
-def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -> None:
-    """From index.html every page can be reached; no link leads elsewhere, or to what is not there."""
-    files = written(url, tmp_path / "site", game_pages)
+def linked_files(files: dict[str, bytes]) -> set[str]:
+    """The files to which the pages link, all of which are there, with the places in them."""
     linked = {"index.html"}
     for name in pages_of(files):
         found = Links(files[name])
         assert len({*found.ids}) == len(found.ids), name
-        for link in found.links:
+        for link in (*found.links, *found.forms):
             target = urlsplit(urljoin(f"http://site/{name}", link))
             assert target.netloc == "site", link
             if link.startswith("#"):
@@ -97,8 +97,58 @@ def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -
                 assert there in files, (name, link)
                 assert not target.fragment or unquote(target.fragment) in Links(files[there]).ids, (name, link)
                 linked.add(there)
-    assert linked == files.keys() - {MANIFEST}
+    return linked
+
+
+@pytest.mark.parametrize("game_pages", [GAME_PAGES, 1])
+def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -> None:
+    """From index.html every page can be reached; no link leads elsewhere, or to what is not there."""
+    files = written(url, tmp_path / "site", game_pages)
+    assert linked_files(files) == files.keys() - {MANIFEST}
     assert len(files) > 40
+
+
+def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game names who takes part and does not count on a ladder, though no page is theirs there."""
+    game = {"game_id": "g-1", "game": "catan", "group": "basic", "city": "Bonn", "participants": [
+        {"player": player, "place": place} for place, player in enumerate(("anna", "ben", "cleo", "emil"), 1)
+    ]}  # fmt: skip
+    events = [
+        {"type": "player.registered", "data": {"player": "emil", "account": "free"}},
+        {"type": "game.recorded", "data": game},
+    ]
+    (tmp_path / "e.jsonl").write_text(
+        "".join(json.dumps(one | {"occurred_at": "2010-01-03T19:30Z"}) + "\n" for one in events)
+    )
+    ok(ratings, "import", tmp_path / "e.jsonl", "--by", "mira", db=ruled_url)
+    files = written(ruled_url, tmp_path / "site")
+    assert linked_files(files) == files.keys() - {MANIFEST}
+    page = files["games/g-1.html"].decode()
+    assert '<h3>3. <a href="../players/cleo/catan-elo/basic.html"><bdi>cleo</bdi></a></h3>' in page
+    assert "<h3>4. <bdi>emil</bdi></h3>" in page
+
+
+@pytest.mark.parametrize(
+    "query", ["", "as_of=2025-02-10", "as_of=2025-01-01", "as_of=2025-02-28&known_at=9", "rules=elo-catan%401"]
+)
+def test_every_link_of_a_server_leads_to_a_page(query: str, url: str) -> None:
+    """At any coordinates each page links to what is there at them, and to published lists, which have their own."""
+    pages = Pages(url, SERVER, ["localhost"])
+    there, waiting = dict[str, int](), ["/?" + query, "/lists?" + query, f"/ladders/{LADDER}?{query}"]
+    while waiting:
+        address = waiting.pop()
+        if address in there:
+            continue
+        told = get(pages, address)
+        assert told.status == 200, (address, told.text)
+        there[address] = told.status
+        asked = urlsplit(address)
+        if asked.query != query or not told.headers["content-type"].startswith("text/html"):
+            continue
+        for link in Links(told.body).links:
+            target = urlsplit(urljoin(f"http://localhost{address}", link))
+            waiting.append(target.path + (f"?{target.query}" if target.query else ""))
+    assert [address for address in there if address.startswith(f"/lists/{LADDER}")]
 
 
 def test_games_of_large_ledgers_are_lines(begun: Begun, url: str, tmp_path: Path) -> None:
