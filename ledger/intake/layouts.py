@@ -123,6 +123,8 @@ def _sides(cells: Cells) -> tuple[Cells, Cells]:
     if (one, other) in (("1", "0"), ("0", "1"), ("0.5", "0.5")):
         places = {"1": "1", "0": "2", "0.5": "1"}
         return {"place": places[one]}, {"place": places[other]}
+    if "0.5" in (one, other) and not {one, other}.isdisjoint(("0", "1")):
+        raise Refused("bad-value", f"result: {shown(text)} gives one player half a point alone; write ½-½, 1-0 or 0-1")
     return {"score": one}, {"score": other}
 
 

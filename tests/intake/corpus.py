@@ -97,6 +97,17 @@ SHEETS = {
         "Date,1st,2nd\n2024-11-22,None,ben\n", options=(*SET, "--new-names", "accept"),
         games=["2024-11-22-1 2024-11-22T11:00 None 1 ben 2"],
     ),
+    "half a point for one player alone": csv(
+        "Date,White,Black,Result\n2024-11-22,anna,ben,½-0\n2024-11-23,anna,ben,1 - 0.5\n2024-11-24,anna,ben,1.5-0.5\n",
+        refused=[
+            ("2 bad-value", "result: '½-0' gives one player half a point alone; write ½-½, 1-0 or 0-1"),
+            ("3 bad-value", "result: '1 - 0.5' gives one player half a point alone"),
+        ],
+    ),
+    "games won and drawn in a match": csv(
+        "Date,White,Black,Result\n2024-11-22,anna,ben,1.5-0.5\n2024-11-23,anna,ben,0-0\n",
+        games=["2024-11-22-1 2024-11-22T11:00 anna =1.5 ben =0.5", "2024-11-23-1 2024-11-23T11:00 anna =0 ben =0"],
+    ),
     "goals": sheet(
         ["Tag", "Heim", "Gast", "Ergebnis"], [D22, "anna", "ben", "3:1"],
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =1"],
