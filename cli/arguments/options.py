@@ -12,7 +12,7 @@ from cli.output import render
 from cli.output.emit import FORMATS
 from ledger.events.fields import read_by, read_slug
 from ledger.intake.game_names import game_slug
-from ledger.rejections import Refused
+from ledger.rejections import Refused, shown
 
 if TYPE_CHECKING:
     from ledger.store.exports import Place
@@ -69,9 +69,13 @@ def _user() -> str:
 
 def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
     try:
-        return read_by(value)
+        name = read_by(value)
     except Refused as problem:
         raise click.BadParameter(problem.message) from None
+    # which a record may hold
+    if "\n" in name or "\t" in name:
+        raise click.BadParameter(f"{shown(name)} holds a line break or a tab; a name has neither")
+    return name
 
 
 by_option = click.option(

@@ -111,8 +111,11 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
     """The event on standard input, or what is wrong with it; a game alone will do. Raises `click.UsageError`."""
     if any(option is not None for option in options):
         raise click.UsageError("these options describe a game with PLAYERS; JSON on standard input has its own")
+    if not (given := sys.stdin.buffer.read(1 << 20)).strip():
+        told = "there is no event on standard input; name the PLAYERS, with --game and --game-id, or give one as JSON"
+        return Refused("bad-json", told)
     try:
-        return parse_object(sys.stdin.buffer.read(1 << 20))
+        return parse_object(given)
     except Refused as problem:
         return problem
 

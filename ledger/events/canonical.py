@@ -129,6 +129,8 @@ def parse_local(text: str) -> tuple[datetime, bool]:
             return value, False
         if int(off_minute) > 59:
             raise ValueError("the offset has more than 59 minutes")
+        if int(off_hour) > 23:
+            raise ValueError("the offset has more than 23 hours")
         offset = timedelta(hours=int(off_hour), minutes=int(off_minute))
         return value.replace(tzinfo=timezone(-offset if sign == "-" else offset)), True
     except ValueError as error:

@@ -296,6 +296,27 @@ def test_bad_game_is_refused_with_code(arguments: list[str], code: str, db: str,
     assert result.stderr.startswith(f"{code}: ")
 
 
+@pytest.mark.parametrize("given", ["", " \n"])
+def test_record_of_nothing_says_what_to_name(given: str, db: str, ratings: Callable[..., Any]) -> None:
+    """Without players and with nothing on standard input, `record` says that it needs either."""
+    result = ratings("record", db=db, input=given)
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "bad-json: there is no event on standard input; name the PLAYERS, with --game and --game-id, or give one as "
+        "JSON\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\tb"])
+def test_name_of_who_records_is_one_line(name: str, db: str, ratings: Callable[..., Any]) -> None:
+    """A line break or a tab in --by is refused, and nothing is recorded."""
+    result = ratings("record", "--game", "catan", "--game-id", "g-1", "anna", "ben", "--by", name, db=db)
+
+    assert (result.exit_code, head(ratings, db).split(":")[0]) == (2, "0")
+    assert f"{name!r} holds a line break or a tab; a name has neither" in result.stderr
+
+
 @pytest.mark.parametrize(("until", "count"), [("0", 0), ("1", 1), ("2", 2)])
 def test_export_stops_at_known_at(until: str, count: int, db: str, ratings: Callable[..., Any]) -> None:
     """An export as known at a position holds just the events up to it."""

@@ -79,6 +79,12 @@ def test_bad_instant_is_refused(text: object, code: str) -> None:
     assert refusal.value.code == code
 
 
+def test_refusal_of_an_offset_says_what_is_wrong_with_it() -> None:
+    """An offset of more than a day is refused in the program's own words."""
+    with pytest.raises(Refused, match=r"is not a time: the offset has more than 23 hours; years run"):
+        parse_instant("2010-03-05T19:30:00+99:00")
+
+
 @pytest.mark.parametrize(
     ("text", "zone_name", "utc"),
     [
