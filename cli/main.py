@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from cli.completion.names import named_ledger
-from cli.failures import failure_of, is_lack_of_memory
 from cli.interrupts import INTERRUPTED, interrupted, under_way
+from ledger.failures import failure_of, is_lack_of_memory
 from ledger.rejections import did_you_mean, escaped, shown
 
 # by name: where a command is in `cli.commands`, and the first sentence of its help, so that a list of them loads none

@@ -14,13 +14,13 @@ from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
 from cli.commands.backup import keep_option, note_lost, note_odd
 from cli.commands.rebuild import note_failures
-from cli.failures import failure_of
 from cli.interrupts import ending_soon
 from cli.output import render
 from cli.output.emit import emit
 from ledger import clock
 from ledger.backups import backup_folder
 from ledger.errors import StoreUnavailable
+from ledger.failures import failure_of
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.runs import running

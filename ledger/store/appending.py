@@ -198,10 +198,11 @@ def append(
     """
     clock = cache(clock)  # read once
     if len(drafts) == 1 and closing is None and (recheck is None or absent_at is not None):
-        done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
+        with ledger.acting_as("writer"):
+            done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
         if done is not None:
             return done
-    with rarely_collecting(), ledger.writing() as connection:
+    with ledger.acting_as("writer"), rarely_collecting(), ledger.writing() as connection:
         # a few are looked up along with the head
         few = len(drafts) <= LOOKUP_SIZE
         before, named = locked(connection, names(drafts) if few else ())

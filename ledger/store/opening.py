@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
-from ledger.errors import NoLedger, NotALedger
+from ledger.errors import NoLedger, NotALedger, StoreUnavailable
 from ledger.rejections import shown
 from ledger.store.dialect import DIALECTS, Dialect
 from ledger.store.locations import hidden
@@ -41,13 +41,13 @@ class Ledger:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection on which each statement is a transaction of its own."""
-        with self._translated(), self.engine.connect() as connection:
+        with self.translated(), self.engine.connect() as connection:
             yield self.dialect.autocommitting(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection in one transaction, which commits at the end or leaves nothing behind."""
-        with self._translated(), self.engine.connect() as connection, connection.begin():
+        with self.translated(), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
             yield connection
 
@@ -57,7 +57,7 @@ class Ledger:
 
         A ledger that keeps its connections open keeps one ready for this: asking the pool takes long in comparison.
         """
-        with self._translated():
+        with self.translated():
             try:
                 connection = self._at_hand.pop()  # only one thread gets it
             except IndexError:
@@ -77,7 +77,23 @@ class Ledger:
         self.engine.dispose()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def acting_as(self, role: str) -> Iterator[None]:
+        """Do the work of a role, `writer` or `rebuilder`: whoever lacks a right for it is told whose work it is."""
+        try:
+            with self.translated():
+                yield
+        except StoreUnavailable as problem:
+            if problem.reason != "no-right":
+                raise
+            with self.reading() as connection:
+                lacking = self.dialect.lacking(connection, role)
+            if not lacking:
+                raise
+            raise StoreUnavailable(f"{problem}; {lacking}", problem.reason) from problem
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Make one of our errors of what the driver raises, where it is one."""
         try:
             yield
         except (DBAPIError, self.engine.dialect.loaded_dbapi.Error) as error:

@@ -105,7 +105,7 @@ def lacking(connection: Connection, role: str) -> str:
         for table, rights in _wanted([role]).items()
     }
     told = [f"{rights} on {', '.join(tables)}" for rights, tables in _together(missing)]
-    return f"this user lacks {'; '.join(told)}, {ROLES_PAGE}" if told else ""
+    return f"this user lacks {'; '.join(told)}, which {PREFIX}{role} has, {ROLES_PAGE}" if told else ""
 
 
 def _wanted(roles: Iterable[str]) -> dict[str, set[str]]:

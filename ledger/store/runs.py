@@ -32,6 +32,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ledger import clock as own_clock
 from ledger.errors import AlreadyRunning, LedgerError
 from ledger.events.canonical import format_instant
+from ledger.failures import failure_of
 from ledger.new_files import is_own_folder, open_own
 from ledger.processes.identity import this_process
 from ledger.store.common import busy_seconds
@@ -128,7 +129,8 @@ def running(
         if not in_ledger:
             _keep_in_folder(ledger, begun)
         try:
-            yield outcome
+            with ledger.translated():
+                yield outcome
         except BaseException as error:
             outcome.no_trace |= isinstance(error, AlreadyRunning)
             outcome.fail(_told(error))
@@ -147,13 +149,8 @@ def os_account() -> str:
 
 
 def _told(error: BaseException) -> str:
-    if isinstance(error, LedgerError):
-        return str(error)
-    if isinstance(error, KeyboardInterrupt):
-        return "it was interrupted"
-    if isinstance(error, OSError):
-        return f"{error.filename or 'input or output'}: {error.strerror or error}"
-    return f"{type(error).__name__}: {error}"
+    """What the command tells, too."""
+    return failure_of(error).message if isinstance(error, Exception) else "it was interrupted"
 
 
 def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:

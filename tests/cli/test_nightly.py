@@ -177,6 +177,7 @@ def test_missing_rights_are_named_first(
             "ratings: rebuild: nothing can be stored: this user lacks INSERT, UPDATE, DELETE"
         )
         assert "generation_standings" in result.stderr
+        assert "which ratings_rebuilder has, as docs/postgresql.md has it" in result.stderr
         assert result.stderr.count("\n") == 1
 
 

@@ -120,8 +120,23 @@ def test_only_the_writer_appends(filled: Roles, capsys: pytest.CaptureFixture[st
     """Only the writer role can append events, and only the rebuilder can rebuild."""
     game = ["record", "--game", "club-catan", "--game-id", "one-more", "mira", "yusuf"]
     assert [invoke(["--db", url, *game]) for url in (filled.rebuilder, filled.reader, filled.writer)] == [3, 3, 0]
-    assert "this database user may not do that" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "this database user may not do that" in told
+    assert "this user lacks INSERT on events, which ratings_writer has, as docs/postgresql.md has it" in told
     assert [invoke(["--db", url, "rebuild"]) for url in (filled.writer, filled.reader)] == [3, 3]
+    assert "which ratings_rebuilder has, as docs/postgresql.md has it" in capsys.readouterr().err
+
+
+def test_refused_run_keeps_what_the_command_said(
+    filled: Roles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a rebuild by the writer `status` says the one sentence that the command said, without any SQL."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert invoke(["--db", filled.writer, "rebuild"]) == 3
+    told = capsys.readouterr().err.removeprefix("ratings: ").strip()
+    assert invoke(["--db", filled.writer, "status", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"]["rebuild"]["last"]["message"] == told
+    assert "SQL" not in told
 
 
 def test_guard_checks_direct_inserts(filled: Roles) -> None:
