@@ -1,12 +1,13 @@
 """What pages share, as it is typed: who is shown under which name."""
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ledger.errors import BadArgument
+from ledger.intake.files import read_table
+from ledger.rejections import Refused
 
 if TYPE_CHECKING:
     from ratings_ledger.web.page import Site
@@ -32,16 +33,15 @@ def _names(path: Path) -> dict[str, str]:
     """Names by id. Raises `BadArgument` for a file that says something else."""
     found: dict[str, str] = {}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if not {"id", "name"} <= {*(rows.fieldnames or ())}:
-                raise BadArgument(f"{path}, line 1: the columns id and name are needed", "names")
-            for row in rows:
-                player, name = (row["id"] or "").strip(), (row["name"] or "").strip()
-                if not player or not name:
-                    raise BadArgument(f"{path}, line {rows.line_num}: an id and a name are needed", "names")
-                if found.setdefault(player, name) != name:
-                    raise BadArgument(f"{path}, line {rows.line_num}: {player} has two names", "names")
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise BadArgument(f"{path} is no table in CSV: {problem}", "names") from None
+        table = read_table(str(path))
+        if table is None or not {"id", "name"} <= {*table.header}:
+            raise Refused("missing-column", "the columns id and name are needed", 1 if table is None else table.line)
+        for line, cells in table.rows:
+            if "id" not in cells or "name" not in cells:
+                raise Refused("missing-member", "an id and a name are needed", line)
+            if found.setdefault(cells["id"], cells["name"]) != cells["name"]:
+                raise Refused("player-twice", f"{cells['id']} has two names", line)
+    except Refused as problem:
+        where = "" if problem.line is None else f", line {problem.line}"
+        raise BadArgument(f"{path}{where}: {problem.message}", "names") from None
     return found

@@ -25,7 +25,7 @@ Writing = Callable[..., int]
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 new_names_option = click.option(
     "--new-names", type=OneOf(["refuse", "accept"]), default="refuse", show_default=True,
-    help="What to do with a new name that is close to another one, or looks like two.",
+    help="What to do with a new name that is close to another one, looks like two, or is a word for nobody.",
 )  # fmt: skip
 any_date_option = click.option(
     "--any-date", is_flag=True, help="Take games dated more than a day ahead of the clock, or before 1900."

@@ -5,6 +5,7 @@ from sqlalchemy import Connection
 
 from cli.arguments.command import command
 from cli.arguments.moments import instant_or_now, zone_option
+from cli.arguments.tables import OPTIONS
 from cli.arguments.views import view_of
 from cli.arguments.writing import How, writing
 from cli.commands.correct import reason_option
@@ -25,13 +26,14 @@ TYPE = "points.adjusted"
 @click.option("--to", metavar="VALUE", help="The points that PLAYER is to have at that time.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="Many at once: CSV with player, and points or to; reason and at, if they differ.")  # fmt: skip
+@OPTIONS["dates"]
 @reason_option
 @click.option("--at", metavar="TIME", help="From when on it counts.  [default: now]")
 @zone_option
 @writing
 def adjust(
     how: How, ladder: str, player: str | None, points: str | None, to: str | None, file: str | None, reason: str,
-    at: str | None, zone: str | None,
+    at: str | None, zone: str | None, dates: str | None,
 ) -> int:  # fmt: skip
     """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.
 
@@ -43,11 +45,13 @@ def adjust(
     """
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
         raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many with --file")
+    if dates is not None and file is None:
+        raise click.UsageError("--dates says how the dates of a --file are read")
     try:
         usual = AdjustRow("", 0, str(player), points, to, reason, instant_or_now(how.ledger, at, zone))
-        rows = (
-            [usual] if file is None else [*rows_of_file(file, usual, lambda at: instant_or_now(how.ledger, at, zone))]
-        )
+        rows = [usual]
+        if file is not None:
+            rows = [*rows_of_file(file, usual, lambda at: instant_or_now(how.ledger, at, zone), dates)]
         with how.ledger.reading() as connection:
             seen = head(connection).position
         added = adjustments(view_of(how.ledger, None, str(seen), None), ladder, rows)

@@ -181,11 +181,10 @@ def not_utf8(text: str) -> bool:
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
-def told_not_utf8(text: str) -> str:
+def told_not_utf8(text: str, right: str = "save the file as UTF-8, or name its encoding with --encoding") -> str:
     """What is said of a text, read with `surrogateescape`, that is not UTF-8."""
     byte = next(ord(character) - 0xDC00 for character in text if "\udc80" <= character <= "\udcff")
-    named = "save the file as UTF-8, or name its encoding with --encoding"
-    return f"{shown(legible(text))} is not UTF-8 (byte 0x{byte:02X}); {named}"
+    return f"{shown(legible(text))} is not UTF-8 (byte 0x{byte:02X}); {right}"
 
 
 def legible(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
-from typing import IO
+from typing import IO, NamedTuple
 
 from ledger.intake.columns import (
     DELIMITERS,
@@ -13,8 +13,10 @@ from ledger.intake.columns import (
     Header,
     TableOptions,
     header_columns,
+    not_utf8,
     read_names,
     split_header,
+    told_not_utf8,
 )
 from ledger.intake.dates import is_other_date
 from ledger.intake.encodings import as_utf8
@@ -87,6 +89,47 @@ def table_events(
     for ours, seen in texts.items():
         if seen:
             yield replaced_told(replaced[ours], seen, ours, options.fixed[ours])
+
+
+class PlainTable(NamedTuple):
+    """A table of anything but games: its columns without capitals, with their line; the cells of its rows that are not
+    empty, with theirs; and what separates cells.
+    """
+
+    line: int
+    header: list[str]
+    rows: list[tuple[int, Cells]]
+    delimiter: str
+
+
+def plain_table(file: IO[bytes], line_bytes_max: int) -> PlainTable | None:
+    """A table of anything but games, encoded and delimited as those of games may be; None for one without a header.
+
+    Raises `Refused`, with the line, for the first thing that is wrong with it.
+    """
+    lines = _utf8_lines(_text_lines(as_utf8(file, None)[0], line_bytes_max))
+    at, text = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (0, ""))
+    if not at:
+        return None
+    try:
+        delimiter, names = split_header(text)
+    except Refused as problem:
+        raise Refused(problem.code, problem.message, at) from None
+    header: Header = [name.casefold() for name in names]
+    rows = list[tuple[int, Cells]]()
+    for line, cells in _rows(lines, delimiter, header, at + 1, lambda: None):
+        if isinstance(cells, Refused):
+            raise Refused(cells.code, cells.message, line)
+        rows.append((line, cells))
+    return PlainTable(at, [*map(str, header)], rows, delimiter)
+
+
+def _utf8_lines(lines: Iterator[str]) -> Iterator[str]:
+    """Lines that are UTF-8. Raises `Refused` (bad-utf8) at the first that is not."""
+    for number, line in enumerate(lines, 1):
+        if not_utf8(line):
+            raise Refused("bad-utf8", told_not_utf8(line.strip(), "save the file as UTF-8"), number)
+        yield line
 
 
 def _usual_games(

@@ -17,10 +17,11 @@ from typing import IO, Any, NamedTuple
 from ledger.events.types import NormalisedGame
 from ledger.intake.aliases import under_aliases
 from ledger.intake.columns import CsvColumns, TableOptions
+from ledger.intake.csv_files import PlainTable, plain_table
 from ledger.intake.encodings import Pieces
 from ledger.intake.game_names import under_slug
-from ledger.intake.json_lines import numbered_lines
-from ledger.intake.readers import Opened, reader_of
+from ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
+from ledger.intake.readers import ARCHIVE, Opened, reader_of
 from ledger.intake.tables_read import TableRead
 from ledger.rejections import Refused, Rejection, in_list
 
@@ -133,6 +134,17 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
                 yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from error
+
+
+def read_table(name: str) -> PlainTable | None:
+    """The table of anything but games in a file, compressed or not; None for one without a header. Raises `Refused`."""
+    try:
+        with _opened(name) as (file, *_):
+            if file.peek(len(ARCHIVE)).startswith(ARCHIVE):  # type: ignore[attr-defined]
+                raise Refused("is-a-spreadsheet", "it is a spreadsheet; save the table in it as CSV")
+            return plain_table(file, LINE_BYTES_MAX)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise Refused("bad-gzip", f"it is cut off or damaged: {error}") from error
 
 
 def _is_a_directory(name: str) -> Refused:

@@ -410,10 +410,18 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
 def with_points(cells: Cells) -> Cells | Refused:
     """The cells of a row, with a decimal point in scores that have a comma."""
     for name, text in cells.items():
-        if (name == "score" or name.endswith(" score") or name.startswith(OF_PLAYER)) and _COMMA.fullmatch(text):
-            if _THOUSANDS.fullmatch(text):
-                return Refused(
-                    "bad-decimal", f"score: {shown(text)} may be a whole number or a fraction; write a point"
-                )
-            cells[name] = text.replace(",", ".")
+        if name == "score" or name.endswith(" score") or name.startswith(OF_PLAYER):
+            try:
+                cells[name] = with_point("score", text)
+            except Refused as problem:
+                return problem
     return cells
+
+
+def with_point(name: str, text: str) -> str:
+    """A number in a column with a decimal point in the place of a comma. Raises `Refused` (bad-decimal)."""
+    if not _COMMA.fullmatch(text):
+        return text
+    if _THOUSANDS.fullmatch(text):
+        raise Refused("bad-decimal", f"{name}: {shown(text)} may be a whole number or a fraction; write a point")
+    return text.replace(",", ".")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ledger.events.fields import composed, read_decimal
-from ledger.intake.columns import DELIMITERS
-from ledger.intake.files import read_lines
+from ledger.intake.columns import Cells
+from ledger.intake.csv_files import PlainTable
+from ledger.intake.dates import moment_text, order_of
+from ledger.intake.files import read_table
+from ledger.intake.recognition import COMMA_DELIMITERS, with_point
 from ledger.rejections import Refused, did_you_mean, shown
 from projections.contract import decimal
 from projections.queries.standings import Ladders
@@ -18,6 +20,7 @@ from projections.replay.replay import starting_points
 from projections.rulesets.versions import in_force, oldest
 
 COLUMNS = ("player", "points", "to", "reason", "at")
+NUMBERS = ("points", "to")
 
 
 class AdjustRow(NamedTuple):
@@ -32,51 +35,55 @@ class AdjustRow(NamedTuple):
     instant: int
 
 
-def rows_of_file(file: str, usual: AdjustRow, instant_of: Callable[[str], int]) -> Iterator[AdjustRow]:
-    """The rows of a file, with the given reason and time where they have none. Raises `Refused`, with the line."""
-    header, delimiter = list[str](), ","
-    for number, line in read_lines(file):
-        try:
-            text = line.decode("utf-8")
-            if not header:
-                delimiter = max(DELIMITERS, key=text.count)
-            cells = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter, strict=True))]
-        except UnicodeDecodeError:
-            raise Refused("bad-utf8", f"line {number} of {file} is not UTF-8") from None
-        except csv.Error as error:
-            raise Refused("bad-csv", f"line {number} of {file} cannot be split into cells: {error}") from None
-        if not header:
-            header = _checked(file, number, cells)
-            continue
-        if len(cells) > len(header):
-            raise Refused("row-length", f"line {number} of {file} has {len(cells)} cells, the header {len(header)}")
-        told = {name: cell for name, cell in zip(header, cells, strict=False) if cell}
+def rows_of_file(
+    file: str, usual: AdjustRow, instant_of: Callable[[str], int], dates: str | None = None
+) -> list[AdjustRow]:
+    """The rows of a file, with the given reason and time where they have none; `dates` is the order of its dates where
+    they do not say it. Raises `Refused`, with the file and the line.
+    """
+    try:
+        if (table := read_table(file)) is None:
+            raise Refused("empty-file", "it holds no row")
+        _check(table)
+        order = order_of(((line, cells.get("at", "")) for line, cells in table.rows), dates)
+        return [
+            _row(usual._replace(file=file, line=line), cells, table.delimiter, instant_of, order.name)
+            for line, cells in table.rows
+        ]
+    except Refused as problem:
+        where = file if problem.line is None else f"line {problem.line} of {file}"
+        raise Refused(problem.code, f"{where}: {problem.message}") from None
+
+
+def _row(
+    usual: AdjustRow, told: Cells, delimiter: str, instant_of: Callable[[str], int], order: str
+) -> AdjustRow:  # fmt: skip
+    """What a row says, and what is usual where it says nothing. Raises `Refused`, with the line."""
+    try:
         if "player" not in told or ("points" in told) == ("to" in told):
-            raise Refused("missing-member", f"line {number} of {file} needs a player, and either points or to")
-        try:
-            instant = instant_of(told["at"]) if "at" in told else usual.instant
-            to = read_decimal(told["to"]) if "to" in told else None
-        except Refused as problem:
-            raise Refused(problem.code, f"line {number} of {file}: {problem.message}") from None
-        reason = told.get("reason", usual.reason)
-        yield AdjustRow(file, number, composed(told["player"]), told.get("points"), to, reason, instant)
-    if not header:
-        raise Refused("empty-file", f"{file} holds no row")
+            raise Refused("missing-member", "a row needs a player, and either points or to")
+        if delimiter in COMMA_DELIMITERS:
+            told |= {name: with_point(name, told[name]) for name in NUMBERS if name in told}
+        return usual._replace(
+            player=composed(told["player"]), points=told.get("points"),
+            to=read_decimal(told["to"]) if "to" in told else None, reason=told.get("reason", usual.reason),
+            instant=instant_of(moment_text(told["at"], None, order)) if "at" in told else usual.instant,
+        )  # fmt: skip
+    except Refused as problem:
+        raise Refused(problem.code, problem.message.removeprefix("occurred_at: "), usual.line) from None
 
 
-def _checked(file: str, line: int, header: list[str]) -> list[str]:
-    """The names of the columns. Raises `Refused`."""
+def _check(table: PlainTable) -> None:
+    """Raises `Refused` if the columns are not those of adjustments."""
+    header = table.header
     for name in header:
         if name not in COLUMNS:
-            hint = did_you_mean(name, COLUMNS)
-            raise Refused(
-                "unknown-column", f"line {line} of {file}: {shown(name)} is none of {', '.join(COLUMNS)}{hint}"
-            )
+            told = f"{shown(name)} is none of {', '.join(COLUMNS)}{did_you_mean(name, COLUMNS)}"
+            raise Refused("unknown-column", told, table.line)
     if twice := [name for name in header if header.count(name) > 1]:
-        raise Refused("unknown-column", f"line {line} of {file}: the column {twice[0]} occurs twice")
+        raise Refused("unknown-column", f"the column {twice[0]} occurs twice", table.line)
     if "player" not in header or not {"points", "to"} & {*header}:
-        raise Refused("missing-column", f"line {line} of {file}: the columns player, and points or to, are needed")
-    return header
+        raise Refused("missing-column", "the columns player, and points or to, are needed", table.line)
 
 
 def adjustments(view: View, ladder: str, rows: list[AdjustRow]) -> list[tuple[AdjustRow, str]]:

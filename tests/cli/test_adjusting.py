@@ -86,9 +86,16 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
         ("player,reason\nanna,r\n", "missing-column: line 1 of {}: the columns player, and points or to, are needed"),
         ("player,to\nanna,x\n", "bad-decimal: line 2 of {}: 'x' is not a decimal number"),
         ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' is in lines 2 and 3 of {}"),
-        ("player,points,to\nanna,5,6\n", "missing-member: line 2 of {} needs a player, and either points or to"),
-        ("player,to\nanna,5,6\n", "row-length: line 2 of {} has 3 cells, the header 2"),
-        ("", "empty-file: {} holds no row"),
+        ("player,points,to\nanna,5,6\n", "missing-member: line 2 of {}: a row needs a player, and either points or to"),
+        ("player,to\nanna,5,6\n", "row-length: line 2 of {}: the row has 3 cells, the header 2"),
+        ("player;to\nanna;1,234\n", "bad-decimal: line 2 of {}: to: '1,234' may be a whole number or a fraction"),
+        (
+            "player;to;at\nanna;5;01/02/2024\n",
+            "unclear-dates: {}: '01/02/2024' (line 2) may be 1 February 2024",
+        ),
+        ("player,to,at\nanna,5,soon\n", "bad-time: line 2 of {}: 'soon' is not a time like"),
+        ('player,to\n"anna\nben",5\n', "line-break: line 2 of {}: player: 'anna\\nben' runs over several lines"),
+        ("", "empty-file: {}: it holds no row"),
     ],
 )
 def test_malformed_file_refusal_names_the_line(
@@ -99,6 +106,27 @@ def test_malformed_file_refusal_names_the_line(
     file.write_text(content, encoding="utf-8")
     told = adjust(ratings, db, "--file", file)
     assert (told.exit_code, told.stderr.startswith(message.format(file))) == (1, True), told.stderr
+
+
+@pytest.mark.parametrize(
+    ("encoding", "day", "options", "at"),
+    [
+        ("utf-16", "13/01/2024", (), "2024-01-13"),
+        ("cp1252", "01.02.2024", ("--dates", "dmy"), "2024-02-01"),
+        ("utf-8-sig", "2024-03-01", (), "2024-03-01"),
+    ],
+)
+def test_adjustment_file_is_read_as_tables_are(
+    encoding: str, day: str, options: tuple[str, ...], at: str, ratings: Ratings, db: str, tmp_path: Path
+) -> None:
+    """A file of a spreadsheet program may have its encoding, capitals, semicolons, decimal commas and dates."""
+    file = tmp_path / "list.csv"
+    file.write_text(f"Player;Points;Reason;At\nanna;-7,5;für später;{day}\n", encoding=encoding)
+    told = adjust(ratings, db, "--file", file, *options)
+    assert told.exit_code == 0, told.stderr
+    (row,) = json.loads(ratings("log", "--type", "points.adjusted", "--format", "json", db=db).stdout)["rows"]
+    assert (row["data"]["points"], row["data"]["reason"]) == ("-7.5", "für später")
+    assert row["occurred_at"] == f"{at}T12:00:00.000000Z"
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

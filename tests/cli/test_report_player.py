@@ -318,3 +318,36 @@ def test_names_of_a_file_are_shown(one_db: str, ratings: Ratings, tmp_path: Path
     assert claim.startswith("As known at position 17, Anna <Ö> Example has")
     assert "recorded as anna" in next(iter(page.texts.values()))[0]
     assert all("Example" not in command for _, command in page.commands)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_names_are_read_as_tables_are(encoding: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A file of names may have the encoding, the capitals and the semicolons of a spreadsheet program."""
+    names = tmp_path / "names.csv"
+    names.write_text("ID;Name;Ort\nanna;Anna Müller;Ulm\n", encoding=encoding)
+    page = reported(ratings, one_db, tmp_path / "x.html", "anna", LADDER, "--names", str(names))
+    assert page.claims[0].startswith("As known at position 17, Anna Müller has")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "{}, line 1: the columns id and name are needed"),
+        (b"\nid,Naam\nanna,Anna\n", "{}, line 2: the columns id and name are needed"),
+        (b"id;name\nanna;Anna\nben;\n", "{}, line 3: an id and a name are needed"),
+        (b"id;name\nanna;Anna\n\nanna;Ann\n", "{}, line 4: anna has two names"),
+        (b"id;name\nanna;Ann\x9d\n", "{}, line 2: 'anna;Ann?' is not UTF-8 (byte 0x9D); save the file as UTF-8"),
+        (b"PK\x03\x04", "{}: it is a spreadsheet; save the table in it as CSV"),
+    ],
+)
+def test_file_of_names_is_refused_with_the_line(
+    content: bytes, message: str, one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """What is wrong with a file of names is said with the line, and no page is made."""
+    names = tmp_path / "names.csv"
+    names.write_bytes(content)
+    done = ratings(
+        "report", "player", "anna", LADDER, "--names", names, "-o", tmp_path / "x.html", db=one_db
+    )  # fmt: skip
+    assert (done.exit_code, message.format(names) in done.stderr) == (2, True), done.stderr
+    assert not (tmp_path / "x.html").exists()
