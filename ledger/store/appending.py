@@ -198,11 +198,10 @@ def append(
     """
     clock = cache(clock)  # read once
     if len(drafts) == 1 and closing is None and (recheck is None or absent_at is not None):
-        with ledger.acting_as("writer"):
-            done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
+        done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
         if done is not None:
             return done
-    with ledger.acting_as("writer"), rarely_collecting(), ledger.writing() as connection:
+    with rarely_collecting(), ledger.writing("writer") as connection:
         # a few are looked up along with the head
         few = len(drafts) <= LOOKUP_SIZE
         before, named = locked(connection, names(drafts) if few else ())
@@ -347,7 +346,7 @@ def append_restored(
 
     Raises `NotEmpty`, and what `check` raises.
     """
-    with ledger.writing() as connection:
+    with ledger.writing("writer") as connection:
         ledger.dialect.lock_appends(connection)
         latest = insert_event_rows(connection, rows, _empty(ledger, head(connection)))
         check(connection, latest)

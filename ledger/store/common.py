@@ -21,8 +21,8 @@ class Connections(Protocol):
     def url(self) -> URL:
         """Where it is."""
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A connection on which each statement is a transaction of its own."""
+    def reading(self, role: str | None = None) -> AbstractContextManager[Connection]:
+        """A connection on which each statement is a transaction of its own, for the work of a role."""
 
     def driving(self) -> AbstractContextManager[Any]:
         """The driver's own connection, outside any transaction."""

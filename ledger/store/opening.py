@@ -39,15 +39,15 @@ class Ledger:
         return str(self.url.database) if self.dialect.IS_FILE else None
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A connection on which each statement is a transaction of its own."""
-        with self.translated(), self.engine.connect() as connection:
+    def reading(self, role: str | None = None) -> Iterator[Connection]:
+        """A connection on which each statement is a transaction of its own; `role` is as for `translated`."""
+        with self.translated(role), self.engine.connect() as connection:
             yield self.dialect.autocommitting(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A connection in one transaction, which commits at the end or leaves nothing behind."""
-        with self.translated(), self.engine.connect() as connection, connection.begin():
+    def writing(self, role: str | None = None) -> Iterator[Connection]:
+        """A connection in one transaction, which commits at the end or leaves nothing behind; with `role` as above."""
+        with self.translated(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
             yield connection
 
@@ -57,7 +57,7 @@ class Ledger:
 
         A ledger that keeps its connections open keeps one ready for this: asking the pool takes long in comparison.
         """
-        with self.translated():
+        with self.translated("writer"):
             try:
                 connection = self._at_hand.pop()  # only one thread gets it
             except IndexError:
@@ -77,23 +77,11 @@ class Ledger:
         self.engine.dispose()
 
     @contextmanager
-    def acting_as(self, role: str) -> Iterator[None]:
-        """Do the work of a role, `writer` or `rebuilder`: whoever lacks a right for it is told whose work it is."""
-        try:
-            with self.translated():
-                yield
-        except StoreUnavailable as problem:
-            if problem.reason != "no-right":
-                raise
-            with self.reading() as connection:
-                lacking = self.dialect.lacking(connection, role)
-            if not lacking:
-                raise
-            raise StoreUnavailable(f"{problem}; {lacking}", problem.reason) from problem
+    def translated(self, role: str | None = None) -> Iterator[None]:
+        """Make one of our errors of what the driver raises, where it is one.
 
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Make one of our errors of what the driver raises, where it is one."""
+        Whoever lacks a right for the work of a role, `writer` or `rebuilder`, is told which right, and the role.
+        """
         try:
             yield
         except (DBAPIError, self.engine.dialect.loaded_dbapi.Error) as error:
@@ -102,6 +90,10 @@ class Ledger:
             failure = self.dialect.failure(getattr(error, "orig", None) or error, self.location)
             if failure is None:
                 raise
+            if role is not None and failure.reason == "no-right":
+                with self.reading() as connection:
+                    lacking = self.dialect.lacking(connection, role)
+                failure = StoreUnavailable(f"{failure}; {lacking}" if lacking else str(failure), failure.reason)
             raise failure from error
 
 

@@ -267,7 +267,7 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
     """
     given = values()
     statement = f"SELECT * FROM events_append_one({', '.join(['%s'] * len(given))})"
-    with ledger.reading() as connection:
+    with ledger.reading("writer") as connection:
         driver: Any = connection.connection.driver_connection
         row = driver.execute(statement, given).fetchone()
     return None if row is None else (row[0], bytes(row[1]), given[5])

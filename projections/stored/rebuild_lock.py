@@ -39,7 +39,7 @@ class RebuildLock(NamedTuple):
 @contextmanager
 def fenced(ledger: Ledger) -> Iterator[Connection]:
     """The same for somebody who does not hold the lock, or cannot know whether they still do."""
-    with ledger.writing() as connection:
+    with ledger.writing("rebuilder") as connection:
         ledger.dialect.fence(connection)
         yield connection
 

@@ -133,7 +133,7 @@ def rebuild(
     with ExitStack() as stack:
         lock = stack.enter_context(only_one(ledger))
         run = stack.enter_context(running(ledger, "rebuild", clock, by))
-        stack.enter_context(ledger.acting_as("rebuilder"))
+        stack.enter_context(ledger.translated("rebuilder"))
         tell("reading", {})
         try_to_load(ledger, rule_seconds)
         with ledger.reading() as connection:
