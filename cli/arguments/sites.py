@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ledger.errors import BadArgument
-from ledger.intake.files import read_table
+from ledger.intake.files import read_simple_table
 from ledger.rejections import Refused
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _names(path: Path) -> dict[str, str]:
     """Names by id. Raises `BadArgument` for a file that says something else."""
     found: dict[str, str] = {}
     try:
-        table = read_table(str(path))
+        table = read_simple_table(str(path))
         if table is None or not {"id", "name"} <= {*table.header}:
             raise Refused("missing-column", "the columns id and name are needed", 1 if table is None else table.line)
         for line, cells in table.rows:

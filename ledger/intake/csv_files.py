@@ -91,7 +91,7 @@ def table_events(
             yield replaced_told(replaced[ours], seen, ours, options.fixed[ours])
 
 
-class PlainTable(NamedTuple):
+class SimpleTable(NamedTuple):
     """A table of anything but games: its columns without capitals, with their line; the cells of its rows that are not
     empty, with theirs; and what separates cells.
     """
@@ -102,7 +102,7 @@ class PlainTable(NamedTuple):
     delimiter: str
 
 
-def plain_table(file: IO[bytes], line_bytes_max: int) -> PlainTable | None:
+def simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | None:
     """A table of anything but games, encoded and delimited as those of games may be; None for one without a header.
 
     Raises `Refused`, with the line, for the first thing that is wrong with it.
@@ -121,7 +121,7 @@ def plain_table(file: IO[bytes], line_bytes_max: int) -> PlainTable | None:
         if isinstance(cells, Refused):
             raise Refused(cells.code, cells.message, line)
         rows.append((line, cells))
-    return PlainTable(at, [*map(str, header)], rows, delimiter)
+    return SimpleTable(at, [*map(str, header)], rows, delimiter)
 
 
 def _utf8_lines(lines: Iterator[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 from ledger.events.types import NormalisedGame
 from ledger.intake.aliases import under_aliases
 from ledger.intake.columns import CsvColumns, TableOptions
-from ledger.intake.csv_files import PlainTable, plain_table
+from ledger.intake.csv_files import SimpleTable, simple_table
 from ledger.intake.encodings import Pieces
 from ledger.intake.game_names import under_slug
 from ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
@@ -136,13 +136,13 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
         raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from error
 
 
-def read_table(name: str) -> PlainTable | None:
+def read_simple_table(name: str) -> SimpleTable | None:
     """The table of anything but games in a file, compressed or not; None for one without a header. Raises `Refused`."""
     try:
         with _opened(name) as (file, *_):
             if file.peek(len(ARCHIVE)).startswith(ARCHIVE):  # type: ignore[attr-defined]
                 raise Refused("is-a-spreadsheet", "it is a spreadsheet; save the table in it as CSV")
-            return plain_table(file, LINE_BYTES_MAX)
+            return simple_table(file, LINE_BYTES_MAX)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Refused("bad-gzip", f"it is cut off or damaged: {error}") from error
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ledger.events.fields import composed, read_decimal
 from ledger.intake.columns import Cells
-from ledger.intake.csv_files import PlainTable
+from ledger.intake.csv_files import SimpleTable
 from ledger.intake.dates import moment_text, order_of
-from ledger.intake.files import read_table
+from ledger.intake.files import read_simple_table
 from ledger.intake.recognition import COMMA_DELIMITERS, with_point
 from ledger.rejections import Refused, did_you_mean, shown
 from projections.contract import decimal
@@ -42,7 +42,7 @@ def rows_of_file(
     they do not say it. Raises `Refused`, with the file and the line.
     """
     try:
-        if (table := read_table(file)) is None:
+        if (table := read_simple_table(file)) is None:
             raise Refused("empty-file", "it holds no row")
         _check(table)
         order = order_of(((line, cells.get("at", "")) for line, cells in table.rows), dates)
@@ -73,7 +73,7 @@ def _row(
         raise Refused(problem.code, problem.message.removeprefix("occurred_at: "), usual.line) from None
 
 
-def _check(table: PlainTable) -> None:
+def _check(table: SimpleTable) -> None:
     """Raises `Refused` if the columns are not those of adjustments."""
     header = table.header
     for name in header:
