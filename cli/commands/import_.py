@@ -17,7 +17,7 @@ from cli.arguments.views import decoded
 from cli.arguments.who_is_who import agreed_names
 from cli.arguments.writing import How, taking_games
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless
+from cli.output.appended import note_homeless, note_leagueless, note_voided
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.aliases import of_their_own
@@ -116,6 +116,7 @@ def import_(
             result = how.done(plan, appended)
     note_homeless(result)
     note_leagueless(result)
+    note_voided(result)
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
 
 

@@ -10,10 +10,9 @@ from cli.arguments.command import command
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.writing import How, taking_games
 from cli.output import render
-from cli.output.appended import note_homeless
+from cli.output.appended import note_homeless, note_voided
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.fields import composed
-from ledger.events.revisions import live_game
 from ledger.events.types import read_event
 from ledger.intake.files import Item
 from ledger.intake.importing import Imported
@@ -78,8 +77,8 @@ def record(
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
     note_homeless(result)
-    if result.existing and isinstance(event, dict):
-        _note_voided(ledger, event)
+    if result.existing:
+        note_voided(result)
     if quiet and how.form == "table" and not result.rejected_count:
         return 0
     return how.report(result, found)
@@ -134,18 +133,6 @@ def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
     with ledger.reading() as connection:
         there = Log(connection).event(draft.event_id)
     return format_instant(draft.occurred_at if there is None else there.occurred_at)
-
-
-def _note_voided(ledger: Ledger, event: dict[str, Any]) -> None:
-    """Say that a game that is already there counts for nothing."""
-    draft, _ = read_event(event)
-    with ledger.reading() as connection:
-        game = live_game(Log(connection).about(draft.subject)) if draft.type == "game.recorded" else None
-    if game is not None and game.voided:
-        name = render.plain(str(game.data["game_id"]))
-        render.note(
-            f"note: {name} is voided, so it does not count; ratings reinstate {name} --reason TEXT changes that"
-        )
 
 
 def _put_into_league(ledger: Ledger, event: dict[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ from cli.arguments.asking import ask, can_ask
 from cli.arguments.who_is_who import agreed_names
 from cli.arguments.writing import How
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless
+from cli.output.appended import note_homeless, note_leagueless, note_voided
 from ledger import clock
 from ledger.intake.columns import TableOptions
 from ledger.intake.syncing import Sync, synced, unconfirmed
@@ -47,6 +47,7 @@ def sync(
     impact = plan.impact() if is_shown and not plan.is_refused else None
     note_homeless(result)
     note_leagueless(result)
+    note_voided(result)
     waits = found.is_decision and not (how.dry_run or plan.is_refused)
     if waits and not yes and how.form == "table" and can_ask():
         replace(how, dry_run=True).report(result, impact, sync=differences)

@@ -27,6 +27,12 @@ def note_homeless(result: Imported) -> None:
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
 
 
+def note_voided(result: Imported) -> None:
+    """Report games that are already there but do not count, unless something was refused."""
+    for told in result.voided_told if not result.rejected_count else ():
+        render.note(f"note: {render.plain(told)}")
+
+
 def note_leagueless(result: Imported) -> None:
     """Report games that a league has scheduled but that do not name it, one for each league."""
     for league, game_id in result.leagueless.items() if not result.rejected_count else ():

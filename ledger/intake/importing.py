@@ -17,6 +17,7 @@ from ledger.errors import BadArgument
 from ledger.events.batches import batch_events
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.records import build, surely_fits
+from ledger.events.revisions import KnownEvent, live_game
 from ledger.events.types import TYPES, Draft, read_event
 from ledger.intake.columns import TableOptions
 from ledger.intake.day_numbers import DayNumbers, is_by_day
@@ -27,11 +28,11 @@ from ledger.intake.tables_read import TableRead
 from ledger.processes.memory import rarely_collecting
 from ledger.rejections import Refused, Rejection, count, shown
 from ledger.store.appending import Appended, Fresh, append, game_exists, lookup, next_recorded_at, same_drafts
-from ledger.store.log import Head, Log, head
+from ledger.store.log import Head, Log, changed_games, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
 from ledger.validation.new_names import CloseName, First, Newcomers, Refusing
-from ledger.validation.repeated_games import is_of_another_day, resent, ways_out
+from ledger.validation.repeated_games import is_of_another_day, resent, way_back, ways_out
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
 CHUNK_EVENTS = 50_000
@@ -96,6 +97,9 @@ class Imported:
     # a game for each reason why games are on no ladder, and for each league whose scheduled games do not name it
     homeless: dict[str, str] = field(default_factory=dict)
     leagueless: dict[str, str] = field(default_factory=dict)
+    # what voids the games that are already there but do not count, by game_id, and what is said of them
+    voided: dict[str, KnownEvent] = field(default_factory=dict)
+    voided_told: list[str] = field(default_factory=list)
 
     @classmethod
     def refused(cls, problem: Refused, head: Head | None = None) -> "Imported":
@@ -296,6 +300,11 @@ class Intake:
     def _people(self) -> Identities:
         return identities(self._connection)
 
+    @cached_property
+    def _changed(self) -> set[str]:
+        """The subjects of games that more than their first event is about."""
+        return changed_games(self._connection, 0)
+
     def _validate(self, block: Block, reading: Callable[[Far], None]) -> None:
         for noted in block:
             if isinstance(noted, Noted) and noted.read is not None:
@@ -337,9 +346,12 @@ class Intake:
         """Add a draft to the spool, count it as existing, or say why it is refused."""
         if (item.file, item.rows_of) in self._rejected_games:
             return rows_apart(draft.subject)
+        if self.result.voided and draft.type != "game.recorded":
+            # what becomes of the game is said here, too
+            self.result.voided.pop(draft.subject.removeprefix("game:"), None)
         if known[0]:
             problem = known[1]
-            if problem is not None and item.table:
+            if problem is not None and (item.table or self._void_of(draft) is not None):
                 problem = self._with_ways_out(resent(Log(self._connection), self._people, draft, problem), draft, item)
             if problem is None:
                 self._settle_existing(item, draft)
@@ -428,18 +440,35 @@ class Intake:
         if problem is None or problem.code != "id-conflict":
             return problem
         game_id = draft.subject.partition(":")[2]
-        is_edited = item.file != STDIN and not self._compared and self._numbers.gave(item.file, game_id)
+        is_given = item.file not in ("", STDIN) and self._numbers.gave(item.file, game_id)
+        if (void := self._void_of(draft)) is not None:
+            file = "" if item.file == STDIN or not item.table else item.file
+            told, kind = way_back(void, file, is_given), "voided"
+        else:
+            told = kind = self._way_out(draft, game_id, item, is_given)
+        if (item.file, kind) in self._told_ways:
+            return problem
+        self._told_ways.add((item.file, kind))
+        return problem._replace(message=f"{problem.message}; {told}")
+
+    def _way_out(self, draft: Draft, game_id: str, item: Item, is_given: bool) -> str:
+        """What to do about a table's game that has the id of another that counts."""
         columns = self.result.tables[item.file].columns if item.file in self.result.tables else {}
         column = next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
         is_moved = is_of_another_day(Log(self._connection), draft)
-        told = ways_out(is_by_day(game_id), is_edited, is_moved, column)
-        if (item.file, told) in self._told_ways:
-            return problem
-        self._told_ways.add((item.file, told))
-        return problem._replace(message=f"{problem.message}; {told}")
+        return ways_out(is_by_day(game_id), is_given and not self._compared, is_moved, column)
+
+    def _void_of(self, draft: Draft) -> KnownEvent | None:
+        """What voids the game that a draft records again, if it is voided."""
+        if draft.type != "game.recorded" or draft.subject not in self._changed:
+            return None
+        game = live_game(Log(self._connection).about(draft.subject))
+        return game.last if game is not None and game.voided else None
 
     def _settle_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
+        if (void := self._void_of(draft)) is not None:
+            self.result.voided[void.data["game_id"]] = void
         if self._settled is not None:
             self._settled(item.line, draft.event_id, False)
 

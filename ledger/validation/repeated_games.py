@@ -9,7 +9,7 @@ from typing import Any
 
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.game_types import places
-from ledger.events.revisions import Events, live_game
+from ledger.events.revisions import Events, KnownEvent, live_game
 from ledger.events.types import Draft, meaning
 from ledger.rejections import Rejection, in_list, shown
 from ledger.validation.identities import Identities
@@ -27,7 +27,9 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
         return conflict
     there, here = people.present(game.data), people.present(parse_object(draft.data.encode()))
     if game.voided:
-        return conflict._replace(message=f"the game {shown(here['game_id'])} is recorded, and voided")
+        return conflict._replace(
+            message=f"the game {shown(here['game_id'])} is recorded, and voided at position {game.last.position}"
+        )
     if game.occurred_at == draft.occurred_at and said(there) == said(here):
         return None
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
@@ -40,6 +42,16 @@ def is_of_another_day(log: Events, draft: Draft) -> bool:
     """Whether the game that has a draft's id was played on another day."""
     game = live_game(log.about(draft.subject))
     return game is not None and _day(game.occurred_at) != _day(draft.occurred_at)
+
+
+def way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
+    """What to do about a game of a file, if it has one, that has the id of a voided one: first that counts again. Then
+    either the file is compared with what it gave before, or its games are corrected.
+    """
+    alone = f"ratings reinstate {quote(void.data['game_id'])} --reason TEXT, for this game alone"
+    compared, corrected = f"import {quote(file)} --sync", f"correct --file {quote(file)} --reason TEXT"
+    then = f"{compared if is_compared else corrected} with the same options" if file else "correct"
+    return f"ratings undo {void.position} takes that back (or {alone}); then ratings {then} puts it right"
 
 
 def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, column: str | None = None) -> str:

@@ -67,7 +67,7 @@ def last_act(connection: Connection, by: str) -> Act:
         rows, older = read_newest(connection, until, by=by, types=OF_ACTS, limit=NEWEST)
         for event in reversed(list(known_events(rows))):
             if not _is_shipped(event):
-                return _act_of(connection, event.position or 0, by)
+                return act_of(connection, event.position or 0, by)
         until = rows[0][0] - 1 if older else 0
     names = [name for name in last_recorders(connection, NAMES_TOLD) if name != by]
     there = f"; the last to record something: {', '.join(map(shown, names))}" if names else ""
@@ -92,7 +92,7 @@ def act_at(connection: Connection, position: int) -> Act:
     if _is_shipped(event):
         told = f"what init publishes is not taken back; ratings void --event {position} withdraws it"
         raise Refused("never-undone", told)
-    return _act_of(connection, position, None)
+    return act_of(connection, position)
 
 
 def _is_shipped(event: KnownEvent) -> bool:
@@ -100,7 +100,7 @@ def _is_shipped(event: KnownEvent) -> bool:
     return event.type == "ruleset.published" and event.occurred_at == parse_instant(SHIPPED_AT)
 
 
-def _act_of(connection: Connection, position: int, by: str | None) -> Act:
+def act_of(connection: Connection, position: int, by: str | None = None) -> Act:
     """The act that an event is part of; of imports the last one, if it was recorded by the same."""
     every = recorded_batches(connection, withdrawn=True)
     of_event = [one for one in every if one.has(position) and by in (None, one.by)]

@@ -87,7 +87,9 @@ class Written(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Written):
-    """What became of some events; `published` are lists that would come out differently, where only they were asked."""
+    """What became of some events; `published` are lists that would come out differently, where only they were asked;
+    `voided` are games that are already there but do not count.
+    """
 
     appended: int
     existing: int
@@ -100,6 +102,7 @@ class Recorded(Written):
     impact: Impact | Absent = field(metadata=SPREAD)
     incomplete: tuple[str, ...] | Absent
     published: tuple[DifferingList, ...] | Absent
+    voided: tuple[str, ...] | Absent = ABSENT
     sync: SheetDifferences | Absent = ABSENT
     preview: Preview | Absent = ABSENT
 
@@ -230,7 +233,8 @@ def recorded(
         told.rejected_count if told.rejected_count > len(told.rejected) else ABSENT, newness(told),
         dry_run or ABSENT, told.would_append if dry_run else ABSENT,
         found if dry_run or (impact is not None and not only_lists) else ABSENT,
-        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, sync, preview, told=told,
+        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, tuple(told.voided) or ABSENT,
+        sync, preview, told=told,
         times=found.times,
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from ledger.store.opening import Ledger
 from ledger.validation.new_names import Newcomers
 from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
+from projections.admission.voided_games import voided_told
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import Players, games_played
@@ -129,6 +130,9 @@ class Proposal(Intake):
             self.known.players, terms.refusing, terms.strict, terms.accepted, self.known.games_played, terms.close_told
         )  # fmt: skip
         super().__init__(ledger, items, terms, ladders=ladders, newcomers=newcomers, **hooks)
+        if self.result.voided:
+            with ledger.reading() as connection:
+                self.result.voided_told = voided_told(connection, self.result.voided)
         self.result.homeless, self.result.leagueless = homeless, leagueless or {}
         if begun.found:
             self.result.new_ladders, self.result.close_ladders = [one.name for one in begun.found], begun.close()

@@ -23,6 +23,8 @@ from projections.queries.event_texts import words_of
 from projections.queries.recorded import events_as_written
 
 PAGE_EVENTS = 5_000
+# how the reason of what takes an act back begins, unless somebody gives another
+UNDONE = "undone: "
 # what an act ends with, in the reason of what takes it back
 DONE = {
     "game.recorded": "the game recorded", "game.corrected": "the correction", "game.voided": "the void",
@@ -53,7 +55,7 @@ def undoing(connection: Connection, act: Act, reason: str | None, decided_at: in
     times = times_of(connection)
     (told, *_), _ = events_as_written(connection, act.position, None, act.position - 1, None, (), 1)
     what = f"position {act.position}: {words_of(told, times)}"
-    reason = reason or f"undone: {DONE.get(told.event['type'], told.event['type'])} at position {act.position}"
+    reason = reason or f"{UNDONE}{DONE.get(told.event['type'], told.event['type'])} at position {act.position}"
     found = _Undoing(connection, act, reason, format_instant(decided_at))
     for first, last in reversed(act.ranges):
         for until in range(last, first - 1, -PAGE_EVENTS):

@@ -137,7 +137,8 @@ def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     ratings("void", "g-1", "--reason", "never played", db=db)
 
     assert refused(ratings, db, SHEET.replace("calra", "clara")) == [
-        "the game 'g-1' is recorded, and voided; ratings correct puts it right; another game needs another game_id"
+        "the game 'g-1' is recorded, and voided at position 5; ratings undo 5 takes that back (or ratings reinstate "
+        "g-1 --reason TEXT, for this game alone); then ratings correct puts it right"
     ]
     assert imported(ratings, db, SHEET)["existing"] == 2
 

@@ -1,0 +1,185 @@
+"""Games that are voided and then recorded again: it is told that they do not count, and what is told works."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, read
+from stores import without_events
+
+LADDER = "elo-chess/all"
+SHEET = """game_id,occurred_at,1st,2nd
+g1,2026-01-13 10:00,anna,ben
+g2,2026-01-14 10:00,anna,ben
+"""
+MORE = SHEET.replace("g1", "g3").replace("g2", "g4")
+NEW_YORK, BERLIN = (["--set", "game=chess", "--zone", zone] for zone in ("America/New_York", "Europe/Berlin"))
+RECORD = ["record", "--game", "chess", "--game-id", "g9", "--at", "2026-01-20T20:00Z", "anna", "ben"]
+
+
+def chess(ratings: Ratings, url: str) -> None:
+    """Make a ledger as `init --for chess` does."""
+    without_events(ratings, url)
+    assert ratings("init", "--for", "chess", "--zone", "UTC", db=url).exit_code == 0
+
+
+@pytest.fixture
+def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The ledger of `chess`, in each kind of store, beside a sheet of two games."""
+    (tmp_path / "c.csv").write_text(SHEET)
+    monkeypatch.chdir(tmp_path)
+    return copied(chess)
+
+
+def done(ratings: Ratings, db: str, *command: object) -> Any:
+    """What became of a command, which must succeed."""
+    found = ratings(*command, db=db)
+    assert found.exit_code == 0, found
+    return found
+
+
+def follow(ratings: Ratings, db: str, command: str, *options: str) -> None:
+    """Carry out a command as it is told, with a reason where TEXT stands."""
+    words = ["why" if word == "TEXT" else word for word in shlex.split(command)]
+    assert words[0] == "ratings"
+    done(ratings, db, *words[1:], *options, *(["--yes"] if words[1] == "undo" else []))
+
+
+def notes(ratings: Ratings, db: str, *command: object) -> list[str]:
+    """The notes of a command about voided games; nothing may be appended by it."""
+    found = done(ratings, db, *command)
+    assert "0 appended" in found.stdout or "0 would be appended" in found.stdout
+    return [line for line in found.stderr.splitlines() if "voided" in line]
+
+
+def played(ratings: Ratings, db: str) -> dict[str, str]:
+    """When games that count were played, by game_id."""
+    rows = read(ratings, db, "games")["rows"]
+    return {row["game_id"]: row["occurred_at"][:19] for row in rows if "voided" not in row}
+
+
+def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ratings) -> None:
+    """Given an import that was undone, importing the file again says that its games are voided, also in a preview, a
+    comparison and JSON; the command that it names brings them back.
+    """
+    again = ["import", "c.csv", *NEW_YORK]
+    done(ratings, db, *again)
+    before = read(ratings, db, "standings", LADDER)["rows"]
+    done(ratings, db, "undo", "--yes")
+    assert json.loads(done(ratings, db, *again, "--format", "json").stdout)["voided"] == ["g1", "g2"]
+    told = ["note: 2 games are voided, so they do not count: g1, g2; ratings undo 8 changes that"]
+    for options in ([], ["--preview"], ["--dry-run"], ["--sync"]):
+        assert notes(ratings, db, *again, *options) == told
+    follow(ratings, db, "ratings undo 8")
+    assert read(ratings, db, "standings", LADDER)["rows"] == before
+    assert notes(ratings, db, *again) == []
+    assert "voided" not in json.loads(done(ratings, db, *again, "--format", "json").stdout)
+
+
+def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
+    """Given a game that was recorded and undone, recording it again names the undo; voided by hand, a reinstatement."""
+    done(ratings, db, *RECORD)
+    done(ratings, db, "undo", "--yes")
+    assert notes(ratings, db, *RECORD) == ["note: g9 is voided, so it does not count; ratings undo 4 changes that"]
+    follow(ratings, db, "ratings undo 4")
+    done(ratings, db, "void", "g9", "--reason", "a friendly")
+    way = "ratings reinstate g9 --reason TEXT"
+    assert notes(ratings, db, *RECORD) == [f"note: g9 is voided, so it does not count; {way} changes that"]
+    follow(ratings, db, way)
+    assert {*played(ratings, db)} == {"g9"}
+
+
+def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Games that were voided at different times are told apart, three times at most; what else an undo takes back is
+    told, too.
+    """
+    (tmp_path / "d.csv").write_text(MORE)
+    done(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)
+    done(ratings, db, "void", "--batch", "d.csv", "--reason", "another club's")
+    for name in ("g1", "g2"):
+        done(ratings, db, "void", name, "--reason", "a friendly")
+    assert notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK) == [
+        "note: g1 is voided, so it does not count; ratings reinstate g1 --reason TEXT changes that",
+        "note: g2 is voided, so it does not count; ratings reinstate g2 --reason TEXT changes that",
+        "note: 2 games are voided, so they do not count: g3, g4; ratings undo 10 changes that",
+    ]
+    (tmp_path / "d.csv").write_text(MORE.rpartition("g4")[0])
+    assert notes(ratings, db, "import", "d.csv", *NEW_YORK) == [
+        "note: g3 is voided, so it does not count; ratings undo 10 changes that, and takes back 1 other void"
+    ]
+    for name in ("g3", "g4"):
+        done(ratings, db, "reinstate", name, "--reason", "r")
+        done(ratings, db, "void", name, "--reason", "r")
+    (tmp_path / "d.csv").write_text(MORE)
+    assert notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)[-1] == (
+        "note: 1 more is voided; ratings log GAME shows by whom and why"
+    )
+
+
+def test_exports_that_say_themselves_what_is_voided_are_not_noted(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An export in which a game is voided goes in again without a note: it says so itself."""
+    done(ratings, db, *RECORD)
+    done(ratings, db, "void", "g9", "--reason", "r")
+    (tmp_path / "e.jsonl").write_text(done(ratings, db, "export", "events").stdout)
+    assert notes(ratings, db, "import", "e.jsonl") == []
+
+
+@pytest.mark.parametrize("options", [[], ["--sync", "--yes"]], ids=["import", "sync"])
+def test_other_content_after_an_undo_goes_in_as_told(
+    options: list[str], copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Given an import in the wrong zone that was undone, that in the right one names two commands; after both it is as
+    if the first had been right.
+    """
+    db = copied_file(chess)
+    (tmp_path / "c.csv").write_text(SHEET)
+    monkeypatch.chdir(tmp_path)
+    done(ratings, db, "import", "c.csv", *NEW_YORK)
+    done(ratings, db, "undo", "--yes")
+    refused = ratings("import", "c.csv", *BERLIN, *options, db=db)
+    assert refused.exit_code == 1
+    first, second = [line for line in refused.stderr.splitlines() if "id-conflict" in line]
+    way = re.search(
+        r"; (ratings .*) takes that back \((?:or .*)\); then (ratings .*) with the same options puts", first
+    )
+    assert way is not None, first
+    assert second == "c.csv:3: id-conflict: the game 'g2' is recorded, and voided at position 7"
+    follow(ratings, db, way[1])
+    follow(ratings, db, way[2], *BERLIN)
+    assert played(ratings, db) == {"g1": "2026-01-13T09:00:00", "g2": "2026-01-14T09:00:00"}
+    assert notes(ratings, db, "import", "c.csv", *BERLIN) == []
+
+
+def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Given a game of a sheet that was voided, and its row edited, the commands that are told bring in the row."""
+    done(ratings, db, "import", "c.csv", *NEW_YORK)
+    done(ratings, db, "void", "g2", "--reason", "r")
+    (tmp_path / "c.csv").write_text(SHEET.replace("01-14", "01-15"))
+    refused = ratings("import", "c.csv", *NEW_YORK, db=db)
+    assert (
+        "ratings undo 6 takes that back (or ratings reinstate g2 --reason TEXT, for this game alone); then ratings "
+        "import c.csv --sync with the same options puts it right"
+    ) in refused.stderr
+    follow(ratings, db, "ratings reinstate g2 --reason TEXT")
+    follow(ratings, db, "ratings import c.csv --sync", *NEW_YORK, "--yes")
+    assert played(ratings, db) == {"g1": "2026-01-13T15:00:00", "g2": "2026-01-15T15:00:00"}
+
+
+def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: Ratings) -> None:
+    """Given a game that was recorded and undone, another result of it names the undo, and then the correction."""
+    done(ratings, db, *RECORD)
+    done(ratings, db, "undo", "--yes")
+    refused = ratings(*RECORD[:-2], "ben", "anna", db=db)
+    assert refused.stderr == (
+        "id-conflict: the game 'g9' is recorded, and voided at position 4; ratings undo 4 takes that back (or ratings "
+        "reinstate g9 --reason TEXT, for this game alone); then ratings correct puts it right\n"
+    )
+    follow(ratings, db, "ratings undo 4")
+    follow(ratings, db, "ratings correct g9 ben anna --reason TEXT")
+    (row,) = read(ratings, db, "games")["rows"]
+    assert [one["player"] for one in row["participants"]] == ["ben", "anna"]
