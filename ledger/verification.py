@@ -102,7 +102,7 @@ def verify_log(
         explained |= any(finding.code in ("missing", "unreadable") for finding in findings)
         yield from findings
     if (count, walked) != (until, until) and not explained:
-        told = f"{walked:,} events were read and {count:,} are counted, but the last position is {until:,}"
+        told = f"{walked:,} events were read and {count:,} are counted, but the last position is {until}"
         yield Finding("missing", None, told)
     yield from _links(ledger, connection)
     asked, asked_chain = (0, ZERO) if expected_head is None else expected_head

@@ -78,7 +78,7 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
     new = {position: why for position, why in left_out.items() if position not in told}
     told.update(new)
     for position, why in list(new.items())[:SHOWN_EVENTS]:
-        render.note(f"ratings: the event at position {position:,} does not count: {render.plain(why)}")
+        render.note(f"ratings: the event at position {position} does not count: {render.plain(why)}")
     if len(new) > SHOWN_EVENTS:
         render.note(f"ratings: {len(new) - SHOWN_EVENTS:,} more events do not count")
     if new:

@@ -110,4 +110,4 @@ def _ends(found: Mapping[str, History | Ranks], lines: Sequence[Series]) -> str:
     one = next(iter(found.values()))
     ends = ", ".join(f"{line.label} {render.human(line.points[-1].value)}" for line in lines)
     played = "" if one.at.as_of is None else f", played up to {one.times.stated(one.at.as_of)}"
-    return f"At the end: {ends}. Known at position {one.at.known_at:,}{played}."
+    return f"At the end: {ends}. Known at position {one.at.known_at}{played}."

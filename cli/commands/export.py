@@ -58,7 +58,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
         with output_file(output, 0o600) as file:
             for lines in export_lines(connection, after, until):
                 file.write(lines)
-    behind = "" if since is None else f" after position {after:,}"
+    behind = "" if since is None else f" after position {after}"
     render.note(f"{render.count(until - after, 'event')}{behind} in {output}")
 
 

@@ -71,7 +71,7 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> 
     if form == "json":
         render.print_json({"zone": home, "position": position})
     elif position is not None:
-        render.echo(f"The home zone is {home} from position {position:,} on.")
+        render.echo(f"The home zone is {home} from position {position} on.")
     else:
         render.echo(home or "There is no home zone; times are shown in UTC. Set it with: ratings zone Europe/Berlin")
 

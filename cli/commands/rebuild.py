@@ -160,7 +160,7 @@ def note_failures(done: Rebuilt) -> None:
 def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
     return (
         f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
-        f"from {render.count(done.games, 'game')} at position {done.position:,}, {'checked, ' * checked}"
+        f"from {render.count(done.games, 'game')} at position {done.position}, {'checked, ' * checked}"
         f"in {seconds:.1f} s"
         + (f"; {render.count(done.unchanged, 'ladder')} unchanged" if done.unchanged else "")
         + (f"; {render.count(done.changes, 'change')} kept for SQL" if done.changes is not ABSENT else "")

@@ -65,7 +65,7 @@ def print_recorded(found: Recorded) -> None:
     there = f", {told.existing:,} already there" if told.existing else ""
     refused = f", {told.rejected_count:,} refused" if told.rejected_count else ""
     nothing = "; nothing was appended" if told.rejected_count and not told.appended and not dry_run else ""
-    render.echo(f"{did}{there}{refused}{nothing}; the head is {found.head:,}.")
+    render.echo(f"{did}{there}{refused}{nothing}; the head is {found.head}.")
     if found.impact is not ABSENT and (told.would_append if dry_run else told.appended):
         print_impact(found.impact)
     if found.published is not ABSENT:
@@ -131,9 +131,9 @@ def print_entered(found: Entered) -> None:
     if found.dry_run:
         render.echo(f"Nothing was recorded; this is what {found.type} would do.")
     elif told.would_append > 1:
-        render.echo(f"{told.would_append:,} events {found.type} are recorded, the last at position {found.position:,}.")
+        render.echo(f"{told.would_append:,} events {found.type} are recorded, the last at position {found.position}.")
     else:
-        render.echo(f"{found.type} is recorded at position {found.position:,}.")
+        render.echo(f"{found.type} is recorded at position {found.position}.")
     print_impact(found.impact)
 
 
@@ -184,7 +184,7 @@ def _say_published(found: PublishedOutcome) -> None:
     if found.is_refused:
         render.note(rejection_line(found.told.rejected[-1]))
         return
-    did = "would be published" if found.dry_run else f"is published at position {found.position:,}"
+    did = "would be published" if found.dry_run else f"is published at position {found.position}"
     as_of = f", played up to {found.times.stated(found.at.as_of)}" if found.at.as_of is not None else ""
     rows = render.count(0 if found.row_count is ABSENT else found.row_count, "row")
     render.hanging(f"{found.ladder} {did}: {rows} under {found.ruleset}{as_of}.", 2)

@@ -19,7 +19,7 @@ def print_csv_at(
 
 def heading(subject: str, more: str, at: Coordinates, times: Times, played: str | None = None) -> None:
     """What a table is about, and in words where on the axes it was computed; `played` replaces the words of --as-of."""
-    known = f"known at position {at.known_at:,}"
+    known = f"known at position {at.known_at}"
     if len(f"{more}, {known}".lstrip(", ")) > 80:
         render.title(subject, more)
         render.echo(known)

@@ -40,10 +40,10 @@ def decisions_page(found: Decisions) -> Page:
     parts += [_ladder(name, them) for name, them in by_ladder.items() if any(share.is_decided for share in them)]
     parts += [PagePart(name, [f"It cannot be replayed: {problem}"]) for name, problem in found.failures.items()]
     footer = (
-        f"Computed from the ledger at its positions {found.before:,} and {found.to:,}; its head is {found.head}. "
+        f"Computed from the ledger at its positions {found.before} and {found.to}; its head is {found.head}. "
         "Points are rounded to two places."
     )
-    return Page(f"Changes from position {found.before:,} to {found.to:,}", [summary], parts, footer)
+    return Page(f"Changes from position {found.before} to {found.to}", [summary], parts, footer)
 
 
 def _decision(one: Decision, times: Times) -> tuple[str, str, str, str]:

@@ -75,7 +75,7 @@ def print_differing(lists: Sequence[DifferingList], times: Times, when: str = "t
         return
     render.echo(f"\nPublished, and would come out differently {when}:")
     for one in lists[:SHOWN_CHANGES]:
-        render.echo(f"  {listed(one, times)}, published at position {one.position:,}")
+        render.echo(f"  {listed(one, times)}, published at position {one.position}")
     if len(lists) > SHOWN_CHANGES:
         render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
 

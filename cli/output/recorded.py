@@ -60,7 +60,7 @@ def _print_game(game: RecordedGame, times: Times) -> None:
     members = [name for participant in game.data["participants"] for name in participant]
     header = [*dict.fromkeys(["player", *members])]
     voided = " (voided)" if game.voided is True else ""
-    render.echo(f"played {times.stated(game.occurred_at)}, recorded at position {game.position:,}{voided}\n")
+    render.echo(f"played {times.stated(game.occurred_at)}, recorded at position {game.position}{voided}\n")
     render.print_table(("what", "value"), [(name, str(value)) for name, value in told.items()])
     render.echo()
     rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]

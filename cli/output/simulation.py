@@ -31,7 +31,7 @@ def print_simulation_csv(found: Simulation) -> None:
 def print_simulation(found: Simulation) -> None:
     """For one variant who is affected and how well it predicts; for several a table per ladder."""
     name = found.variants[0].ruleset
-    render.title(f"All games under {name}, as if in force from the start", f", known at position {found.at.known_at:,}")
+    render.title(f"All games under {name}, as if in force from the start", f", known at position {found.at.known_at}")
     if found.at.as_of is not None:
         render.echo(f"played up to {found.times.stated(found.at.as_of)}")
     render.echo("Nothing is recorded.")

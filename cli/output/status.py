@@ -52,7 +52,7 @@ def _rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | int]]:
     if state.recorded_at is not None:
         recorded = state.recorded_at if csv else times.second(state.recorded_at)
     yield from (("ledger", state.ledger), ("id", state.ledger_id))
-    yield "head", state.head if csv else f"{state.position:,}"
+    yield "head", state.head if csv else f"{state.position}"
     if state.zone:
         yield "home zone", state.zone
     yield "last recorded", recorded or "nothing yet"
@@ -84,7 +84,7 @@ def _of_stale(state: LedgerStatus) -> Iterator[tuple[str, str]]:
         yield (
             "stale",
             f"{one.ladder}: "
-            + (f"never built, {why}" if one.position is None else f"position {one.position:,}, {behind} behind, {why}"),
+            + (f"never built, {why}" if one.position is None else f"position {one.position}, {behind} behind, {why}"),
         )
     if (more := len(state.stale) - SHOWN_LADDERS) > 0:
         yield "stale", f"... and {render.count(more, 'more ladder')} (--format json lists them)"
@@ -93,6 +93,6 @@ def _of_stale(state: LedgerStatus) -> Iterator[tuple[str, str]]:
 def _told(one: Generation, times: Times) -> str:
     built = "" if one.built == one.ladders else f", {one.built:,} of them built"
     return (
-        f"{'live, ' * one.live}position {one.position:,}, {render.count(one.ladders, 'ladder')}{built}, "
+        f"{'live, ' * one.live}position {one.position}, {render.count(one.ladders, 'ladder')}{built}, "
         f"{times.second(one.finished_at)}"
     )

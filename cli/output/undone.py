@@ -29,6 +29,6 @@ def print_taken_back(found: Undone) -> None:
         print_refused(found.told)
         return
     first = found.position - found.appended + 1
-    where = f"{first:,} to {found.position:,}" if found.appended > 1 else f"{found.position:,}"
+    where = f"{first} to {found.position}" if found.appended > 1 else f"{found.position}"
     positions = "positions" if found.appended > 1 else "position"
     render.echo(f"\nUndone at {positions} {where}; ratings undo takes that back.")

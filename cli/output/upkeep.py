@@ -28,7 +28,7 @@ def print_verification(found: Verification) -> None:
 
 def print_rolled_back(found: RolledBack) -> None:
     """Which generation is live again."""
-    render.echo(f"generation {found.generation} of position {found.position:,} is live again; "
+    render.echo(f"generation {found.generation} of position {found.position} is live again; "
                f"generation {found.given_up} is given up")  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def print_backup_made(found: BackupMade) -> None:
 def print_backup_checked(found: BackupChecked) -> None:
     """What each file holds, what is wrong, and if nothing is, the head."""
     for one in found.files:
-        render.echo(f"{one.file}: {render.count(one.events, 'event')} up to position {one.position:,}")
+        render.echo(f"{one.file}: {render.count(one.events, 'event')} up to position {one.position}")
     for wrong in found.findings[:SHOWN_FINDINGS]:
         render.echo(rejection_line(wrong) if isinstance(wrong, Rejection) else render.plain(str(wrong)))
     if len(found.findings) > SHOWN_FINDINGS:

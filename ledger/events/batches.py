@@ -83,5 +83,5 @@ def batch_events(
 
 def ranges_told(ranges: Iterable[Iterable[int]]) -> str:
     """Ranges in words: positions 3 to 92, 95."""
-    told = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in ranges]
+    told = [str(first) if first == last else f"{first} to {last}" for first, last in ranges]
     return f"position{'' if told[0].isdigit() and len(told) == 1 else 's'} {', '.join(told)}"

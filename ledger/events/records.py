@@ -214,5 +214,5 @@ def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any
     except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise Refused("bad-value", f"the record is not that of an event: {shown(str(error))}") from None
     if written != record:
-        raise Refused("bad-value", f"the record is not written as an event at position {position:,} is")
+        raise Refused("bad-value", f"the record is not written as an event at position {position} is")
     return event, instant, data

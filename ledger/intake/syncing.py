@@ -352,7 +352,7 @@ class _Asking:
         there = "voided" if one.now.voided else result_of(self.people.present(one.now.data))
         here = "not there any more" if row is None else result_of(self.people.present(row.data))
         told = (
-            f"{shown(one.game_id)} was changed in the ledger at position {one.now.last.position:,} ({there}), and "
+            f"{shown(one.game_id)} was changed in the ledger at position {one.now.last.position} ({there}), and "
             f"since in the sheet ({here}); make one say what the other does: ratings correct, void, reinstate, or edit "
             "it"
         )

@@ -74,4 +74,4 @@ def refuse_batch(position_there: int | None, data: dict[str, Any], position: int
         raise Refused("bad-batch", "only an import records a batch: it names positions of its own ledger")
     if data["ranges"][-1][1] >= position:
         last = data["ranges"][-1][1]
-        raise Refused("bad-batch", f"the batch names position {last:,}, which is not before its own {position:,}")
+        raise Refused("bad-batch", f"the batch names position {last}, which is not before its own {position}")

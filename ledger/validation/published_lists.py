@@ -91,7 +91,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
     """Raises `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
     name = shown(data["ladder"])
     if data["known_at"] >= position:
-        raise Refused("bad-list", f"{name} is known at {data['known_at']:,}, which is not before its own {position:,}")
+        raise Refused("bad-list", f"{name} is known at {data['known_at']}, which is not before its own {position}")
     if data["ruleset"].partition("@")[0] != data["ladder"].partition("/")[0]:
         raise Refused("bad-list", f"{shown(data['ruleset'])} does not rank {name}")
     rows = published_rows(events, data["digest"], data["parts"])
@@ -106,7 +106,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
         if (own or _as_of(event.data) == _as_of(data)) and is_live(events, event):
             last = event
     if last is not None and last.data["digest"] == data["digest"]:
-        where = "" if last.position is None else f" at position {last.position:,}"
+        where = "" if last.position is None else f" at position {last.position}"
         raise Refused("list-exists", f"{data['ladder']} is already published with the same content{where}")
 
 

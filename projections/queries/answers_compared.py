@@ -107,11 +107,11 @@ class ComparedSide(Result):
         at = self.at
         if at is ABSENT:
             return "not published"
-        published = "" if self.published is ABSENT else f"published at position {self.published:,}, "
+        published = "" if self.published is ABSENT else f"published at position {self.published}, "
         played = "" if at.as_of is None else f", played up to {minute(at.as_of)}"
         rules = f", all games by {at.rules}" if at.rules else ""
         under = "" if rules or self.ruleset is ABSENT else f", under {self.ruleset or 'no ruleset'}"
-        return f"{published}known at position {at.known_at:,}{played}{rules}{under}"
+        return f"{published}known at position {at.known_at}{played}{rules}{under}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def _contradicted(
             then = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
             if then != points:
                 told = "nothing" if then is None else decimal(then.numerator, then.denominator)
-                yield f"the list at position {one.position:,} shows {told}; see: ratings verify"
+                yield f"the list at position {one.position} shows {told}; see: ratings verify"
 
 
 def causes_between(

@@ -40,9 +40,7 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders, times:
     try:
         event = known_event(position, record)
     except Refused as problem:
-        raise Unknown(
-            "event-unreadable", f"what is at position {position:,} does not count: {problem.message}"
-        ) from None
+        raise Unknown("event-unreadable", f"what is at position {position} does not count: {problem.message}") from None
     written = json.loads(record)
     slugs = set[str]()
     for facts in (before.facts, after.facts) if event.type in GAME_EVENTS else ():

@@ -67,7 +67,7 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     row = facts.row_of(recorded[0][0]) if recorded else NONE
     if row == NONE:
         later = {} if recorded else first_positions(connection, [game_id])
-        told = "".join(f" up to position {facts.position:,}; it was at {one:,}" for one in later.values())
+        told = "".join(f" up to position {facts.position}; it was at {one}" for one in later.values())
         raise Unknown("game-unknown", f"no game {shown(game_id)} is recorded{told}")
     return row
 

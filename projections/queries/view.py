@@ -185,7 +185,7 @@ class View(Positions):
             found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
             rows = [row for row in found.rows if not players or row.player in wanted][:limit]
             source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
-            remark = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
+            remark = f"Published at position {one.position} by {one.by}, {times.stated(one.recorded_at)}."
             return standings_answer(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
 
     def publications(self) -> Publications:
@@ -222,9 +222,7 @@ class View(Positions):
         with self._reading() as connection:
             end = position_known(connection, self.known_at, None, self.note)
             if not 1 <= position <= end:
-                raise Unknown(
-                    "event-unknown", f"there is no position {position:,}; the log as it is asked ends at {end:,}"
-                )
+                raise Unknown("event-unknown", f"there is no position {position}; the log as it is asked ends at {end}")
             kept = KeptLadders()  # of its own: what others ask for stays at hand
             before, after = (kept.checked(connection, there) for there in (position - 1, position))
             return event_impact(connection, before, after, self._times or times_of(connection))
@@ -410,7 +408,7 @@ class View(Positions):
                 except BadArgument as problem:
                     raise BadArgument(str(problem), name) from None
             if ends[0] >= ends[1]:
-                told = f"nothing lies between the positions {ends[0]:,} and {ends[1]:,}; --from is the earlier one"
+                told = f"nothing lies between the positions {ends[0]} and {ends[1]}; --from is the earlier one"
                 raise BadArgument(told)
             return decided(connection, ends[0], ends[1])
 

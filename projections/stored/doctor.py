@@ -112,7 +112,7 @@ def _cache(connection: Connection, newest: int) -> Check:
     cache = column_cache.found(connection, newest)
     if cache is None:
         return Check("-", "cache", "none", "this account has no home folder", "name another place with XDG_CACHE_HOME")
-    until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
+    until = f"up to position {cache.position}" if cache.position else "nothing yet"
     note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
     return Check("ok", "cache", note, f"{cache.root} may be deleted at any time")
 

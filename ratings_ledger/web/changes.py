@@ -18,6 +18,6 @@ def change_page(visit: Visit, position: int) -> Page:
         "found": found, "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},
         "lists": visit.published, "has_game": found.game_id is not None and visit.view.has_game(found.game_id),
     }  # fmt: skip
-    what = DID.get(found.type, f"position {found.position:,}")
+    what = DID.get(found.type, f"position {found.position}")
     title = f"What {what}{f' of {found.game_id}' if found.game_id else ''} did"
     return Page(addresses.change(found.position), "change", title, found, found.times, told, "rows", visit.query)

@@ -63,7 +63,7 @@ class Side:
     @property
     def name(self) -> str:
         """What it is called."""
-        return f"known at position {self.at.known_at:,}"
+        return f"known at position {self.at.known_at}"
 
     @property
     def at(self) -> Coordinates:
@@ -142,7 +142,7 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
     """
     last, first = _pinned(now, ladder, "to"), _pinned(then, ladder, "known_at")
     if first.at.known_at > last.at.known_at:
-        told = f"position {last.at.known_at:,} is earlier than {first.at.known_at:,}; this is the later one"
+        told = f"position {last.at.known_at} is earlier than {first.at.known_at}; this is the later one"
         raise BadArgument(told, "to")
     ids = now.ledger.at(known_at=last.at.known_at).ids(player)
     both = [last] if first.at.known_at == last.at.known_at else [first, last]
@@ -371,7 +371,7 @@ def _commands(
             yield f"The terms of a game, such as {one}, {side.name}", f"explain {axes}", one, ladder
     for listed in lists:
         at = listed.published.position
-        yield f"The list published at position {at:,}", f"standings --known-at {at} --as-published", ladder
+        yield f"The list published at position {at}", f"standings --known-at {at} --as-published", ladder
     if first is not last:
         ends = [",".join([*(f"as-of={one}" for one in until), f"known-at={side.at.known_at}"]) for side in sides]
         yield "What made the difference", f"explain --change --from {ends[0]} --to {ends[1]}", player, ladder

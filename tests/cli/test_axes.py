@@ -269,3 +269,16 @@ def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeyp
     for position, before in seen.items():
         axis = ["--known-at", position, "--format", "json"]
         assert [ratings(*command, *axis, db=db).stdout for command in commands] == before, position
+
+
+def test_told_positions_can_be_asked_for(tmp_path: Path, ratings: Ratings) -> None:
+    """A position is told as it is typed, also behind the thousandth."""
+    db = str(tmp_path / "ratings.db")
+    assert ratings("init", "--no-rules", db=db).exit_code == 0
+    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
+    games = "".join(json.dumps(club(f"g-{number}", "anna", "ben", "cleo", day=1)) + "\n" for number in range(1_050))
+    done = ratings("import", "-", "--new-names", "accept", db=db, input=games)
+    assert (done.exit_code, done.stdout) == (0, "1,050 appended; the head is 1052.\n")
+    title = ratings("standings", ALL, "--known-at", "1051", db=db).stdout.splitlines()[0]
+    assert title == f"{ALL}: 1,050 games under club-catan-elo@2, known at position 1051"
+    assert "position 1052: -: positions 2 to 1051" in ratings("undo", "1052", "--dry-run", db=db).stdout
