@@ -48,7 +48,8 @@ def chart(
 
     Of one player also what published lists showed otherwise, and which games were corrected later. At most six players.
     """
-    *players, ladder = names
+    *given, ladder = names
+    players = list(dict.fromkeys(given))
     if not 1 <= len(players) <= SERIES_MAX:
         raise click.UsageError(f"name one to {SERIES_MAX} players, and then a ladder")
     view = view_of(open_ledger(db), as_of, known_at, rules)

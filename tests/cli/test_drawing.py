@@ -75,6 +75,14 @@ def test_several_players_and_ranks(ratings: Ratings, db: str, tmp_path: Path) ->
         assert ("3 games" in text) == ("--by" in arguments)  # the axis reaches to the last game of who has most
 
 
+def test_player_named_twice_is_one(ratings: Ratings, one_db: str, tmp_path: Path) -> None:
+    """A player who is named twice is counted, and drawn as a single one is, once."""
+    once = drawn(ratings, one_db, tmp_path / "once.svg", "anna", LADDER)
+    told = ratings("chart", "anna", "anna", LADDER, "-o", tmp_path / "twice.svg", db=one_db)
+    assert told.stderr.startswith("Points of 1 player in ")
+    assert (tmp_path / "twice.svg").read_text(encoding="utf-8") == once
+
+
 def test_picture_at_coordinates(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """Given coordinates, the picture is what was known there, and says which."""
     text = drawn(ratings, db, tmp_path / "then.svg", "anna", LADDER, "--as-of", "2025-01-02", "--known-at", "5")
