@@ -143,7 +143,7 @@ CODES = {
     "event-of-game": "a game's events are not voided one by one; the game is voided, reinstated or corrected",
     "event-voided": "the event is already withdrawn",
     "nothing-to-undo": "nothing that can be taken back was recorded under this name",
-    "never-undone": "what init and upgrade did, and a home zone, is not taken back",
+    "never-undone": "a shipped ruleset, as init publishes them, and a home zone are not taken back",
     "undone-already": "what is to be taken back has no effect any more",
     "changed-since": "what is to be taken back was changed since; that is taken back first",
     "batch-unknown": "no import of this name is recorded",

@@ -51,9 +51,10 @@ def ledger_id(connection: Connection) -> str:
     return found[0]
 
 
-def home_zone(connection: Connection) -> str | None:
-    """The name of the ledger's home zone at the head of the log, or None."""
-    found = read_live(connection, until=head(connection).position, type_name="ledger.zone_set")
+def home_zone(connection: Connection, until: int | None = None) -> str | None:
+    """The name of the ledger's home zone at a position (default: the head), or None."""
+    until = head(connection).position if until is None else until
+    found = read_live(connection, until=until, type_name="ledger.zone_set")
     return str(found[-1].data["zone"]) if found else None
 
 

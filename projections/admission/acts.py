@@ -19,6 +19,7 @@ from ledger.events.types import TYPES
 from ledger.rejections import Refused, shown
 from ledger.store.log import (
     head,
+    home_zone,
     known_events,
     last_recorders,
     read_newest,
@@ -28,7 +29,7 @@ from ledger.store.log import (
 from ledger.validation.batches import Batch, recorded_batches
 from projections.rulesets.versions import SHIPPED_AT
 
-# what is set anew is not taken back; nor is what `init` and `upgrade` publish
+# what is set anew is not taken back; nor are shipped rulesets
 NEVER = frozenset({"ledger.zone_set"})
 LISTS = frozenset({"list.rows", "list.published"})
 OF_ACTS = tuple(name for name in TYPES if name not in NEVER)
@@ -61,18 +62,52 @@ class Act(NamedTuple):
 
 
 def last_act(connection: Connection, by: str) -> Act:
-    """What somebody did last that can be taken back. Raises `Refused` (nothing-to-undo), with who did something."""
-    until = head(connection).position
-    while until:
-        rows, older = read_newest(connection, until, by=by, types=OF_ACTS, limit=NEWEST)
-        for event in reversed(list(known_events(rows))):
-            if not _is_shipped(event):
-                return act_of(connection, event.position or 0, by)
-        until = rows[0][0] - 1 if older else 0
+    """What somebody did last. Raises `Refused`: nothing-to-undo, with who did something; never-undone, with the way
+    that there is, and where what they did before ends.
+    """
+    after = _end_of_init(connection)
+    last = _newest_of(connection, by, after, head(connection).position)
+    if last is not None:
+        if (problem := _never_undone(connection, last)) is None:
+            return act_of(connection, last.position or 0, by)
+        before = _newest_of(connection, by, after, (last.position or 0) - 1, of_acts=True)
+        if before is None:
+            raise problem
+        end = act_of(connection, before.position or 0, by).position
+        told = f"what {shown(by)} recorded before that ends at position {end}: ratings undo {end} takes it back"
+        raise Refused(problem.code, f"{problem.message}; {told}")
     names = [name for name in last_recorders(connection, NAMES_TOLD) if name != by]
     there = f"; the last to record something: {', '.join(map(shown, names))}" if names else ""
     command = f"; such as: ratings undo --by {shlex.quote(names[0])}" if names else ""
     raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{there}{command}")
+
+
+def _newest_of(
+    connection: Connection, by: str, after: int, until: int, of_acts: bool = False
+) -> KnownEvent | None:  # fmt: skip
+    """The newest event that somebody recorded after a position up to another one, or of those that may be undone."""
+    types = OF_ACTS if of_acts else ()
+    while until > after:
+        rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=NEWEST)
+        found = [event for event in known_events(rows) if not (of_acts and _is_shipped(event))]
+        if found:
+            return found[-1]
+        until = rows[0][0] - 1 if older else 0
+    return None
+
+
+def _end_of_init(connection: Connection) -> int:
+    """Where that ends which `init` recorded in the new ledger: a home zone, and shipped rulesets in one transaction."""
+    rows = next(read_records(connection, 0, PAGE_EVENTS), [])
+    told = [json.loads(record) for _, record in rows]
+    start = 1 if told and told[0]["type"] in NEVER else 0
+    end = start
+    for one in told[start:]:
+        same = (one["by"], one["recorded_at"]) == (told[0]["by"], told[start]["recorded_at"])
+        if one["type"] != "ruleset.published" or one["occurred_at"] != SHIPPED_AT or not same:
+            break
+        end += 1
+    return end
 
 
 def newer_than(connection: Connection, act: Act) -> tuple[int, str] | None:
@@ -87,12 +122,22 @@ def act_at(connection: Connection, position: int) -> Act:
     event = next(known_events(read_records_at(connection, [position]).items()), None)
     if event is None:
         raise Refused("event-unknown", f"no event has the position {position}; see: ratings log")
-    if event.type in NEVER:
-        raise Refused("never-undone", "a home zone is not taken back; set it anew: ratings zone NAME")
-    if _is_shipped(event):
-        told = f"what init publishes is not taken back; ratings void --event {position} withdraws it"
-        raise Refused("never-undone", told)
+    if (problem := _never_undone(connection, event)) is not None:
+        raise problem
     return act_of(connection, position)
+
+
+def _never_undone(connection: Connection, event: KnownEvent) -> Refused | None:
+    """Why an event is not taken back, whoever recorded it, and what there is instead; None if it may be."""
+    position = event.position or 0
+    if event.type in NEVER:
+        zone = home_zone(connection, position - 1) or "NAME"
+        told = f"the home zone {event.data['zone']} (position {position}) is not taken back; set it anew"
+        return Refused("never-undone", f"{told}: ratings zone {zone}")
+    if _is_shipped(event):
+        told = f"the shipped ruleset {event.data['id']}@{event.data['version']} is not taken back"
+        return Refused("never-undone", f"{told}; ratings void --event {position} --reason TEXT withdraws it")
+    return None
 
 
 def _is_shipped(event: KnownEvent) -> bool:

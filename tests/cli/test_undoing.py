@@ -138,15 +138,55 @@ def test_newer_act_of_another_name_is_told(db: str, ratings: Ratings) -> None:
 
 
 def test_what_init_did_is_never_taken_back(ledger_url: str, ratings: Ratings) -> None:
-    """The rulesets and the zone of `init` are no act, and neither is a later zone; what came before is taken back."""
+    """The rulesets and the zone of `init` are nobody's act."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", "--by", "mira", db=ledger_url).exit_code == 0
     assert [code for code, _ in codes(ratings, ledger_url)] == ["nothing-to-undo"]
     for place in (1, 2):
         assert [code for code, _ in codes(ratings, ledger_url, place)] == ["never-undone"]
     assert [code for code, _ in codes(ratings, ledger_url, 3)] == ["event-unknown"]
     ratings("record", "--game", "chess", "--game-id", "g", "anna", "ben", "--by", "mira", db=ledger_url)
-    ratings("zone", "Europe/Paris", "--by", "mira", db=ledger_url)
     assert undone(ratings, ledger_url)["types"] == {"game.recorded": 1}
+
+
+NEVER_UNDONE = {
+    "zone": (
+        "zone Europe/Paris",
+        "the home zone Europe/Paris (position 4) is not taken back; set it anew: ratings zone Europe/Berlin",
+        "zone Europe/Berlin",
+    ),
+    "shipped rules": (
+        "rules publish --shipped b5-league",
+        "the shipped ruleset b5-league@1 is not taken back; ratings void --event 4 --reason TEXT withdraws it",
+        "void --event 4 --reason TEXT",
+    ),
+}
+
+
+@pytest.mark.parametrize(("last", "why", "way"), NEVER_UNDONE.values(), ids=NEVER_UNDONE)
+def test_last_act_is_not_passed_over(last: str, why: str, way: str, ledger_url: str, ratings: Ratings) -> None:
+    """Given a game, and then what is never taken back, undo refuses that with the way there is, and says how the game
+    is taken back; both ways work.
+    """
+    ratings("init", "--for", "chess", "--zone", "Europe/Berlin", "--by", "mira", db=ledger_url)
+    ratings("record", "--game", "chess", "--game-id", "g", "anna", "ben", "--by", "mira", db=ledger_url)
+    assert ratings(*last.split(), "--by", "mira", db=ledger_url).exit_code == 0
+    before = "what 'mira' recorded before that ends at position 3: ratings undo 3 takes it back"
+    assert codes(ratings, ledger_url) == [("never-undone", f"{why}; {before}")]
+    assert codes(ratings, ledger_url, 4) == [("never-undone", why)]
+    assert [code for code, _ in codes(ratings, ledger_url, by="ben")] == ["nothing-to-undo"]
+    assert ratings(*way.split(), "--by", "mira", db=ledger_url).exit_code == 0
+    assert undone(ratings, ledger_url, 3)["types"] == {"game.recorded": 1}
+
+
+def test_what_is_never_taken_back_may_be_all_that_there_is(ledger_url: str, ratings: Ratings) -> None:
+    """A zone alone is refused without an act before it; where there was no zone before, it names none."""
+    assert ratings("zone", "Europe/Paris", "--by", "mira", db=ledger_url).exit_code == 0
+    assert [code for code, _ in codes(ratings, ledger_url)] == ["nothing-to-undo"]  # like that of `init`
+    assert ratings("zone", "Europe/Berlin", "--by", "mira", db=ledger_url).exit_code == 0
+    why = "the home zone Europe/Berlin (position 2) is not taken back; set it anew: ratings zone Europe/Paris"
+    assert codes(ratings, ledger_url) == [("never-undone", why)]
+    ((_, told),) = codes(ratings, ledger_url, 1)
+    assert told.endswith("set it anew: ratings zone NAME")
 
 
 def test_what_was_changed_since_is_refused(db: str, tmp_path: Path, ratings: Ratings) -> None:
