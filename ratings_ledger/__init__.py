@@ -13,6 +13,7 @@ word that is never renamed, and `.exit_code`, that of the command.
 """
 
 import json
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
@@ -144,6 +145,9 @@ from projections.queries.view import View
 from projections.rulesets.versions import read_ruleset, read_toml
 from projections.stored.status import LedgerStatus
 from projections.stored.status import ledger_status as _ledger_status
+from ratings_ledger.arguments import CheckedView as _CheckedView
+from ratings_ledger.arguments import checked as _checked
+from ratings_ledger.arguments import is_storable as _is_storable
 
 __all__ = [
     "ABSENT",
@@ -261,20 +265,21 @@ class Ledger:
     """An open ledger. Threads may share it; a process that is forked opens its own."""
 
     def __init__(self, store: _opening.Ledger) -> None:
-        self._store: _opening.Ledger | None = store
+        self._store = store
         self._kept = _KeptLadders()
 
     @property
     def location(self) -> str:
         """Where it is, without anything secret."""
-        return self._open.location
+        return self._store.location
 
     @property
     def head(self) -> Head:
         """The last position of the log with its chain hash and its time in microseconds since 1970."""
-        with self._open.reading() as connection:
+        with self._store.reading() as connection:
             return _log.head(connection)
 
+    @_checked
     def at(
         self, as_of: str | None = None, known_at: str | int | None = None, rules: str | None = None
     ) -> View:  # fmt: skip
@@ -284,12 +289,7 @@ class Ledger:
         version, ID@VERSION, that scores all games of its ruleset. None means now, or the rulesets' own timelines. Wrong
         ones are told when something is asked: `BadArgument`.
         """
-        for name, value in (("as_of", as_of), ("rules", rules)):
-            if value is not None and not isinstance(value, str):
-                raise BadArgument(f"{name} is text, such as 2024-12-31, not {type(value).__name__}", name)
-        if known_at is not None and (not isinstance(known_at, str | int) or isinstance(known_at, bool)):
-            raise BadArgument(f"known_at is text or a position, not {type(known_at).__name__}", "known_at")
-        return View(self._open, as_of, known_at, rules, kept=self._kept)
+        return _CheckedView(self._store, as_of, known_at, rules, kept=self._kept)
 
     def propose(
         self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]], by: str, *, strict: bool = False,
@@ -308,20 +308,24 @@ class Ledger:
             raise BadArgument(f"events are dictionaries, not {type(events).__name__}", "events")
         if new_names not in ("refuse", "accept"):
             raise BadArgument(f"new_names is refuse or accept, not {new_names!r}", "new_names")
+        if based_on is not None and not isinstance(based_on, Mapping):
+            raise BadArgument(f"based_on is a dictionary, not {type(based_on).__name__}", "based_on")
         by = _name(by)
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         terms = Terms(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
         items = [Item("", number, _whole_event(one), None) for number, one in enumerate(map(_as_json, given), 1)]
-        return Proposal(self._open, items, terms, _Known(strict, self._kept.newest), based_on=based_on)
+        return Proposal(self._store, items, terms, _Known(strict, self._kept.newest), based_on=based_on)
 
+    @_checked
     def publish_shipped(self, by: str, wanted: str = "all", games: Collection[str] = ()) -> list[str]:
         """Publish the shipped rulesets that the ledger lacks, or those of one id; or with `games` Elo for each of them.
 
         Returns the versions that are new. Raises `BadArgument`, `Refused` for what cannot be a game's name,
         `StoreUnavailable`, `NotALedger` if one does not fit what the ledger holds.
         """
-        return _publish_missing(self._open, _name(by), _shipped_texts(self._open, wanted, games))
+        return _publish_missing(self._store, _name(by), _shipped_texts(self._store, wanted, games))
 
+    @_checked
     def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:
         """Subscribe a player to a league now, also while others do. The eighth draws the schedule, by the seed.
 
@@ -331,14 +335,16 @@ class Ledger:
         terms, at = Terms(_name(by)), _format_instant(_clock.now())
 
         def take(events: list[dict[str, Any]], still: Still) -> Imported:
-            return Proposal(self._open, [Item("", 0, one, None) for one in events], terms, still=still).append()
+            return Proposal(self._store, [Item("", 0, one, None) for one in events], terms, still=still).append()
 
-        return _head_after(_subscribe(self._open, league, player, at, seed, take).result)
+        return _head_after(_subscribe(self._store, league, player, at, seed, take).result)
 
+    @_checked
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> Asked:
         """What published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
         return Asked("published", True, as_of, known_at)
 
+    @_checked
     def compare(
         self, before: View | Asked, after: View | Asked, ladders: Collection[str] = (), *, predictions: bool = False
     ) -> Differences:  # fmt: skip
@@ -347,10 +353,11 @@ class Ledger:
         With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
         `Unknown` where nothing is published, `RulesetUnusable`.
         """
-        with self._open.reading() as connection:
+        with self._store.reading() as connection:
             note = _note(after, before)
             return compared(connection, _asked(before), _asked(after), ladders, note, decode, predictions)
 
+    @_checked
     def attribute(
         self, ladder: str, player: str, before: View | Asked, after: View | Asked
     ) -> PointsAttributed:  # fmt: skip
@@ -358,10 +365,11 @@ class Ledger:
 
         Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
         """
-        with self._open.reading() as connection:
+        with self._store.reading() as connection:
             note = _note(after, before)
             return attributed(connection, ladder, player, _asked(before), _asked(after), note, decode)
 
+    @_checked
     def simulate(self, ruleset: str | Mapping[str, Any], view: View, ladders: Collection[str] = ()) -> Simulation:
         """What if a ruleset, as TOML or as the tables in it, had scored its games from the start? On some ladders.
 
@@ -377,14 +385,14 @@ class Ledger:
 
         Raises `StoreDamaged`, `StoreUnavailable`.
         """
-        with self._open.reading() as connection:
-            return _ledger_status(self._open, connection)
+        with self._store.reading() as connection:
+            return _ledger_status(self._store, connection)
 
     def close(self) -> None:
-        """Give back the connections. What is asked of the ledger afterwards is refused; closing again does nothing."""
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+        """Give back the connections. What is asked of the ledger or a view of it afterwards is refused; closing again
+        does nothing.
+        """
+        self._store.close()
 
     def __enter__(self) -> "Ledger":
         return self
@@ -393,12 +401,6 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:  # fmt: skip
         self.close()
-
-    @property
-    def _open(self) -> _opening.Ledger:
-        if self._store is None:
-            raise BadArgument("the ledger is closed; open it again")
-        return self._store
 
 
 def _as_json(event: object) -> dict[str, Any]:
@@ -436,11 +438,19 @@ def _note(*sides: View | Asked) -> Callable[[str], None]:
     return next((side.note for side in sides if isinstance(side, View)), lambda _: None)
 
 
-def open(name: str) -> Ledger:  # noqa: A001
+def open(name: str | os.PathLike[str]) -> Ledger:  # noqa: A001
     """A ledger: a file path, sqlite:///ratings.db or postgresql://...
 
-    Raises `NotALedger`, `NoLedger` where there is none, `StoreUnavailable`.
+    Raises `BadArgument`, `NotALedger`, `NoLedger` where there is none, `StoreUnavailable`.
     """
-    if not isinstance(name, str):
-        raise BadArgument(f"a ledger is named by text, a path or a URL, not by {type(name).__name__}", "name")
-    return Ledger(_opening.open_ledger(name))
+    path = os.fspath(name) if isinstance(name, os.PathLike) else name
+    if not isinstance(path, str):
+        raise BadArgument(f"a ledger is named by a path or a URL, not by {type(name).__name__}", "name")
+    if not _is_storable(path):
+        raise BadArgument("a path or a URL of a ledger has no lone surrogate and no null character", "name")
+    return Ledger(_opening.open_ledger(path))
+
+
+def __dir__() -> list[str]:
+    """What the interface is, and nothing that it is made of."""
+    return ["__all__", "__doc__", "__file__", "__name__", "__path__", *__all__]

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from sqlalchemy import Connection, Engine, inspect, text
@@ -16,7 +17,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
-from ledger.errors import NoLedger, NotALedger, StoreUnavailable
+from ledger.errors import BadArgument, NoLedger, NotALedger, StoreUnavailable
 from ledger.rejections import shown
 from ledger.store.dialect import DIALECTS, Dialect
 from ledger.store.locations import hidden
@@ -32,6 +33,7 @@ class Ledger:
     location: str
     url: URL
     _at_hand: list[PoolProxiedConnection] = field(default_factory=list)
+    _closed: Event = field(default_factory=Event)
 
     @property
     def file(self) -> str | None:
@@ -71,7 +73,8 @@ class Ledger:
                     connection.close()
 
     def close(self) -> None:
-        """Close the connections that are kept open."""
+        """Close the connections that are kept open. Whatever is asked afterwards is refused."""
+        self._closed.set()
         while self._at_hand:
             self._at_hand.pop().close()
         self.engine.dispose()
@@ -80,8 +83,11 @@ class Ledger:
     def translated(self, role: str | None = None) -> Iterator[None]:
         """Make one of our errors of what the driver raises, where it is one.
 
-        Whoever lacks a right for the work of a role, `writer` or `rebuilder`, is told which right, and the role.
+        Whoever lacks a right for the work of a role, `writer` or `rebuilder`, is told which right, and the role. Raises
+        `BadArgument` once the ledger is closed.
         """
+        if self._closed.is_set():
+            raise BadArgument("the ledger is closed; open it again")
         try:
             yield
         except (DBAPIError, self.engine.dialect.loaded_dbapi.Error) as error:

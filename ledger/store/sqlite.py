@@ -23,6 +23,7 @@ from sqlalchemy.pool import Pool
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.events.records import ZERO, EventRow, chain_hash, leaf_hash
 from ledger.processes.identity import is_there
+from ledger.rejections import shown
 from ledger.store.common import (
     BUSY_SECONDS,
     Connections,
@@ -89,9 +90,13 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     path = Path(url.database or "")
     if not url.database or url.database == ":memory:":
         raise NotALedger("a ledger lives in a file or in PostgreSQL, not in memory")
-    if path.is_dir():
+    try:
+        is_folder, has_file = path.is_dir(), path.exists()
+    except OSError as problem:  # a name that is too long, or a folder that this account may not look into
+        raise StoreUnavailable(f"{shown(str(path))} cannot be reached: {problem.strerror}") from None
+    if is_folder:
         raise NotALedger(f"{path} is a folder; name the ledger's file")
-    if not create and not path.exists():
+    if not create and not has_file:
         raise NoLedger(f"there is no ledger at {path}; create one with: ratings --db {shlex.quote(str(path))} init")
     if create and not path.absolute().parent.is_dir():
         raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")

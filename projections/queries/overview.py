@@ -20,7 +20,7 @@ LAST_STEPS = 40
 class Wanted(NamedTuple):
     """Which rows: those of some players, or all; of those who played at an instant or later; so many behind the first.
 
-    Without a limit all of them.
+    Without a limit, or with 0, all of them.
     """
 
     players: Collection[str] = ()
@@ -43,7 +43,7 @@ def overview_of(
     every = rows_shown(found.rows, wanted.players, None)
     if wanted.active_since is not None:
         every = [*_active(facts, trace, every, wanted.active_since)]
-    rows = every[wanted.after :][: wanted.limit]
+    rows = every[wanted.after :][: wanted.limit or None]
     then = {} if since is None else _then(ladders, trace, since, {row.player for row in rows})
     moved = tuple(_row(facts, trace, row, then.get(row.player), found.scale) for row in rows)
     shown = standings_answer(found, (), ladders.coordinates, times, remark)

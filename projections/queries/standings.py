@@ -492,8 +492,8 @@ def standings_answer(
 
 
 def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """The rows of some players, by current ids, or of all if none are named; of them the first `limit`."""
-    return ([row for row in rows if row.player in players] if players else rows)[:limit]
+    """The rows of some players, by current ids, or of all if none are named; of them the first `limit` (0: all)."""
+    return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
 def rows_of(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:

@@ -33,13 +33,17 @@ def game_story(seen: Survey, game_id: str) -> GameStory:
 
 
 def stories(seen: Survey, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameStory]:
-    """The stories of some games, which are recorded, one at a time; what they did on all ladders, or on one."""
+    """The stories of some games, one at a time; what they did on all ladders, or on one. Raises `Unknown`."""
     facts, people = seen.facts, identities(seen.connection, seen.facts.position)
     for begin in range(0, len(game_ids), CHUNK_GAMES):
         chunk = game_ids[begin : begin + CHUNK_GAMES]
         firsts = first_positions(seen.connection, chunk)
         records = read_records_at(seen.connection, [*firsts.values()])
-        rows = [facts.row_of(firsts[game_id]) for game_id in chunk]
+        rows = [
+            facts.row_of(firsts[game_id]) if firsts.get(game_id, facts.position + 1) <= facts.position
+            else row_of_game(seen.connection, facts, game_id)  # which refuses it
+            for game_id in chunk
+        ]  # fmt: skip
         for game_id, row, last in zip(chunk, rows, _last_events(seen, rows), strict=True):
             first = firsts[game_id]
             is_alone = facts.live_position[row] == first

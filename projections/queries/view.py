@@ -118,7 +118,7 @@ class View(Positions):
 
     @asked_again
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
-        """Who stands where: all rows, or the first `limit`, or those of some players. Raises as `asking` does."""
+        """Who stands where: the first `limit` rows (0: all), or those of some players. Raises as `asking` does."""
         with self.asking(ladder, lazily=True) as asked:
             wanted = known_ones(asked.ladders.facts, players)
             found = asked.ladders.standings(ladder)
@@ -135,7 +135,7 @@ class View(Positions):
         the end of the month before that of the ladder's last game.
 
         All rows, or those of some players, or of those who played from `active_since` on: a date, which means its
-        start, or a time. Of these the first `limit` behind the first `after`. Raises as `asking` does.
+        start, or a time. Of these the first `limit` (0: all) behind the first `after`. Raises as `asking` does.
         """
         from projections.queries.overview import Wanted, overview_of
 
@@ -183,7 +183,7 @@ class View(Positions):
             one, ids = self._list(connection, ladder), identities(connection)
             times = self._times or times_of(connection)
             found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
-            rows = [row for row in found.rows if not players or row.player in wanted][:limit]
+            rows = [row for row in found.rows if not players or row.player in wanted][: limit or None]
             source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
             remark = f"Published at position {one.position} by {one.by}, {times.stated(one.recorded_at)}."
             return standings_answer(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
@@ -367,9 +367,9 @@ class View(Positions):
             return game_story(seen, game_id)
 
     def stories(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameStory]:
-        """The stories of some recorded games, one at a time; what they did on all their ladders, or on one.
+        """The stories of some games, one at a time; what they did on all their ladders, or on one.
 
-        Raises as `surveying` does, before the first.
+        Raises as `story` does.
         """
         from projections.queries.stories import stories
 

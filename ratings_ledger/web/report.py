@@ -174,9 +174,9 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
 
 
 def _pinned(visit: Visit, ladder: str, known_at: str) -> Standings:
-    """A ladder where a visit is on the axes, without rows; a wrong position is called as it was asked for."""
+    """A ladder where a visit is on the axes, its rows do not matter; a wrong position is called as it was asked for."""
     try:
-        return visit.view.standings(ladder, limit=0)
+        return visit.view.standings(ladder, limit=1)
     except BadArgument as problem:
         raise BadArgument(str(problem), known_at if problem.argument == "known_at" else problem.argument) from None
 

@@ -1,12 +1,16 @@
 """A view, and the public package over it: the answers are those of the commands, and refusals are a few exceptions."""
 
+import inspect
 import json
 import shutil
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -294,7 +298,42 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
     (lambda ledger: ledger.publish_shipped("mira", games=["Chess!"]), rl.Refused, "bad-slug", 1),
     (lambda ledger: rl.open(7), rl.BadArgument, "name", 2),  # type: ignore[arg-type]
     (lambda ledger: rl.open("/no/such/ratings.db"), rl.NoLedger, "no-ledger", 3),
+    (lambda ledger: rl.open("x" * 5000), rl.StoreUnavailable, "unreachable", 3),
+    (lambda ledger: rl.open("\ud800.db"), rl.BadArgument, "name", 2),
+    (lambda ledger: ledger.at().standings(LADDER, "mira"), rl.BadArgument, "players", 2),
+    (lambda ledger: ledger.at().standings(LADDER, limit=-1), rl.BadArgument, "limit", 2),
+    (lambda ledger: ledger.at().published(LADDER, limit=-1), rl.BadArgument, "limit", 2),
+    (lambda ledger: ledger.at().overview(LADDER, after=-1), rl.BadArgument, "after", 2),
+    (lambda ledger: ledger.at().games(limit=-3), rl.BadArgument, "limit", 2),
+    (lambda ledger: ledger.at().events(limit=-1), rl.BadArgument, "limit", 2),
+    (lambda ledger: ledger.compare(7, ledger.at()), rl.BadArgument, "before", 2),  # type: ignore[arg-type]
 ]  # fmt: skip
+# for an argument of each name something that it can be
+GIVEN: dict[str, Any] = {
+    "ladder": LADDER, "player": "anna", "players": ["anna"], "game_id": "g-1", "game_ids": ["g-1"], "position": 3,
+    "places": [1, 2], "name": "club-catan-elo", "one": LADDER, "other": "anna", "text": "odd", "after": 1,
+    "league": "winter", "by": "mira", "events": void("g-1"),
+}  # fmt: skip
+# these take views and results
+OWN_TYPES = ("close", "simulate", "last_event_of_ranks", "compare", "attribute")
+ODD = (
+    7,
+    -3,
+    2**70,
+    None,
+    True,
+    1.5,
+    "",
+    "\ud800",
+    "a\0b",
+    "x" * 5000,
+    "a/b",
+    b"x",
+    [7],
+    ["\ud800"],
+    {"a": 1},
+    object(),
+)
 
 
 def test_wrong_questions_are_a_few_exceptions(url: str) -> None:
@@ -308,17 +347,54 @@ def test_wrong_questions_are_a_few_exceptions(url: str) -> None:
             assert (named, problem.exit_code) == (word, exit_code), problem
 
 
+def test_odd_arguments_are_documented_exceptions(url: str) -> None:
+    """Whatever is given for one argument of any question, it is answered, or refused by a documented exception."""
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        questions = [
+            getattr(side, name)
+            for side in (view, ledger)
+            for name in dir(side)
+            if not name.startswith("_") and name not in OWN_TYPES and inspect.ismethod(getattr(side, name))
+        ]  # fmt: skip
+        assert len(questions) > 40
+        for ask in questions:
+            parameters = inspect.signature(ask).parameters.values()
+            needed = {one.name: GIVEN[one.name] for one in parameters if one.default is one.empty}
+            for name, odd in product([one.name for one in parameters], ODD):
+                with suppress(rl.LedgerError):
+                    found = ask(**needed | {name: odd})
+                    if inspect.isgenerator(found):
+                        deque(found, maxlen=0)
+
+
+def test_no_limit_is_all(url: str) -> None:
+    """A limit of 0 means all rows wherever there is one, as it does for commands."""
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        assert len(view.standings(LADDER, limit=0).rows) == len(view.standings(LADDER).rows) > 2
+        assert len(view.overview(LADDER, limit=0).rows) == len(view.standings(LADDER).rows)
+        assert len(view.games(limit=0).rows) == len(GAMES)
+
+
+def test_ledger_is_named_by_a_path(copied_file: Callable[..., Path]) -> None:
+    """A ledger is opened by whatever is a path; the interface lists what it is and nothing else."""
+    with rl.open(Path(copied_file(with_games))) as ledger:
+        assert len(ledger.at().games().rows) == len(GAMES)
+    assert {name for name in dir(rl) if not name.startswith("__")} == {*rl.__all__}
+
+
 def test_closed_ledger_is_refused(url: str) -> None:
-    """After closing, once or twice, questions are refused with a clear word."""
+    """After closing, once or twice, questions are refused with a clear word, also those of its views."""
     ledger = rl.open(url)
     view = ledger.at()
     assert ledger.head.position > len(GAMES)
-    rows = view.standings(LADDER).rows
+    assert view.standings(LADDER).rows
     ledger.close()
     ledger.close()
-    with pytest.raises(rl.BadArgument, match="closed"):
-        _ = ledger.head
-    assert view.standings(LADDER).rows == rows  # a view outlives the connections that are kept
+    for ask in (lambda: ledger.head, lambda: view.standings(LADDER), view.games, ledger.status, ledger.at().ladders):
+        with pytest.raises(rl.BadArgument, match="the ledger is closed; open it again"):
+            ask()
 
 
 def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> None:

@@ -1,0 +1,113 @@
+"""What a program asks with, looked at before anything is asked: each argument by the type that its question declares.
+
+    view.standings("elo-catan/all", players="mira")    # BadArgument: players is a list, such as ['mira'], not ...
+
+So whatever is given by mistake is one exception that names the argument. Types that are not listed here are left to the
+question.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from ledger.errors import BadArgument
+from ledger.rejections import shown
+from projections.queries.asked import Asked
+from projections.queries.view import View
+
+P = ParamSpec("P")
+T = TypeVar("T")
+# numbers of rows or positions; 0 is none before, or no limit
+COUNTS = ("limit", "after", "last")
+NUMBER_MAX = 2**63 - 1  # the largest that a store can be asked about
+MODULES = re.compile(r"(?:\w+\.)+")
+
+
+def checked(question: Callable[P, T]) -> Callable[P, T]:
+    """The question, with its arguments looked at first. Raises `BadArgument` besides what the question raises."""
+
+    @wraps(question)
+    def ask(*arguments: P.args, **options: P.kwargs) -> T:
+        signature, wanted = _declared(question)
+        for name, value in signature.bind(*arguments, **options).arguments.items():
+            if name in wanted:
+                _look_at(name, value, wanted[name])
+        return question(*arguments, **options)
+
+    return ask
+
+
+class CheckedView(View):
+    """A view whose questions look at their arguments."""
+
+
+for _name in dir(View):
+    if not _name.startswith("_") and inspect.isfunction(getattr(View, _name)):
+        setattr(CheckedView, _name, checked(getattr(View, _name)))
+
+
+@cache
+def _declared(question: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, list[str]]]:
+    """A question's signature, and by argument the types that it takes, where all of them are listed here."""
+    signature, found = inspect.signature(question), {}
+    for name, one in signature.parameters.items():
+        kinds = MODULES.sub("", inspect.formatannotation(one.annotation).strip("'")).split(" | ")
+        if all(kind in KINDS for kind in kinds):
+            found[name] = kinds
+    return signature, found
+
+
+def _look_at(name: str, value: object, kinds: Sequence[str]) -> None:
+    """Raises `BadArgument` for a value of none of these types, and for one that nothing in a ledger can be."""
+    if not any(KINDS[kind][0](value) for kind in kinds):
+        if isinstance(value, str):
+            raise BadArgument(f"{name} is a list, such as [{value[:80]!r}], not the text {shown(value)}", name)
+        told = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
+        raise BadArgument(f"{name} is {told}, not {_named(value)}", name)
+    if isinstance(value, int) and value < 0 and name in COUNTS:
+        raise BadArgument(f"{name} is 0 or more, not {value}", name)
+    if isinstance(value, int) and abs(value) > NUMBER_MAX:
+        raise BadArgument(f"{name} is beyond every number in a ledger", name)
+    for text in (value,) if isinstance(value, str) else value if isinstance(value, Collection) else ():
+        if isinstance(text, str) and not is_storable(text):
+            raise BadArgument(f"{name}: no text in a ledger holds a lone surrogate or a null character", name)
+
+
+def is_storable(text: str) -> bool:
+    """Whether a store can be asked about a text at all."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _named(value: object) -> str:
+    """What was given instead: of a list also what is in it."""
+    inside = sorted({type(one).__name__ for one in value}) if isinstance(value, list | tuple | set | frozenset) else []
+    return type(value).__name__ + (f" with {', '.join(inside)}" if inside else "")
+
+
+def _is_list(value: object, of: Callable[[object], bool]) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes) and all(map(of, value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+# by the name of a type: whether a value is one, and what it is called
+KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "None": (lambda value: value is None, ""),
+    "str": (_is_text, "text"),
+    "int": (_is_number, "a whole number"),
+    "Collection[str]": (lambda value: _is_list(value, _is_text), "a list of texts"),
+    "Sequence[str]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_text), "a list of texts"),
+    "Sequence[int]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_number),
+                      "a list of whole numbers"),
+    "Mapping[str, Any]": (lambda value: isinstance(value, Mapping), "a dictionary"),
+    "View": (lambda value: isinstance(value, View), "a view"),
+    "Asked": (lambda value: isinstance(value, Asked), "what `published` gives"),
+}  # fmt: skip
