@@ -85,8 +85,11 @@ def make_ledger(ratings: Ratings, url: str) -> None:
         for number, (type_name, data) in enumerate(EVENTS):
             once = type_name if type_name == "points.adjusted" and number < 12 else f"{type_name}{number}"
             append(connection, type_name, data, AT, BY, name(once))
-    told = ratings("publish", LADDER, "--by", BY, db=url)
+    told = ratings("publish", LADDER, "--by", BY.replace("\n\t", ""), db=url)
     assert told.exit_code == 0, told.stderr
+    listed = json.loads(ratings("export", "events", db=url).stdout.split("\n")[-2])
+    with open_ledger(url).writing() as connection:
+        append(connection, listed["type"], listed["data"], AT, BY, name("list"))
     assert ratings("rebuild", db=url).exit_code == 0
     assert ratings("verify", db=url) == (0, "", "")
 
