@@ -47,7 +47,7 @@ def test_killed_cache_writes_leave_right_facts(
     ledger = open_ledger(url)
     with ledger.reading() as connection:
         wanted = decoding.decode(connection, cached=False)
-        while killed < kills:
+        while killed < kills or len(positions) <= 10:
             if chance.random() < 0.1:
                 for path in (tmp_path / "caches").rglob(f"columns/*/{MANIFEST}"):
                     path.unlink()
@@ -69,7 +69,6 @@ def test_killed_cache_writes_leave_right_facts(
     assert not caplog.records  # a cache that was being written is no damaged one
     assert [*found.first_position] == [*wanted.first_position]
     assert [*found.place] == [*wanted.place]
-    assert len(positions) > 10
 
 
 def grow(url: str) -> None:

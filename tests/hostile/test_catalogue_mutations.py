@@ -55,9 +55,9 @@ def made(request: pytest.FixtureRequest) -> Iterator[Ledger]:
                f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER}",
                f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {READER}")  # fmt: skip
         yield ledger
-        ledger.close()
         with ledger.writing() as connection:
             do(connection, f"DROP OWNED BY {READER}", f"DROP ROLE {READER}")
+        ledger.close()
 
 
 def do(connection: Connection, *statements: str) -> None:
