@@ -128,10 +128,13 @@ def table(db: str, name: str, form: str) -> None:
 
 
 @league.command(name="unmet")
-@click.argument("ladder", type=composed)
+@click.argument("ladder", metavar="LEAGUE|LADDER", type=composed)
 @click.argument("player", type=composed)
 @format_option
 @click.pass_obj
 def unmet_(db: str, ladder: str, player: str, form: str) -> None:
-    """Whom PLAYER has not yet played on LADDER, such as b5-league/2010-1, with their league ids (LID)."""
+    """Whom PLAYER has not yet played in a league, or on LADDER, such as b5-league/2010-1.
+
+    A season of Babylon 5 has league ids (LID). In a league of eight, everybody who subscribed counts.
+    """
     emit(view_of(open_ledger(db), None, None, None).unmet(ladder, player), form)

@@ -58,10 +58,13 @@ def print_unmet_csv(found: Unmet) -> None:
 
 def print_unmet(found: Unmet) -> None:
     """How many have been met, and who has not."""
-    player = f"{render.plain(found.player)} (LID {found.lid})"
+    player = render.plain(found.player) + (f" (LID {found.lid})" if found.has_ids else "")
     if not found.rows:
         render.echo(f"{player} has met everybody on {found.ladder}.")
         return
     render.echo(f"{player} has met {found.others - len(found.rows)} of {found.others} on {found.ladder}.\n")
-    rows = sorted((one.lid or 0, one.player) for one in found.rows)
-    render.print_table(("LID", "not yet met"), rows, right=("LID",))
+    if found.has_ids:
+        rows = sorted((one.lid or 0, one.player) for one in found.rows)
+        render.print_table(("LID", "not yet met"), rows, right=("LID",))
+    else:
+        render.print_table(("not yet met",), [(one.player,) for one in found.rows])

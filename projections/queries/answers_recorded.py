@@ -220,13 +220,14 @@ class Entrant(Result):
 
 @dataclass(frozen=True, slots=True)
 class Unmet(Answer):
-    """Whom a player has not met yet on a ladder, of so many `others`."""
+    """Whom a player has not met yet on a ladder, of so many `others`; `has_ids` where people know their league ids."""
 
     ladder: str
     player: str
     lid: int | None
     rows: tuple[Entrant, ...]
     others: int = field(default=0, metadata=HIDDEN, kw_only=True)
+    has_ids: bool = field(default=False, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

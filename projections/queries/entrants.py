@@ -1,15 +1,18 @@
 """Who entered a ruleset's ladders, under which league id (LID), and whom they have not met there yet."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection
 
 from ledger.errors import Unknown
-from ledger.store.log import known_events, read_records
+from ledger.store.log import Log, known_events, read_records
+from ledger.validation.leagues import league_of
 from projections.facts.columns import Facts
 from projections.queries.answers_recorded import Entrant, Unmet
 from projections.queries.coordinates import Times
 from projections.queries.standings import Ladders
+from projections.replay.ladders import Stream, parse_name
 from projections.rulesets.versions import Version, games_of
 
 
@@ -45,18 +48,34 @@ def _game(position: int, record: str) -> dict[str, Any] | None:
 def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Unmet:
     """The players of a ladder with whom somebody has no counted game on it yet, by id.
 
-    Raises `Unknown` for somebody who is not on it.
+    In a league they are those who subscribed, whether they have played or not. Raises `Unknown` for somebody who is
+    not among them.
     """
     stream = ladders.stream(ladder)
-    if player not in stream.names:
+    everybody = {*stream.names, *_subscribers(connection, ladders.facts, stream)}
+    if player not in everybody:
         raise Unknown(None, f"{player} has no game on {ladder}")
-    number = stream.names.index(player)
-    met = {number}
+    met = _met(stream, player)
+    ids = league_ids(connection, ladders.facts, stream.versions)
+    rows = tuple(Entrant(ids.get(name), name) for name in sorted(everybody - met - {player}))
+    has_ids = "season" in stream.versions[0].ruleset.partition.by
+    return Unmet(ladder, player, ids.get(player), rows, others=len(everybody) - 1, has_ids=has_ids, times=times)
+
+
+def _subscribers(connection: Connection, facts: Facts, stream: Stream) -> Iterable[str]:
+    """Who subscribed to the league that a ladder is of (current ids), in order; nobody if it is of none."""
+    values = parse_name(stream.ladder).values if stream.versions[0].ruleset.partition.by == ["league"] else ()
+    found = [league_of(Log(connection, facts.position), name) for name in values]
+    return (facts.current(player) for league in found if league is not None for player in league.players)
+
+
+def _met(stream: Stream, player: str) -> set[str]:
+    """Who was in a counted game of a ladder with somebody."""
+    if player not in stream.names:
+        return set()
+    number, met = stream.names.index(player), set[int]()
     for game in range(len(stream.row)):
         there = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
         if number in there:
             met.update(there)
-    ids = league_ids(connection, ladders.facts, stream.versions)
-    others = sorted(name for other, name in enumerate(stream.names) if other not in met)
-    rows = tuple(Entrant(ids.get(name), name) for name in others)
-    return Unmet(ladder, player, ids.get(player), rows, others=len(stream.names) - 1, times=times)
+    return {stream.names[other] for other in met}

@@ -5,11 +5,13 @@ from datetime import datetime
 from ledger.events.revisions import live_game
 from ledger.store.log import Log, read_live
 from ledger.validation.identities import identities
-from ledger.validation.leagues import PLAYERS, League, known_league
+from ledger.validation.leagues import PLAYERS, League, known_league, league_of
+from projections.facts.columns import Facts
 from projections.queries.answers_recorded import AllLeagues, LeagueGame, LeagueRow, LeagueState
 from projections.queries.coordinates import moment
 from projections.queries.standings import Ranking, standing_row
 from projections.queries.survey import Survey
+from projections.replay.ladders import parse_name
 
 
 def league_state(seen: Survey, name: str) -> LeagueState:
@@ -32,6 +34,12 @@ def league_state(seen: Survey, name: str) -> LeagueState:
     )  # fmt: skip
 
 
+def ladder_named(seen: Survey, name: str) -> str:
+    """The ladder that scores a league of this name; the name as it is if there is none."""
+    there = league_of(Log(seen.connection, seen.facts.position), name)
+    return next(iter(_ladders_scoring(seen.facts, there)), name) if there is not None else name
+
+
 def _played(log: Log, game_id: str, until: datetime | None) -> datetime | None:
     """When a game ended, None if it is open: not played until then, or voided."""
     game = live_game(log.about(f"game:{game_id}"))
@@ -46,15 +54,23 @@ def _state(there: League, played: int) -> str:
     return "finished" if played == len(there.games) else f"{played} of {len(there.games)} games"
 
 
+def _ladders_scoring(facts: Facts, there: League) -> list[str]:
+    """The ladders that score a league, by usable rulesets."""
+    found = []
+    for ruleset_id, versions in facts.rulesets.items():
+        ruleset = versions[0].ruleset
+        usable = ruleset_id not in facts.unusable
+        if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
+            found.append(f"{ruleset_id}/{there.name}")
+    return found
+
+
 def _table(seen: Survey, there: League) -> Ranking | None:
     """The standings of a league's ladder; None if no ruleset scores it, or it cannot be replayed, which is noted."""
     found = None
-    for ruleset_id, versions in seen.facts.rulesets.items():
-        ruleset = versions[0].ruleset
-        usable = ruleset_id not in seen.facts.unusable
-        if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
-            with seen.noting():
-                found = seen.ladders(ruleset_id).standings(f"{ruleset_id}/{there.name}")
+    for ladder in _ladders_scoring(seen.facts, there):
+        with seen.noting():
+            found = seen.ladders(parse_name(ladder).ruleset_id).standings(ladder)
     return found
 
 

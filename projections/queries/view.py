@@ -453,9 +453,13 @@ class View(Positions):
                 raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
 
     def unmet(self, ladder: str, player: str) -> Unmet:
-        """Whom a player has not met yet on a ladder. Raises as `asking` does, `Unknown` for somebody not on it."""
+        """Whom a player has not met yet in a league or on a ladder. Raises as `asking` does, `Unknown` if not on it."""
         from projections.queries.entrants import unmet
+        from projections.queries.leagues import ladder_named
 
+        if "/" not in ladder:
+            with self.surveying() as seen:
+                ladder = ladder_named(seen, ladder)
         with self.asking(ladder) as asked:
             return unmet(asked.connection, asked.ladders, ladder, asked.ladders.facts.current(player), asked.times)
 

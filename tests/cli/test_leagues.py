@@ -251,6 +251,41 @@ def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
     assert "2026-05-05 is not in the season 2026-1, which runs from 2026-01 to 2026-04" in late[1]
 
 
+def test_unmet_counts_who_subscribed(copied: Callable[..., str], ratings: Ratings) -> None:
+    """In a league those who have not played count as not met, under the league's name as under its ladder's.
+
+    People of such a league have no league ids.
+    """
+    db = copied(make_ledger, *PLAYERS)
+    schedule = json.loads(ratings("league", "show", "L1", "--format", "json", db=db).stdout)["games"]
+    first = schedule[0]
+    done = ratings("record", "--game", "cartagena", "--game-id", first["game_id"], *LATER, *first["seats"], db=db)
+    assert done.exit_code == 0, done.stderr
+    player, *met = first["seats"]
+    absent = min(set(PLAYERS) - set(first["seats"]))
+
+    def missing(name: str, player: str) -> list[str]:
+        told = ratings("league", "unmet", name, player, "--format", "json", db=db)
+        assert told.exit_code == 0, told.stderr
+        return [row["player"] for row in json.loads(told.stdout)["rows"]]
+
+    assert missing("youplay-league/L1", player) == sorted(set(PLAYERS) - {player, *met})
+    assert missing("L1", absent) == sorted(set(PLAYERS) - {absent})
+    told = ratings("league", "unmet", "L1", player, db=db).stdout
+    assert f"{player} has met 2 of 7 on youplay-league/L1.\n\nnot yet met\n" in told
+    assert "LID" not in told
+
+
+def test_unmet_knows_a_renamed_subscriber(copied: Callable[..., str], ratings: Ratings) -> None:
+    """Somebody who was renamed after subscribing is one person, under the new id."""
+    db = copied(make_ledger, "a", "b")
+    assert ratings("player", "rename", "a", "ada", "--reason", "typo", db=db).exit_code == 0
+    told = json.loads(ratings("league", "unmet", "L1", "b", "--format", "json", db=db).stdout)
+
+    assert [row["player"] for row in told["rows"]] == ["ada"]
+    assert json.loads(ratings("league", "unmet", "L1", "a", "--format", "json", db=db).stdout)["player"] == "ada"
+
+
 def test_unscored_league_is_refused_with_advice(copied: Callable[..., str], ratings: Ratings) -> None:
     """A league of go, which no ruleset of leagues scores, is refused at once with the alternatives."""
     db = copied(make_ledger)
