@@ -215,6 +215,10 @@ def refusal_of(error: ValidationError, member: str = "") -> Refused:
         text = f"there is no member of this name; free text goes into extra (value {shown(problem['input'])})"
     elif code == "missing-member":
         text = "this member must be given"
+    elif problem["type"] in ("too_short", "too_long"):
+        least, there = problem["ctx"].get("min_length"), problem["ctx"]["actual_length"]
+        limit = f"at least {least}" if least is not None else f"at most {problem['ctx']['max_length']}"
+        text = f"there must be {limit}, not {there if there is not None else 'more'}"
     elif problem["type"] not in CODES:
         text = f"{text[0].lower()}{text[1:]}, not {shown(problem['input'])}"
     return Refused(code, f"{where}: {text}" if where else text)

@@ -1,12 +1,13 @@
 """A game clock for people: every timer at an instant, and how a player's timer came about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
 from ledger.errors import Unknown
 from ledger.rejections import Rejection, shown
+from ledger.validation.identities import identities
 from projections.facts.columns import Facts
 from projections.facts.decoding import rulesets_at
 from projections.game_clock import GameClock, clock_at
@@ -16,12 +17,31 @@ from projections.game_clock.state import PlayerClock, run_out
 from projections.queries.answers_recorded import ClockExplanation, ClockState, PauseAsked, PlayerTimers
 
 
-def events_of_clock(connection: Connection, game_id: str, until: int) -> list[dict[str, Any]]:
-    """The live events of a game's clock up to a position. Raises `Unknown` if there are none."""
+def events_of_clock(
+    connection: Connection, game_id: str, until: int
+) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
+    """The live events of a game's clock up to a position, under current ids, and what gives somebody's id there.
+
+    The ids are as recorded if two of a clock's players have become one person. Raises `Unknown` if there are no events.
+    """
     events = clock_events(connection, rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
         raise Unknown(None, f"no clock of a game {shown(game_id)} is recorded")
-    return events
+    current = identities(connection, until).current
+    players = {player for event in events for player in event["data"].get("players", ())}
+    if len(set(map(current, players))) < len(players):
+        return events, str
+    return [event | {"data": _renamed(event["data"], current)} for event in events], current
+
+
+def _renamed(data: dict[str, Any], current: Callable[[str], str]) -> dict[str, Any]:
+    """What an event of a clock says, with current ids."""
+    found = dict(data)
+    if "player" in data:
+        found["player"] = current(data["player"])
+    if "players" in data:
+        found["players"] = list(map(current, data["players"]))
+    return found
 
 
 def games_timed(facts: Facts) -> frozenset[str]:

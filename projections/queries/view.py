@@ -8,7 +8,7 @@ for standings does not wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -471,15 +471,16 @@ class View(Positions):
         """
         from projections.queries.clocks import show_clock
 
-        return show_clock(self._clock_events(game_id), at)
+        return show_clock(self._clock_events(game_id)[0], at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
         """What was taken from a player's main timer and given to it. Raises as `clock` does."""
         from projections.queries.clocks import explain_clock
 
-        return explain_clock(self._clock_events(game_id), player, at)
+        events, current = self._clock_events(game_id)
+        return explain_clock(events, current(player), at)
 
-    def _clock_events(self, game_id: str) -> list[dict[str, Any]]:
+    def _clock_events(self, game_id: str) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
         from projections.queries.clocks import events_of_clock
 
         with self._reading() as connection:

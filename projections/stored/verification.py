@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row
@@ -52,10 +53,15 @@ def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
         possible = {name for name, one in clock.players.items() if one.removed_at is not None}
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
             names = {name for name in clock.players if _is(facts, name, p)}
-            removed = STATUSES[facts.status[p]] == "removed"
-            if names and removed != bool(names & (possible if removed else sure)):
-                told = "removed, but not by its clock" if removed else "not removed, but by its clock they were"
-                yield Finding("clock", facts.live_position[row], f"{game_id}: {facts.name_of(p)} is {told}")
+            status = STATUSES[facts.status[p]]
+            if names and (status == "removed") != bool(names & (possible if status == "removed" else sure)):
+                ended = [at for name in names if (at := clock.players[name].removed_at) is not None]
+                removed = f"removed them at {ended[0]} ms" if ended else "never removed them"
+                yield Finding(
+                    "clock", facts.live_position[row],
+                    f"{game_id}: {facts.name_of(p)} is {status} in the result, but its clock {removed}; see: "
+                    f"ratings clock show {quote(game_id)}",
+                )  # fmt: skip
 
 
 def verify_traces(connection: Connection) -> Generator[Finding, None, None]:

@@ -106,9 +106,17 @@ def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
     [
         (BEN_STALLS, "finished", None),
         (BEN_STALLS, "removed", None),
-        ((*BEN_STALLS, "stopped 126000"), "finished", "g-1: ben is not removed, but by its clock they were"),
+        (
+            (*BEN_STALLS, "stopped 126000"),
+            "finished",
+            "g-1: ben is finished in the result, but its clock removed them at 126000 ms; see: ratings clock show g-1",
+        ),
         ((*BEN_STALLS, "stopped 126000"), "removed", None),
-        ((*BEN_STALLS, "stopped 125999"), "removed", "g-1: ben is removed, but not by its clock"),
+        (
+            (*BEN_STALLS, "stopped 125999"),
+            "removed",
+            "g-1: ben is removed in the result, but its clock never removed them; see: ratings clock show g-1",
+        ),
         ((*BEN_STALLS, "stopped 125999"), "surrendered", None),
     ],
 )
@@ -125,6 +133,41 @@ def test_verify_compares_result_with_clock(
     assert found.exit_code == int(told is not None)
     assert (told or "") in found.stdout
     assert (found.stdout == "") is (told is None)
+
+
+def test_clock_knows_both_ids_of_a_renamed_player(db: str, ratings: Ratings) -> None:
+    """A clock shows people under their current ids and is asked under either; `--known-at` before shows the old one."""
+    assert add(ratings, db, clock(*BEN_STALLS, "stopped 126000"), result("removed")).exit_code == 0
+    assert ratings("player", "rename", "ben", "benedict", "--reason", "typo", db=db).exit_code == 0
+    told = read(ratings, db, "clock", "show", "g-1")
+    lines = [read(ratings, db, "clock", "explain", "g-1", name)["lines"] for name in ("ben", "benedict")]
+    before = str(int(ratings("export", "events", db=db).stdout.count("\n")) - 1)
+
+    assert [one["player"] for one in told["players"]] == ["anna", "benedict"]
+    assert lines[0] == lines[1] != []
+    known = read(ratings, db, "clock", "show", "g-1", "--known-at", before)
+    assert [one["player"] for one in known["players"]] == ["anna", "ben"]
+    assert ratings("verify", db=db) == (0, "", "")
+
+
+def test_clock_of_two_ids_of_one_person_shows_both(db: str, ratings: Ratings) -> None:
+    """If two ids of a clock have become one person, each timer keeps the id that was recorded."""
+    others = [result(game_id="g-2").replace('"anna"', '"cleo"'), result(game_id="g-3").replace('"ben"', '"cleo"')]
+    assert add(ratings, db, clock("started 0", "heartbeat 5 ben"), *others).exit_code == 0
+    merged = ratings("player", "rename", "ben", "anna", "--reason", "one person", db=db)
+    assert merged.exit_code == 0, merged.stderr
+
+    assert [one["player"] for one in read(ratings, db, "clock", "show", "g-1")["players"]] == ["anna", "ben"]
+    assert ratings("clock", "explain", "g-1", "ben", db=db).exit_code == 0
+
+
+def test_too_few_players_are_told_in_plain_words(db: str, ratings: Ratings) -> None:
+    """A clock needs two players; the refusal says how many there must be."""
+    told = add(ratings, db, clock("started 0", players="anna"))
+
+    assert (told.exit_code, told.stderr.splitlines()[0]) == (
+        1, "-:1: bad-value: players: there must be at least 2, not 1",
+    )  # fmt: skip
 
 
 BONUS = {
