@@ -1,6 +1,6 @@
 """Who is who: the ids that live renames make one person, and what renames and games may not do to them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -82,14 +82,28 @@ class Identities:
             if other != name:
                 raise Refused("player-twice", f"{shown(other)} and {shown(name)} are one person since a rename")
 
-    def refuse_rename(self, player: str, new_player: str) -> None:
-        """Raises `Refused` (renamed-already, rename-loop) if a rename does not fit the others."""
+    def refuse_rename(
+        self, player: str, new_player: str, position_of: Callable[[str], int | None] = lambda _: None
+    ) -> None:
+        """Raises `Refused` (renamed-already, rename-loop) if a rename does not fit the others. `position_of` says where
+        the live rename of an id is recorded, if it is.
+        """
         if player in self._next:
             there = self._next[player]
-            remedy = f"rename {shown(self.current(player))}, or void that rename first"
+            remedy = f"rename {shown(self.current(player))}, or {_withdraw(position_of(player))}"
             raise Refused("renamed-already", f"{shown(player)} is already renamed to {shown(there)}; {remedy}")
+        if player == new_player:
+            raise Refused("rename-loop", f"{shown(player)} is the same id; a rename needs another one")
         if self.current(new_player) == player:
-            raise Refused("rename-loop", f"{shown(new_player)} already leads to {shown(player)}, or is the same id")
+            way = f"{_withdraw(position_of(new_player))}; if anything is recorded under {shown(player)}, rename it then"
+            raise Refused("rename-loop", f"{shown(new_player)} already leads to {shown(player)}; to go back, {way}")
+
+
+def _withdraw(position: int | None) -> str:
+    """How a rename at this position is withdrawn."""
+    if position is None:
+        return "leave out that rename, or withdraw it first"
+    return f"withdraw that rename first: ratings void --event {position} --reason WHY"
 
 
 def identities(connection: Connection, until: int | None = None) -> Identities:

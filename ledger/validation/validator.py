@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from ledger.events.canonical import dump, format_instant, parse_instant, parse_object
-from ledger.events.revisions import Both, DraftBatch, Events, KnownEvent, refuse_stale, superseded, withdrawn
+from ledger.events.revisions import Both, DraftBatch, Events, KnownEvent, is_live, refuse_stale, superseded, withdrawn
 from ledger.events.types import TYPES, Draft, corrected_game
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store.log import (
@@ -193,7 +193,7 @@ class Validator:
         return data | {"game": league.game, "finished": finished_games(self._naming(ids), self._events, ids)}
 
     def _rename(self, player: str, new_player: str) -> None:
-        self._identities.refuse_rename(player, new_player)
+        self._identities.refuse_rename(player, new_player, self._position_of_rename)
         some, others = self._identities.ids(player), self._identities.ids(new_player)
         named = [event for event in self._naming(some) if players_of(event) & some]
         if not named:
@@ -207,6 +207,13 @@ class Validator:
             )
         leagues.refuse_one_person(self._events, named, others)
         self._identities.add(player, new_player)
+
+    def _position_of_rename(self, player: str) -> int | None:
+        """Where the live rename of an id is recorded; None if it waits to be, too."""
+        for event in self._naming({player}):
+            if event.type == "player.renamed" and event.data["player"] == player and is_live(self._events, event):
+                return event.position
+        return None
 
     def _naming(self, names: set[str]) -> Iterator[KnownEvent]:
         yield from read_naming(self._connection, sorted(names), self._until)

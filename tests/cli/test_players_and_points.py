@@ -1,5 +1,7 @@
 """`adjust`, `player rename`, `player account` and `void --event`: points and people are put right, and withdrawn."""
 
+import itertools
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -182,6 +184,42 @@ def test_withdrawn_rename_splits_ids(db: str, ratings: Ratings) -> None:
     assert points(ratings, db, GALACTIC) == {"anna": "1160", "cleo": "1160", "ben": "840", "dora": "840"}
     void(ratings, db, withdrawn["event_id"])
     assert digests(ratings, db) == merged
+
+
+@pytest.mark.parametrize("chain", [("anna", "anne"), ("anna", "anne", "annette")])
+def test_renaming_back_names_what_works(chain: tuple[str, ...], db: str, ratings: Ratings) -> None:
+    """A rename back is refused with the command that makes it possible, also with games under the new id."""
+    first, last = chain[0], chain[-1]
+    at = position(ratings, db) + 1
+    for player, new_player in itertools.pairwise(chain):
+        told(ratings, db, "player", "rename", player, new_player)
+    # the rename that counts is not the first of its name
+    undone = void(ratings, db, at)
+    void(ratings, db, undone["event_id"])
+    take_in(ratings, db, game("g-2", last, "cleo", at=LATER))
+    rows, rename = history(ratings, db, first), ("player", "rename", last, first)
+    assert refusal(ratings, db, *rename) == "rename-loop"
+
+    command = f"ratings void --event {at} --reason WHY"
+    assert command in ratings(*rename, db=db).stderr
+    other = ratings("player", "rename", first, "zoe", db=db)
+    assert (other.exit_code, f"{command}\n" in other.stderr, "renamed-already" in other.stderr) == (1, True, True)
+    assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
+    told(ratings, db, *rename)
+
+    found = read(ratings, db, "history", last, GALACTIC)
+    assert (found["player"], found["rows"]) == (first, rows)
+
+
+def test_renaming_back_in_one_file_names_no_position(db: str, ratings: Ratings) -> None:
+    """A rename that waits in the same file has no position to withdraw; an id is not renamed to itself."""
+    renames = [("anna", "anne"), ("anne", "anna"), ("ben", "ben")]
+    lines = (event("player.renamed", player=old, new_player=new) for old, new in renames)
+    found = ratings("import", "-", db=db, input="".join(lines))
+
+    assert (found.exit_code, found.stderr.count("rename-loop"), "--event" in found.stderr) == (1, 2, False)
+    assert "leave out that rename, or withdraw it first" in found.stderr
+    assert "'ben' is the same id; a rename needs another one" in found.stderr
 
 
 def test_adjusting_old_id_reaches_player(db: str, ratings: Ratings) -> None:
