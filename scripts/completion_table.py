@@ -31,7 +31,7 @@ OF_COMMAND = {
         "game": "ids players ladders", "ladder": "ladders players ids", "before": _COORDINATES, "after": _COORDINATES,
     },
     "history": {"player": "players ladders", "ladder": "ladders players"},
-    "league": {"name": "league"},
+    "league": {"name": "league", "ladder": "league ladders"},
     "log": {"subject": "ids players", "types": " ".join(f"={name}" for name in TYPES)},
     "rebuild": {"names": "ladders rulesets"},
     "record": {"game_id": ""},

@@ -1,6 +1,5 @@
 """Who entered a ruleset's ladders, under which league id (LID), and whom they have not met there yet."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection
@@ -48,25 +47,27 @@ def _game(position: int, record: str) -> dict[str, Any] | None:
 def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Unmet:
     """The players of a ladder with whom somebody has no counted game on it yet, by id.
 
-    In a league they are those who subscribed, whether they have played or not. Raises `Unknown` for somebody who is
-    not among them.
+    In a league they are those who subscribed, whether they have played or not, and no substitutes. Raises `Unknown` for
+    somebody who has neither subscribed nor played.
     """
     stream = ladders.stream(ladder)
-    everybody = {*stream.names, *_subscribers(connection, ladders.facts, stream)}
-    if player not in everybody:
+    everybody = _subscribers(connection, ladders.facts, stream) or {*stream.names}
+    if player not in everybody and player not in stream.names:
         raise Unknown(None, f"{player} has no game on {ladder}")
-    met = _met(stream, player)
+    others = everybody - {player}
     ids = league_ids(connection, ladders.facts, stream.versions)
-    rows = tuple(Entrant(ids.get(name), name) for name in sorted(everybody - met - {player}))
-    has_ids = "season" in stream.versions[0].ruleset.partition.by
-    return Unmet(ladder, player, ids.get(player), rows, others=len(everybody) - 1, has_ids=has_ids, times=times)
+    rows = tuple(Entrant(ids.get(name), name) for name in sorted(others - _met(stream, player)))
+    has_ids = any("b5" in version.ruleset.scope.kind for version in stream.versions)
+    return Unmet(ladder, player, ids.get(player), rows, others=len(others), has_ids=has_ids, times=times)
 
 
-def _subscribers(connection: Connection, facts: Facts, stream: Stream) -> Iterable[str]:
-    """Who subscribed to the league that a ladder is of (current ids), in order; nobody if it is of none."""
-    values = parse_name(stream.ladder).values if stream.versions[0].ruleset.partition.by == ["league"] else ()
+def _subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[str]:
+    """Who subscribed to the league that a ladder is of (current ids); nobody if it is of none."""
+    ruleset = stream.versions[0].ruleset
+    values = parse_name(stream.ladder).values if ruleset.partition.by == ["league"] else ()
     found = [league_of(Log(connection, facts.position), name) for name in values]
-    return (facts.current(player) for league in found if league is not None for player in league.players)
+    leagues = [league for league in found if league is not None and league.game in ruleset.scope.game]
+    return {facts.current(player) for league in leagues for player in league.players}
 
 
 def _met(stream: Stream, player: str) -> set[str]:

@@ -2,7 +2,9 @@
 
 from datetime import datetime
 
+from ledger.errors import LedgerError, Unknown
 from ledger.events.revisions import live_game
+from ledger.rejections import Refused
 from ledger.store.log import Log, read_live
 from ledger.validation.identities import identities
 from ledger.validation.leagues import PLAYERS, League, known_league, league_of
@@ -15,9 +17,9 @@ from projections.replay.ladders import parse_name
 
 
 def league_state(seen: Survey, name: str) -> LeagueState:
-    """The live league of this name. Raises `Refused` (league-unknown)."""
+    """The live league of this name. Raises `LedgerError` (league-unknown)."""
     log, current = Log(seen.connection, seen.facts.position), identities(seen.connection, seen.facts.position).current
-    there = known_league(log, name)
+    there = _known(log, name)
     games = tuple(
         LeagueGame(game_id, tuple(map(current, seats)), _played(log, game_id, seen.coordinates.until))
         for game_id, seats in there.games.items()
@@ -35,9 +37,25 @@ def league_state(seen: Survey, name: str) -> LeagueState:
 
 
 def ladder_named(seen: Survey, name: str) -> str:
-    """The ladder that scores a league of this name; the name as it is if there is none."""
-    there = league_of(Log(seen.connection, seen.facts.position), name)
-    return next(iter(_ladders_scoring(seen.facts, there)), name) if there is not None else name
+    """The ladder that has the table of the league of this name; or the name itself, if it is a ruleset's.
+
+    Raises `LedgerError` (league-unknown), `Unknown` for a league that no ruleset scores.
+    """
+    log = Log(seen.connection, seen.facts.position)
+    if league_of(log, name) is None and (name in seen.facts.rulesets or name in seen.facts.unusable):
+        return name
+    there = _known(log, name)
+    scoring = _ladders_scoring(seen.facts, there)
+    if not scoring:
+        raise Unknown(None, f"no ruleset scores leagues of {there.game}; see: ratings rules list")
+    return scoring[-1]
+
+
+def _known(log: Log, name: str) -> League:
+    try:
+        return known_league(log, name)
+    except Refused as problem:
+        raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
 
 
 def _played(log: Log, game_id: str, until: datetime | None) -> datetime | None:

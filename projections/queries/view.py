@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ledger import clock
-from ledger.errors import BadArgument, LedgerError, Unknown
+from ledger.errors import BadArgument, Unknown
 from ledger.events.types import TYPES, Ruleset
-from ledger.rejections import Refused, did_you_mean, shown
+from ledger.rejections import did_you_mean, shown
 from ledger.store.log import Log, first_positions, head
 from ledger.validation.identities import identities
 from projections.queries import answers
@@ -447,13 +447,12 @@ class View(Positions):
         from projections.queries.leagues import league_state
 
         with self.surveying() as seen:
-            try:
-                return league_state(seen, name)
-            except Refused as problem:
-                raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
+            return league_state(seen, name)
 
     def unmet(self, ladder: str, player: str) -> Unmet:
-        """Whom a player has not met yet in a league or on a ladder. Raises as `asking` does, `Unknown` if not on it."""
+        """Whom a player has not met yet in a league or on a ladder. Raises as `league` and `asking` do, `Unknown` for
+        somebody who is not in it, and for a league without a ladder.
+        """
         from projections.queries.entrants import unmet
         from projections.queries.leagues import ladder_named
 

@@ -286,6 +286,55 @@ def test_unmet_knows_a_renamed_subscriber(copied: Callable[..., str], ratings: R
     assert json.loads(ratings("league", "unmet", "L1", "a", "--format", "json", db=db).stdout)["player"] == "ada"
 
 
+def test_substitutes_need_not_be_met(scheduled: str, ratings: Ratings) -> None:
+    """A substitute is nobody whom the players of a league have to meet, but may ask whom they have met."""
+    game = show(ratings, scheduled)["games"][0]
+    first, *others = game["seats"]
+    seats = [
+        {"player": first, "place": 3, "status": "abandoned"},
+        {"player": "x", "place": 3, "status": "substitute", "replaces": first},
+        *({"player": player, "place": place} for place, player in enumerate(others, 1)),
+    ]
+    assert ratings("record", db=scheduled, input=play(game, participants=seats)).exit_code == 0
+    away = sorted(set(PLAYERS) - set(game["seats"]))
+
+    def told(player: str) -> str:
+        return str(ratings("league", "unmet", "L1", player, db=scheduled).stdout)
+
+    assert told(away[0]).startswith(f"{away[0]} has met 0 of 7 on")
+    assert told("x").startswith("x has met 3 of 8 on")
+    assert told("x").split()[-5:] == away
+
+
+def test_unmet_names_what_is_unknown(db: str, ratings: Ratings) -> None:
+    """Somebody who is not in the league, a league that is none, and one without a ladder are refused by name."""
+
+    def told(*command: str) -> tuple[int, str]:
+        done = ratings("league", "unmet", *command, db=db)
+        return done.exit_code, done.stderr
+
+    assert told("L1", "guest") == (1, "Error: guest has no game on youplay-league/L1\n")
+    assert told("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
+    assert "there is no league 'l1'; see: ratings league list; did you mean L1?" in told("l1", "a")[1]
+    assert "Error: 'b5-league' is not a ladder" in told("b5-league", "a")[1]
+    assert ratings("void", "--event", "ruleset:youplay-league@1", "--reason", "no", db=db).exit_code == 0
+    assert told("L1", "a") == (1, "Error: no ruleset scores leagues of cartagena; see: ratings rules list\n")
+
+
+def test_seasons_of_other_games_have_no_league_ids(ratings: Ratings, tmp_path: Path) -> None:
+    """League ids are told for Babylon 5 alone: a ladder of seasons of go has none."""
+    db, rules = str(tmp_path / "go.db"), tmp_path / "go-league.toml"
+    ratings("init", "--for", "go", db=db)
+    rules.write_text(GO_LEAGUE.replace('["league"]', '["season"]'), encoding="utf-8")
+    assert ratings("rules", "publish", rules, db=db).exit_code == 0
+    for loser in ("ben", "cleo"):
+        members = ("--game", "go", "--game-id", loser, "--season", "2026", *AT)
+        assert ratings("record", *members, "anna", loser, db=db).exit_code == 0
+
+    told = ratings("league", "unmet", "go-league/2026", "ben", db=db).stdout
+    assert told == "ben has met 1 of 2 on go-league/2026.\n\nnot yet met\ncleo\n"
+
+
 def test_unscored_league_is_refused_with_advice(copied: Callable[..., str], ratings: Ratings) -> None:
     """A league of go, which no ruleset of leagues scores, is refused at once with the alternatives."""
     db = copied(make_ledger)
