@@ -19,7 +19,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ledger.events.canonical import INTEGER_MAX
 from ledger.events.fast_models import Plain
@@ -204,11 +204,37 @@ _CODE_BY_ERROR = {
 }
 
 
+# what a value must be, by pydantic's error types
+_WANTED = {
+    "string_type": "a text is needed",
+    "int_type": "a whole number is needed",
+    "bool_type": "true or false is needed",
+    "list_type": "a list is needed",
+    **{f"{name}_type": "an object is needed" for name in ("dict", "model", "model_attributes")},
+    "literal_error": "this must be {expected}",
+    "greater_than_equal": "this must be at least {ge}",
+    "less_than_equal": "this must be at most {le}",
+}
+
+
+def wanted(problem: ErrorDetails) -> str:
+    """What a value must be, in this program's words. The library's own are left to types that only packages use."""
+    limits = problem.get("ctx", {})
+    if problem["type"] in ("too_short", "too_long"):
+        least, there = limits.get("min_length"), limits["actual_length"]
+        limit = f"at least {least}" if least is not None else f"at most {limits['max_length']}"
+        return f"there must be {limit}, not {there if there is not None else 'more'}"
+    told = _WANTED.get(problem["type"])
+    return told.format(**limits) if told else re.sub("^Input should", "this should", problem["msg"])
+
+
 def refusal_of(error: ValidationError, member: str = "") -> Refused:
     """The first thing that is wrong, in this program's words; `member` names what has no name of its own."""
     # unknown members come first: a misspelled one explains a missing one
     problem = min(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
-    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in problem["loc"]) or member
+    # of a name that is wrong itself the library says so with a mark behind it
+    parts = [part for part in problem["loc"] if part != "[key]"]
+    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in parts) or member
     code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
     text = problem["msg"]
     if code == "unknown-member":
@@ -216,9 +242,7 @@ def refusal_of(error: ValidationError, member: str = "") -> Refused:
     elif code == "missing-member":
         text = "this member must be given"
     elif problem["type"] in ("too_short", "too_long"):
-        least, there = problem["ctx"].get("min_length"), problem["ctx"]["actual_length"]
-        limit = f"at least {least}" if least is not None else f"at most {problem['ctx']['max_length']}"
-        text = f"there must be {limit}, not {there if there is not None else 'more'}"
+        text = wanted(problem)
     elif problem["type"] not in CODES:
-        text = f"{text[0].lower()}{text[1:]}, not {shown(problem['input'])}"
+        text = f"{wanted(problem)}, not {shown(problem['input'])}"
     return Refused(code, f"{where}: {text}" if where else text)

@@ -149,6 +149,7 @@ _VERSION = written(
 _RULE = written(
     r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", "{} does not name a rule and its number, such as pairwise-elo/1"
 )
+_BAND = written(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of numbers of players, such as all, 4 or 3-4")
 
 
 class Scope(Members):
@@ -169,7 +170,7 @@ class Partition(Members):
     by: Annotated[
         list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
     ] = []
-    bands: list[Annotated[str, Field(pattern=r"^(all|[1-9]\d{0,3}(-[1-9]\d{0,3})?)$")]] = []
+    bands: list[Annotated[str, _BAND]] = []
 
 
 class Ruleset(Members):

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ledger.events.canonical import INSTANT_MIN
+from ledger.events.fields import wanted
 from ledger.events.game_types import GAME_TYPES
 from ledger.events.types import Ruleset
 from ledger.events.zones import day_start
@@ -349,7 +350,8 @@ def _inexact(value: Any, key: str = "") -> list[str]:
 def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> list[RulesetProblem]:
     found = []
     for problem in error.errors(include_url=False):
-        key = ".".join([table] * bool(table) + [str(part) for part in problem["loc"] if not isinstance(part, int)])
+        parts = [str(part) for part in problem["loc"] if not isinstance(part, int) and part != "[key]"]
+        key = ".".join([table] * bool(table) + parts)
         message = {
             "extra_forbidden": f"there is no key of this name here{_whose(key, table, model)}",
             "missing": "this key must be given",
@@ -370,7 +372,7 @@ def _needed(problem: ErrorDetails) -> str:
     if problem["loc"][0] == "assumed":
         return "the reason why it is assumed is needed, a text in quotes"
     plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
-    return plain or problem["msg"].replace("Input should", "this should", 1).removeprefix("Value error, ")
+    return plain or wanted(problem).removeprefix("Value error, ")
 
 
 def _whose(key: str, table: str, model: type[BaseModel]) -> str:

@@ -1,0 +1,100 @@
+"""Refused values are told in this program's words, not in those of the library that checks them."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from ledger.events.fields import Members, refusal_of
+from ledger.events.game_types import GAME_TYPES
+from ledger.events.types import TYPES, read_event
+from ledger.rejections import Refused
+
+AT = "2026-01-01T20:00:00Z"
+SEATS = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+GAME = {"game_id": "g-1", "game": "go", "participants": SEATS}
+CLOCK = {"game_id": "g-1", "at": 0}
+RULESET = {"id": "elo", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["go"]}}
+TOLD: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a text": ("league.joined", {"league": "L1", "player": 7}, "wrong-type: player: a text is needed, not 7"),
+    "a whole number": ("clock.stopped", CLOCK | {"at": "5"}, "not-an-integer: at: a whole number is needed, not '5'"),
+    "true or false": ("game.recorded", GAME | {"rated": 1}, "wrong-type: rated: true or false is needed, not 1"),
+    "a list": ("clock.started", CLOCK | {"players": "anna"}, "wrong-type: players: a list is needed, not 'anna'"),
+    "an object": (
+        "clock.started", CLOCK | {"players": ["a", "b"], "timers": 3}, "wrong-type: timers: an object is needed, not 3",
+    ),
+    "an object in a list": (
+        "game.recorded", GAME | {"participants": ["anna"]},
+        "wrong-type: participants.1: an object is needed, not 'anna'",
+    ),
+    "an object of names": ("game.recorded", GAME | {"extra": 1}, "wrong-type: extra: an object is needed, not 1"),
+    "one of some": (
+        "player.registered", {"player": "anna", "account": "gold"},
+        "bad-value: account: this must be 'premium' or 'free', not 'gold'",
+    ),
+    "at least": (
+        "league.created", {"league": "L1", "game": "go", "players_per_game": 1},
+        "out-of-range: players_per_game: this must be at least 2, not 1",
+    ),
+    "at most": (
+        "league.created", {"league": "L1", "game": "go", "players_per_game": 9},
+        "out-of-range: players_per_game: this must be at most 8, not 9",
+    ),
+    "too few": (
+        "league.scheduled", {"league": "L1", "seed": "s", "games": [{"game_id": "g-1", "seats": ["anna"]}]},
+        "bad-value: games.1.seats: there must be at least 2, not 1",
+    ),
+    "none": ("league.scheduled", {"league": "L1", "seed": "s", "games": []}, "games: there must be at least 1, not 0"),
+    "too many": (
+        "clock.started", CLOCK | {"players": [f"p{number}" for number in range(65)]},
+        "bad-value: players: there must be at most 64, not 65",
+    ),
+    "a band": (
+        "ruleset.published", RULESET | {"partition": {"by": ["players"], "bands": ["all", "4+"]}},
+        "bad-value: partition.bands.2: '4+' is not a band of numbers of players, such as all, 4 or 3-4",
+    ),
+    "a name": (
+        "game.recorded", GAME | {"extra": {"ü": "x"}},
+        "bad-value: extra.ü: 'ü': the names in extra have 1 to 64 printable ASCII characters",
+    ),
+}  # fmt: skip
+LIBRARY = ("should", "valid", "instance of", "pattern", "[key]", "dictionary", "integer", "boolean")
+WRONG: tuple[Any, ...] = (
+    None, True, 7, -1, 10**20, "", "a", "x" * 3_000, "x y/=", [], [7], ["a"], ["a"] * 101, [[1]] * 2, [{}], [{"a": []}],
+    {}, {"ü": "x"}, {"a": 1}, {"1901": {"Utopia": 1}}, {"1901": {"France": 99}}, {"1901": 7},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("type_name", "data", "told"), TOLD.values(), ids=TOLD)
+def test_wrong_value_is_told_in_plain_words(type_name: str, data: dict[str, Any], told: str) -> None:
+    """Each kind of mistake is told with what would be right."""
+    with pytest.raises(Refused) as refused:
+        read_event({"type": type_name, "occurred_at": AT, "data": data})
+    assert f"{refused.value.code}: {refused.value.message}".endswith(told)
+
+
+def test_no_member_of_any_event_is_refused_in_library_words() -> None:
+    """Whatever stands in whichever member of an event, no words of the library that checks them come out."""
+    told = {refused for model in models(Members) for refused in refusals(model)}
+    assert len(told) > 1_000
+    assert {one for one in told if any(word in one for word in LIBRARY)} == set()
+
+
+def models(base: type[Members]) -> Iterator[type[Members]]:
+    """All models of events, of games and of their parts."""
+    assert all(issubclass(kind.model, Members) for kind in [*TYPES.values(), *GAME_TYPES.values()])
+    for model in base.__subclasses__():
+        yield model
+        yield from models(model)
+
+
+def refusals(model: type[Members]) -> Iterator[str]:
+    """How each member of a model refuses each wrong value."""
+    for name, field in model.model_fields.items():
+        member = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[valid-type]
+        for value in WRONG:
+            try:
+                member.validate_python(value, strict=True)
+            except ValidationError as error:
+                yield refusal_of(error, name).message
