@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from io import StringIO
 from itertools import pairwise
@@ -97,6 +98,7 @@ COMMANDS = {
     "demo": ("demo:demo", "Show the main tasks on a small club's games."),
 }
 
+NO_ROOM = "free some space there, or send it elsewhere; ratings log says what is recorded by now"
 WITHOUT_MEMORY = b"ratings: there is not enough memory for this; nothing was changed by what was under way\n"
 
 
@@ -230,6 +232,8 @@ def invoke(arguments: list[str] | None = None) -> int:
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
         reason, message, exit_code = failure_of(error)
+        if reason == "no-space" and isinstance(error, OSError) and error.filename is None:  # files name themselves
+            message = f"standard output: {error.strerror}; {NO_ROOM}"
         if reason == "bug" and interrupted():  # an import within a command, for one, turns it into another error
             reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     else:
@@ -255,4 +259,5 @@ def _complain(message: str) -> None:
 
 def _print(text: str) -> None:
     """Lines to stderr, in which file names, arguments and what a file says cannot affect a terminal."""
-    click.echo(escaped(text, kept="\n\t"), err=True, nl=False)
+    with suppress(OSError):  # if nothing can be told, the exit code still can
+        click.echo(escaped(text, kept="\n\t"), err=True, nl=False)

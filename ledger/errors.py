@@ -26,7 +26,7 @@ REASONS = {
     "no-ledger": (3, "there is no ledger there"),
     "unreachable": (3, "the store cannot be reached"),
     "busy": (3, "the store was locked for longer than the program waits"),
-    "no-space": (3, "there is no space left where the ledger is"),
+    "no-space": (3, "there is no space left where the ledger is, or where something is written"),
     "server-limit": (3, "the server has reached one of its limits, such as connections or memory"),
     "read-only": (3, "the store accepts no changes"),
     "no-right": (3, "this user lacks the right to do that there"),

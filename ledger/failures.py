@@ -29,8 +29,10 @@ def failure_of(error: Exception) -> CommandFailure:
         what = str(error) if isinstance(error, MemoryError) and error.args else "there is not enough memory for this"
         return CommandFailure("out-of-memory", f"{what}; nothing was changed by what was under way", 3)
     if isinstance(error, OSError):
-        reason = "no-space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "file"
-        return CommandFailure(reason, f"{error.filename or 'input or output'}: {error.strerror or error}", 3)
+        told = f"{error.filename or 'input or output'}: {error.strerror or error}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return CommandFailure("no-space", f"{told}; free some space and run the same command again", 3)
+        return CommandFailure("file", told, 3)
     cause = f"{_place(error)}: {type(error).__name__}: {error}"
     return CommandFailure(
         "bug", f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}", 1

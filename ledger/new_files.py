@@ -47,6 +47,17 @@ def is_own_folder(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Makes an `OSError` that names no file, as those of writing do, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(path)
+        raise
+
+
+@contextmanager
 def new_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
     """A file that gets its name once it is whole and on disk; until then, and after a failure, there is nothing.
 
@@ -87,9 +98,11 @@ def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
         with new_file(beside, mode) as file:
             file.write(content)
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(beside)
+        if isinstance(error, OSError) and error.filename == beside:
+            error.filename, error.filename2 = path, None
         raise
 
 

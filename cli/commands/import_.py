@@ -24,6 +24,7 @@ from ledger.intake.aliases import of_their_own
 from ledger.intake.columns import TableOptions
 from ledger.intake.files import STDIN, TOO_LARGE, Far, read_items, size
 from ledger.intake.importing import Imported, Reject
+from ledger.new_files import naming
 from ledger.processes.forking import available_cores
 from ledger.rejections import Rejection
 from ledger.store.exports import Place
@@ -176,13 +177,15 @@ def _rejects(wanted: bool) -> Iterator[Reject]:
         if name not in files:
             files[name] = _new_file(name)
         line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
-        files[name].write(render.json_text(line) + "\n")
+        with naming(files[name].name):
+            files[name].write(render.json_text(line) + "\n")
 
     try:
         yield write
     finally:
         for file in files.values():
-            file.close()
+            with naming(file.name):
+                file.close()
             render.note(f"refused lines are in {file.name}")
 
 

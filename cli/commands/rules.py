@@ -17,6 +17,7 @@ from cli.output.emit import emit
 from ledger.errors import LedgerError
 from ledger.events.fields import read_slug
 from ledger.intake.importing import Terms
+from ledger.new_files import new_file
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.opening import open_ledger
 from projections.admission.outcomes import rulesets_published
@@ -77,8 +78,8 @@ def new(db: str, file: str | None, rule_id: str, game: str) -> None:
         render.echo(text, nl=False)
         return
     try:
-        with open(file, "x", encoding="utf-8") as written:
-            written.write(text)
+        with new_file(file) as written:
+            written.write(text.encode())
     except FileExistsError:
         raise click.UsageError(f"{file} exists; nothing was written") from None
     render.echo(f"{file} is written; next: ratings rules check {file}")

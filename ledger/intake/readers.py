@@ -18,6 +18,7 @@ from ledger.intake.columns import TableOptions
 from ledger.intake.csv_files import table_events
 from ledger.intake.json_lines import LINE_BYTES_MAX, json_events
 from ledger.intake.tables_read import TableRead
+from ledger.new_files import naming
 from ledger.rejections import Refused
 
 ENTRY_POINT_GROUP = "ratings.readers"
@@ -96,8 +97,9 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
         yield from sheet_events(opened.path, options)
         return
     with NamedTemporaryFile() as file:
-        shutil.copyfileobj(opened.content, file)
-        file.flush()
+        with naming(file.name):
+            shutil.copyfileobj(opened.content, file)
+            file.flush()
         yield from sheet_events(file.name, options)
 
 

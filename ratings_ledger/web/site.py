@@ -10,7 +10,7 @@ import json
 import marshal
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path as Folder
@@ -18,6 +18,7 @@ from shutil import copyfileobj
 from typing import Any, NamedTuple, TypeVar
 
 from ledger.errors import BadArgument
+from ledger.new_files import naming
 from ledger.processes.forking import UNITS_MAX, available_cores, forked
 from ledger.store.log import chain_hash_at, types_after
 from ratings_ledger import Ledger
@@ -163,7 +164,7 @@ def _write_games(writing: _Writing, visit: Visit, basis: str) -> None:
     after = _continued(visit, made_of, basis)
     if after and _hash_of(there) != before:
         after = 0
-    with beside.open("wb") as file:
+    with naming(there), _or_nothing(beside), beside.open("wb") as file:
         if after:
             with there.open("rb") as made:
                 copyfileobj(made, file)
@@ -295,11 +296,23 @@ def _write(path: str, content: bytes) -> None:
         return
     folder, name = os.path.split(path)
     beside = f"{folder}/.{name[:100]}.new"
-    with open(beside, "wb") as file:
+    with naming(path), _or_nothing(beside), open(beside, "wb") as file:
         file.write(content)
     os.replace(beside, path)
 
 
 def _write_new(path: str, content: bytes) -> None:
-    with open(path, "xb") as file:
+    file = open(path, "xb")  # noqa: SIM115 - what has the name already stays
+    with naming(path), _or_nothing(path), file:
         file.write(content)
+
+
+@contextmanager
+def _or_nothing(path: str | Folder) -> Iterator[None]:
+    """Leaves nothing of a file that cannot be written to its end: half a manifest would be refused for ever."""
+    try:
+        yield
+    except OSError:
+        with suppress(OSError):
+            os.unlink(path)
+        raise

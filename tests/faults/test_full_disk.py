@@ -1,12 +1,15 @@
 """A disk that is full in the middle of an import: whole chunks are left, and a rerun completes them.
 
-And in the middle of a rebuild: what it wrote is swept at once, so that games can be recorded all the same.
+And in the middle of a rebuild: what it wrote is swept at once, so that games can be recorded all the same. What else
+finds no room is named, with what to do.
 """
 
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -184,3 +187,78 @@ def test_rebuild_filling_server_disk_is_swept(
         for table in ("TABLE generation_standings", "INDEX generation_standings_pk"):
             server.execute(f"ALTER {table} SET TABLESPACE {small_tablespace}")
     assert_swept(ratings, postgres_url)
+
+
+# what is written elsewhere
+
+FULL = "No space left on device; free some space"
+
+
+@pytest.mark.parametrize(
+    "command", ["--help", "status", "export events", "export standings --format csv", "standings catan-elo/basic"]
+)
+def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> None:
+    """A command whose output finds no room says so, and what is recorded all the same."""
+    db = copied_file(with_a_game)
+    program = [sys.executable, "-c", "from cli.start import run; run()", "--db", db, *command.split()]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    told = f"ratings: standard output: {FULL} there, or send it elsewhere; ratings log says what is recorded by now\n"
+    assert (done.returncode, done.stderr) == (3, told)
+
+
+@pytest.mark.parametrize(("command", "code"), [("nothing", 2), ("standings none/none", 2)])
+def test_full_errors_keep_exit_code(command: str, code: int, copied_file: Callable[..., str]) -> None:
+    """A wrong command has its exit code also where its message finds no room."""
+    db = copied_file(with_a_game)
+    program = [sys.executable, "-c", "from cli.start import run; run()", "--db", db, *command.split()]
+    with open("/dev/full", "w") as full:
+        assert subprocess.run(program, stdout=subprocess.PIPE, stderr=full, check=False).returncode == code
+
+
+def with_a_game(ratings: Callable[..., Any], url: str) -> None:
+    """A ledger with a game."""
+    assert ratings("init", db=url).exit_code == 0
+    record = ("record", "--game", "catan", "--group", "basic", "--game-id", "g-1", "anna", "ben")
+    assert ratings(*record, "--new-names", "accept", db=url).exit_code == 0
+
+
+@pytest.mark.parametrize("room", [0, 40 << 10])
+def test_site_on_full_disk_is_finished_later(
+    room: int, small_disk: Path, tmp_path: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
+) -> None:
+    """A site that finds no room names the file, and is finished once there is some, whatever was written."""
+    db, folder, stuffing = copied_file(with_a_game), small_disk / "site", small_disk / "stuffing"
+    stuffing.write_bytes(bytes((1000 << 10) - room))
+    result = ratings("site", folder, db=db)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith(f"ratings: {folder}/")
+    assert result.stderr.endswith(f": {FULL} and run the same command again\n")
+    assert room or os.listdir(folder) == []
+    stuffing.unlink()
+    assert ratings("site", folder, db=db).exit_code == 0
+    assert ratings("site", tmp_path / "site", db=db).exit_code == 0
+    finished, whole = (
+        {path.relative_to(made): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+        for made in (folder, tmp_path / "site")
+    )
+    assert finished == whole
+
+
+@pytest.mark.parametrize("what", ["refused lines", "a ruleset"])
+def test_file_on_full_disk_is_named(
+    what: str, small_disk: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
+) -> None:
+    """Another file that finds no room is named, too, and a ruleset is not half written."""
+    db = copied_file(with_a_game)
+    games, ruleset = small_disk / "games.csv", small_disk / "new.toml"
+    games.write_text("game_id,occurred_at,game,1st,2nd\ng-2,yesterday,catan,anna,ben\n")
+    with open(small_disk / "stuffing", "wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4_096)):
+            pass
+    if what == "a ruleset":
+        result, named = ratings("rules", "new", ruleset, db=db), ruleset
+    else:
+        result, named = ratings("import", games, "--keep-going", db=db), Path(f"{games}.rejects.jsonl")
+    assert (result.exit_code, f"ratings: {named}: {FULL}" in result.stderr) == (3, True), result
+    assert not ruleset.exists()
