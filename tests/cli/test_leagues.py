@@ -145,6 +145,19 @@ def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
     assert show(ratings, db)["state"] == "0 of 24 games"
 
 
+def test_old_season_is_entered_afterwards(copied: Callable[..., str], ratings: Ratings) -> None:
+    """Subscriptions and games that are dated before their league are taken, and count."""
+    db = copied(make_ledger)
+    for player in PLAYERS:
+        joined = ratings("league", "join", "L1", player, "--seed", "2026", "--at", "2026-01-20T12:00Z", db=db)
+        assert joined.exit_code == 0, joined.stderr
+    game = show(ratings, db)["games"][0]
+    line = play(game).replace("2026-03-01", "2026-01-25")
+    assert ratings("record", db=db, input=line).exit_code == 0
+
+    assert (show(ratings, db)["state"], len(show(ratings, db)["table"])) == ("1 of 24 games", 3)
+
+
 NOT_AS_SCHEDULED = {
     "another id": (lambda game: play({**game, "game_id": "L1-99"}), "not-scheduled"),
     "others play": (lambda game: play(game, "x", *game["seats"][1:]), "not-as-scheduled"),
