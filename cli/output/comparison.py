@@ -3,7 +3,10 @@
 from cli.output import render
 from cli.output.impact import print_effects
 from projections.queries.answers_compared import Difference, Differences, Effect
+from projections.queries.results import ABSENT
 
+# of so many ladders without a difference, the names are shown
+NAMED_MAX = 5
 HEADER = ("ladder", "as_of", "player", "before", "change", "after", "rank_before", "rank_after")
 
 
@@ -18,10 +21,12 @@ def print_differences_csv(found: Differences) -> None:
 
 
 def print_differences(found: Differences) -> None:
-    """Ladder after ladder: both coordinates, who differs, and how many do."""
+    """Ladder after ladder: both coordinates, who differs, and how many do. Of several, those without are counted."""
     if not found.ladders:
         render.echo(f"No ladder differs between {found.asked[0]} and {found.asked[1]}.")
-    for number, one in enumerate(found.ladders):
+    same = [one.ladder for one in found.ladders if not one.rows] if len(found.ladders) > 1 else []
+    shown = [one for one in found.ladders if one.rows or not same]
+    for number, one in enumerate(shown):
         render.echo("\n" * bool(number), nl=False)
         render.echo(one.ladder)
         for name, side in (("A", one.a), ("B", one.b)):
@@ -30,6 +35,13 @@ def print_differences(found: Differences) -> None:
             render.echo()
             print_effects(sorted(one.rows, key=_by_rank))
         render.echo(f"\n{_summary(one)}")
+    if same:
+        published = any(side.published is not ABSENT for one in found.ladders for side in (one.a, one.b))
+        what = render.count(len(same), f"{'other ' * bool(shown)}{'list' if published else 'ladder'}")
+        ladders = dict.fromkeys(same)
+        names = f": {', '.join(map(render.in_list, ladders))}" if len(ladders) <= NAMED_MAX else "."
+        render.echo("\n" * bool(shown), nl=False)
+        render.hanging(f"No row differs on {what}{names}", 2)
 
 
 def _by_rank(row: Effect) -> tuple[int, int, str]:

@@ -217,6 +217,32 @@ def test_both_sides_can_be_published(db: str, ratings: Ratings) -> None:
     assert "A  not published\n" in ratings("diff", f"published,known-at={first}", "published", db=db).stdout
 
 
+def test_lists_without_difference_are_one_line(db: str, ratings: Ratings) -> None:
+    """Among several published lists, those that differ are shown, and the others counted in one line."""
+    days = range(5, 11)
+    for day in days:
+        assert ratings("publish", BASIC, "--as-of", f"2010-03-{day:02}", db=db).exit_code == 0
+    assert ratings("publish", GALACTIC, db=db).exit_code == 0
+    unchanged = ratings("diff", "published", "now", db=db).stdout
+    assert unchanged == f"No row differs on 7 lists: {BASIC}, {GALACTIC}\n"
+    assert ratings("diff", "now", "now", BASIC, GALACTIC, db=db).stdout == (
+        f"No row differs on 2 ladders: {BASIC}, {GALACTIC}\n"
+    )
+
+    take_in(ratings, db, catan("c-3", "anna", "cleo", at="2010-03-08T12:00:00Z"))
+
+    shown = ratings("diff", "published", "now", db=db).stdout
+    blocks = shown.split("\n\n")
+    assert [block.splitlines()[0] for block in blocks if "A  published" in block] == [BASIC] * 3
+    assert blocks[-1] == f"No row differs on 4 other lists: {BASIC}, {GALACTIC}\n"
+    assert "No row differs." not in shown
+    assert [bool(one["rows"]) for one in diff(ratings, db, "published", "now")] == [False] * 3 + [True] * 3 + [False]
+    for name in "abcd":
+        take_in(ratings, db, catan(f"in-{name}", "anna", "ben", group=name))
+        assert ratings("publish", f"catan-elo/{name}", db=db).exit_code == 0
+    assert ratings("diff", "published", "now", db=db).stdout.endswith("No row differs on 8 other lists.\n")
+
+
 @pytest.mark.parametrize("arguments", [["published", "now"], ["now", "published", BASIC], ["published", "published"]])
 def test_diff_reports_nothing_published(arguments: list[str], db: str, ratings: Ratings) -> None:
     """Comparing with published lists when there are none fails and points to `publish`."""
