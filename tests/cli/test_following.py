@@ -146,7 +146,7 @@ def test_stop_between_batches_loses_no_line() -> None:
 def test_chunk_size_does_not_change_lines() -> None:
     """Input cut into chunks of any size gives the same lines, overlong ones included."""
     text = b"\xef\xbb\xbfone\r\n\n  \ntwo\n" + b"x" * (1 << 20) + b"\n" + b"y" * ((1 << 20) + 1) + b"\nlast\n"
-    for size in (7, 4_096, len(text)):
+    for size in (61, 4_096, len(text)):
         lines = _Lines()
         found = [line for start in range(0, len(text), size) for line in lines.of(text[start : start + size])]
         told = [(number, line.code if isinstance(line, Refused) else len(line)) for number, line in found]

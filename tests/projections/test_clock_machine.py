@@ -248,7 +248,7 @@ def test_clock_agrees_with_the_naive_clock(at_length, capsys):
     run_state_machine_as_test(
         ClockMachine,
         settings=settings(
-            max_examples=900 if at_length else 60, stateful_step_count=50, derandomize=True, database=None,
+            max_examples=900 if at_length else 30, stateful_step_count=50, derandomize=True, database=None,
             deadline=None, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck),
         ),
     )  # fmt: skip

@@ -405,7 +405,7 @@ def test_cut_off_rebuild_leaves_nothing(
             break
         except CutOff:
             assert changes_by_sql(rebuilt_ledger) == before
-            cut_off += 1 if at_length else 17
+            cut_off += 1 if at_length else 29
     assert cut_off > 50
     agree(ratings, rebuilt_ledger)
     named = {row["part"] for row in select(rebuilt_ledger, "SELECT part FROM history_parts")}

@@ -162,14 +162,16 @@ def test_every_answer_is_that_without_a_cache(traced: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("deletes", [True, False])
 def test_two_damaged_places_are_both_found(
-    traced: str, deletes: bool, monkeypatch: pytest.MonkeyPatch, caches: Path
+    traced: str, deletes: bool, monkeypatch: pytest.MonkeyPatch, caches: Path, store_kind: str, at_length: bool
 ) -> None:
     """With a trace and a column damaged, the second try has the answer; so it is where nothing can be deleted."""
-    wanted = answers(traced)
+    # the cache is the same above every store
+    asked = [*ASKED] if at_length or store_kind == "sqlite" else [*ASKED][::4]
+    wanted = {what: answer(traced, what) for what in asked}
     if not deletes:
         monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
     found, damaged = {}, False
-    for what in ASKED:
+    for what in asked:
         if deletes or not damaged:
             keep_traces(traced)
             flip(

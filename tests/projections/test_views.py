@@ -347,7 +347,7 @@ def test_wrong_questions_are_a_few_exceptions(url: str) -> None:
             assert (named, problem.exit_code) == (word, exit_code), problem
 
 
-def test_odd_arguments_are_documented_exceptions(url: str) -> None:
+def test_odd_arguments_are_documented_exceptions(url: str, store_kind: str, at_length: bool) -> None:
     """Whatever is given for one argument of any question, it is answered, or refused by a documented exception."""
     with rl.open(url) as ledger:
         view = ledger.at()
@@ -358,10 +358,11 @@ def test_odd_arguments_are_documented_exceptions(url: str) -> None:
             if not name.startswith("_") and name not in OWN_TYPES and inspect.ismethod(getattr(side, name))
         ]  # fmt: skip
         assert len(questions) > 40
+        odd_ones = ODD if at_length or store_kind == "sqlite" else ODD[::5]
         for ask in questions:
             parameters = inspect.signature(ask).parameters.values()
             needed = {one.name: GIVEN[one.name] for one in parameters if one.default is one.empty}
-            for name, odd in product([one.name for one in parameters], ODD):
+            for name, odd in product([one.name for one in parameters], odd_ones):
                 with suppress(rl.LedgerError):
                     found = ask(**needed | {name: odd})
                     if inspect.isgenerator(found):
