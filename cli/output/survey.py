@@ -26,6 +26,9 @@ def print_all_lists_csv(found: AllLists) -> None:
 
 def print_ladders(found: AllLadders) -> None:
     """The ladders, or why there are none."""
+    if not found.rows and found.asked is not None and found.at.as_of is not None:
+        render.note(f"No ladder has a game played up to {found.times.stated(found.at.as_of)}.")
+        return
     if not found.rows:
         scored = "Results go in with: ratings import FILE"
         if found.has_games:

@@ -1,5 +1,6 @@
 """Time zones by name, always from the tzdata package, so that no digest depends on the host's files."""
 
+import re
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from importlib import resources
@@ -7,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 from ledger.events.canonical import EPOCH, INSTANT_MAX, microseconds, parse_local
 from ledger.rejections import Refused, did_you_mean, shown
+
+_WITHOUT_DAY = re.compile(r"(?!0000)[0-9]{4}(-(?:0[1-9]|1[0-2]))?")
 
 
 @cache
@@ -88,6 +91,9 @@ def day_start(day: date, zone_name: str) -> int:
 
 
 def _date(text: str) -> date | None:
+    if without_day := _WITHOUT_DAY.fullmatch(text):
+        day = f"{text}-01" if without_day[1] else f"{text}-12-31"
+        raise Refused("bad-time", f"{shown(text)} lacks the day; write year-month-day, such as {day}")
     try:
         return date.fromisoformat(text) if len(text) == 10 and text[4] == text[7] == "-" else None
     except ValueError as error:

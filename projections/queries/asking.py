@@ -181,6 +181,7 @@ class Asking:
             every = self._known(connection, position_known(connection, self.known_at, None, self.note))
             check_version(every.facts, self.rules)
             note_ahead(self.as_of, times.zone, self.note)
+            self._note_early(every.facts, times)
             yield Survey(connection, every, self.as_of, times)
 
     def _list(self, connection: Connection, ladder: str) -> PublishedList:
@@ -217,6 +218,15 @@ class Asking:
             self.note(f"the first {what} on {ladder} was at {times.second(instant)}")
         elif told := other_ladder(ladders.facts, ladder):
             self.note(told)
+
+    def _note_early(self, facts: Facts, times: Times) -> None:
+        """If nothing at all had been played by `as_of`, note when the first game was."""
+        instant = instant_played(self.as_of, times.zone)
+        if instant is None or min(facts.occurred_at, default=instant) <= instant:
+            return
+        live = [played for row, played in enumerate(facts.occurred_at) if row not in facts.voided]
+        if live:
+            self.note(f"the first game was at {times.second(int(min(live)))}")
 
 
 def known_ones(facts: Facts, players: Collection[str]) -> set[str]:

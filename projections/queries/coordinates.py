@@ -121,7 +121,7 @@ def position_known(connection: Connection, known_at: str | int | None, time_zone
     text = str(known_at)
     if is_position := text.isascii() and text.isdigit():
         if len(text) > 18 or int(text) > newest.position:
-            raise BadArgument(f"the log ends at position {newest.position}, before {text:.20}", "known_at")
+            raise BadArgument(_behind_end(newest.position, text), "known_at")
         if int(text):
             return int(text)
     times, position = times_of(connection), 0
@@ -147,10 +147,16 @@ def position_since(connection: Connection, since: str | None) -> int:
     newest = head(connection).position
     if since.isascii() and since.isdigit():
         if len(since) > 18 or int(since) > newest:
-            raise BadArgument(f"the log ends at position {newest}, before {since:.20}", "since")
+            raise BadArgument(_behind_end(newest, since), "since")
         return max(0, int(since) - 1)
     instant = instant_since(since, times_of(connection).zone, ", nor a position of the log")
     return position_known_at(connection, instant - 1)
+
+
+def _behind_end(end: int, text: str) -> str:
+    """What is wrong with a number that is no position of a log that ends at `end`; it may be meant as a year."""
+    year = f"; for a year, name a day, such as {text}-12-31" if len(text) == 4 and text[0] in "12" else ""
+    return f"the log ends at position {end}, before {text:.20}{year}"
 
 
 def instant_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:

@@ -69,12 +69,14 @@ def other_ladder(facts: Facts, ladder: str) -> str | None:
     return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"
 
 
-def only_ladder_of(there: Collection[LadderRow], which: str = "") -> str:
+def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
     """The ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several.
 
-    `which` says what is special about them, behind the word "ladders".
+    `which` says what is special about them, behind the word "ladders"; `as_of` up to when they were played.
     """
     first, *others = sorted(there, key=lambda row: -row.games) or (None,)
+    if first is None and as_of is not None:
+        raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
     if first is None:
         raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
     if not others:

@@ -114,7 +114,7 @@ class View(Positions):
 
         Raises as `surveying` does, and `BadArgument` with the ladders if there are several.
         """
-        return only_ladder_of(self.ladders().rows)
+        return only_ladder_of(self.ladders().rows, as_of=self.as_of)
 
     @asked_again
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
@@ -553,7 +553,7 @@ class View(Positions):
             own, of_game = ladders_meant(seen, one, is_player)
         if of_game and (alike := same_on([self.explain(ladder, one) for ladder in of_game], self.note)):
             return one, alike
-        return one, only_ladder_of(own, f" that {shown(one)} is on")
+        return one, only_ladder_of(own, f" that {shown(one)} is on", self.as_of)
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """The games that are not voided, with the current ids of their players, in the order in which they were first

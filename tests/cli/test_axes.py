@@ -218,6 +218,54 @@ def test_as_of_before_games_is_noted(command: tuple[str, ...], form: str, db: st
     assert "first" not in ratings(*command, "club-catan-elo/7-8", "--as-of", "2023-12-31", db=db).stderr
 
 
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_as_of_before_all_games_is_no_empty_ledger(form: str, db: str, ratings: Ratings) -> None:
+    """Before the first game there is no ladder, which is not told as if there were no games or rulesets."""
+    noted, early = "note: the first game was at 2024-01-01 12:00:00 UTC\n", ("--as-of", "2023-12-31")
+    ladders = ratings("ladders", *early, "--format", form, db=db)
+    table = "No ladder has a game played up to 2023-12-31 23:59 UTC.\n" * (form == "table")
+    assert (ladders.exit_code, ladders.stderr) == (0, noted + table)
+    for command in ("standings", "books", "history anna"):
+        none = ratings(*command.split(), *early, db=db)
+        assert (none.exit_code, none.stderr.startswith(noted)) == (2, True), none
+        assert "value for --as-of: no ladder has a game played up to 2023-12-31\n" in none.stderr
+    assert ratings("export", "standings", *early, db=db) == (0, "", noted)
+    statistics = ratings("statistics", "anna", *early, db=db)
+    assert "anna has not played up to 2023-12-31;" in statistics.stderr
+    assert "first" not in ratings("ladders", "--as-of", "2024-01-01", "--format", form, db=db).stderr
+
+
+def test_voided_game_is_not_the_first(ledger_url: str, ratings: Ratings) -> None:
+    """The note of the first game leaves out those that are voided."""
+    db = filled(ratings, ledger_url)
+    first = json.loads(ratings("games", "--limit", 0, "--format", "json", db=db).stdout)["rows"][0]
+    assert first["occurred_at"].startswith("2024-01-01T12:00:00")
+    assert ratings("void", first["game_id"], "--reason", "x", db=db).exit_code == 0
+    noted = ratings("ladders", "--as-of", "2023-12-31", db=db).stderr
+    assert "note: the first game was at 2024-01-03 12:00:00 UTC\n" in noted
+
+
+@pytest.mark.parametrize(("moment", "day"), [("2024", "2024-12-31"), ("1800", "1800-12-31"), ("2024-02", "2024-02-01")])
+def test_day_is_asked_for(moment: str, day: str, db: str, ratings: Ratings) -> None:
+    """A year or a month alone is refused with how a day is written, also where a number is a position."""
+    lacks = f"'{moment}' lacks the day; write year-month-day, such as {day}"
+    position = f"the log ends at position 22, before {moment}; for a year, name a day, such as {day}"
+    in_log = position if moment.isdigit() else lacks
+    asked = {
+        ("ladders", "--as-of", moment): lacks,
+        ("games", "--since", moment): lacks,
+        ("diff", f"as-of={moment}", "now"): lacks,
+        ("ladders", "--known-at", moment): in_log,
+        ("log", "--since", moment): in_log,
+        ("diff", moment, "now"): in_log,
+    }
+    for command, told in asked.items():
+        result = ratings(*command, db=db)
+        assert (result.exit_code, result.stdout, told in result.stderr) == (2, "", True), result
+    adjusted = ratings("adjust", ALL, "anna", "5", "--reason", "x", "--at", moment, db=db)
+    assert (adjusted.exit_code, f"bad-time: {lacks}\n" in adjusted.stderr) == (1, True)
+
+
 def test_as_of_before_adjustment_notes_it(ledger_url: str, ratings: Ratings) -> None:
     """When an adjustment precedes all games, an earlier `--as-of` notes the adjustment."""
     db = filled(ratings, ledger_url)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from correction_helpers import Ratings, event, placing, read, take_in
+from stores import without_events
 
 
 def one_ladder(ratings: Ratings, url: str) -> None:
@@ -113,9 +114,11 @@ def test_only_ladder_of_a_moment(copied_file: Callable[..., str], ratings: Ratin
 
 def test_no_ladder_says_so(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A ledger without games says where results go in, and a ladder without a player asks for one."""
+    none = ratings("standings", db=copied_file(without_events, name="empty.db"))
+    assert (none.exit_code, "no ladder has a game yet; results go in with" in none.stderr) == (2, True)
     db = copied_file(one_ladder)
-    none = ratings("standings", "--as-of", "2024-01-01", db=db)
-    assert (none.exit_code, "no ladder has a game yet" in none.stderr) == (2, True)
+    early = ratings("standings", "--as-of", "2024-01-01", db=db)
+    assert (early.exit_code, "no ladder has a game played up to 2024-01-01" in early.stderr) == (2, True)
     alone = ratings("history", "catan-elo/basic", db=db)
     assert (alone.exit_code, "is a ladder; name a player" in alone.stderr) == (2, True)
 
