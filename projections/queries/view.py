@@ -110,11 +110,11 @@ class View(Positions):
             return person_of(seen, player)
 
     def only_ladder(self) -> str:
-        """The ladder that is meant where none is named: the only one with games or adjustments.
-
-        Raises as `surveying` does, and `BadArgument` with the ladders if there are several.
-        """
-        return only_ladder_of(self.ladders().rows, as_of=self.as_of)
+        """The only ladder with games or adjustments. Raises as `surveying` does, `BadArgument` if there are several."""
+        found = self.ladders()
+        for reason in (*found.unusable, *found.failed):
+            self.note(reason)  # which may be why it is the only one
+        return only_ladder_of(found.rows, as_of=self.as_of)
 
     @asked_again
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:

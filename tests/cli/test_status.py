@@ -243,6 +243,14 @@ def test_missing_rule_is_named(uninstalled: str, ratings: Ratings) -> None:
     assert (stale["ladder"], stale["why"], "not installed" in stale["message"]) == ("darts", "failed", True)
 
 
+def test_ladder_that_is_missing_among_all_is_told(uninstalled: str, ratings: Ratings) -> None:
+    """Where no ladder is named, those are chosen from that can be shown, and why there are no others is said."""
+    told = ratings("standings", db=uninstalled)
+
+    assert "note: darts@1 cannot be used here" in told.stderr
+    assert "name one of the 2 ladders" in told.stderr
+
+
 # runs of the jobs
 
 
