@@ -19,12 +19,12 @@ from ledger.intake.columns import (
     told_not_utf8,
 )
 from ledger.intake.dates import is_other_date
+from ledger.intake.decimals import COMMA_DELIMITERS
 from ledger.intake.encodings import as_utf8
 from ledger.intake.layouts import PLACES, ROWS
 from ledger.intake.plain_tables import plain_games, refused_lines
 from ledger.intake.recognition import (
     CELLS_MAX,
-    COMMA_DELIMITERS,
     HEADER_ROWS,
     Table,
     header_at,

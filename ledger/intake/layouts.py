@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from ledger.intake.columns import Cells, place_text
+from ledger.intake.decimals import with_point
 from ledger.intake.headers import FIRST, FIRST_SCORE, RESULT, SECOND, SECOND_SCORE
 from ledger.rejections import Refused, shown
 
@@ -119,7 +120,7 @@ def _sides(cells: Cells) -> tuple[Cells, Cells]:
     match = _RESULT.fullmatch(text)
     if match is None:
         raise Refused("bad-value", f"result: {shown(text)} is no result such as 1-0, 3:2 or draw")
-    one, other = (_HALF.get(part, part).replace(",", ".") for part in match.groups())
+    one, other = (_HALF.get(part) or with_point(RESULT, part) for part in match.groups())
     if (one, other) in (("1", "0"), ("0", "1"), ("0.5", "0.5")):
         places = {"1": "1", "0": "2", "0.5": "1"}
         return {"place": places[one]}, {"place": places[other]}

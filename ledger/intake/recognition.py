@@ -6,7 +6,7 @@ cannot be is refused, all of it at once. Nothing is left out in silence.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from ledger.intake.columns import (
     told_not_utf8,
 )
 from ledger.intake.dates import Order, is_nothing_else, moment_text, order_of
+from ledger.intake.decimals import COMMA_DELIMITERS, with_point
 from ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
 from ledger.intake.layouts import (
     LAYOUTS,
@@ -52,20 +53,17 @@ REMARK_CELLS_MAX = 2  # of a row that is no game
 NUMBERED = "games have no number of their own; they are numbered by day"
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
 
-COMMA_DELIMITERS = (";", "\t")  # with which a comma in a score is a decimal one
-
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
-_THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+", re.ASCII)
 
 Rows = list[tuple[int, list[str]]]
 
 
 class Table(NamedTuple):
     """A table as it is read: its rows that are not empty, with their lines, and how many are; of a spreadsheet, the
-    name of the sheet, by row and column, both from 0, what is wrong with a cell, the lines of rows that are hidden, and
-    the names of other sheets; of a text, what separates its cells, and its encoding. `told` says what of that matters.
+    name of the sheet, by row and column, both from 0, what is wrong with a cell, the lines of rows that are hidden, the
+    names of other sheets, and by row and column the texts that are doubtful numbers; of a text, what separates its
+    cells, and its encoding. `told` says what of that matters.
     """
 
     rows: Rows
@@ -74,6 +72,7 @@ class Table(NamedTuple):
     faults: Mapping[tuple[int, int], str] = {}
     hidden: Sequence[int] = ()
     other_sheets: Sequence[str] = ()
+    doubtful: Collection[tuple[int, int]] = ()
     delimiter: str = ""
     encoding: str | None = None
     told: tuple[str, ...] = ()
@@ -404,13 +403,19 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
             cells["occurred_at"] = moment_text(cells["occurred_at"], cells.pop(TIME, None), order)
     except Refused as problem:
         return problem
-    return with_points(cells) if table.delimiter in COMMA_DELIMITERS else cells
+    if table.delimiter in COMMA_DELIMITERS:
+        return with_points(cells)
+    if not table.doubtful:
+        return cells
+    doubtful = [name for column, name in enumerate(header) if (line - 1, column) in table.doubtful]
+    refused = with_points({name: cells[name] for name in doubtful if name is not None and name in cells})
+    return refused if isinstance(refused, Refused) else cells
 
 
 def with_points(cells: Cells) -> Cells | Refused:
     """The cells of a row, with a decimal point in scores that have a comma."""
     for name, text in cells.items():
-        if name == "score" or name.endswith(" score") or name.startswith(OF_PLAYER):
+        if _is_score(name):
             try:
                 cells[name] = with_point("score", text)
             except Refused as problem:
@@ -418,10 +423,5 @@ def with_points(cells: Cells) -> Cells | Refused:
     return cells
 
 
-def with_point(name: str, text: str) -> str:
-    """A number in a column with a decimal point in the place of a comma. Raises `Refused` (bad-decimal)."""
-    if not _COMMA.fullmatch(text):
-        return text
-    if _THOUSANDS.fullmatch(text):
-        raise Refused("bad-decimal", f"{name}: {shown(text)} may be a whole number or a fraction; write a point")
-    return text.replace(",", ".")
+def _is_score(column: str | None) -> bool:
+    return column is not None and (column == "score" or column.endswith(" score") or column.startswith(OF_PLAYER))

@@ -19,6 +19,7 @@ from zipfile import BadZipFile
 from ledger.errors import WorkerLost
 from ledger.intake.archives import DAMAGED, PROTECTED, SAVE, opened_archive
 from ledger.intake.columns import TableOptions
+from ledger.intake.decimals import is_doubtful
 from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
 from ledger.intake.sheet_parts import Oddities, oddities, refuse_damaged
 from ledger.intake.table_games import Found
@@ -36,7 +37,8 @@ Row = tuple[int, list[str]]
 
 class Sheet(NamedTuple):
     """A sheet: its name, its rows that are not empty with their numbers, by row and column (from 0) what is wrong with
-    a cell, the names of the sheets that were left out, and the numbers of rows that are hidden.
+    a cell, the names of the sheets that were left out, the numbers of rows that are hidden, and where a text looks like
+    a number with its thousands apart.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Sheet(NamedTuple):
     faults: dict[tuple[int, int], str]
     left_out: list[str]
     hidden: list[int]
+    doubtful: frozenset[tuple[int, int]]
 
 
 def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
@@ -58,7 +61,9 @@ def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead
     if sheet.hidden:
         told.append(f"{_listed_rows(sheet.hidden)} hidden, and read like the others")
     blank = sheet.rows[-1][0] - sheet.rows[0][0] + 1 - len(sheet.rows)
-    table = Table(sheet.rows, blank, sheet.name, sheet.faults, sheet.hidden, sheet.left_out, told=(*told,))
+    table = Table(
+        sheet.rows, blank, sheet.name, sheet.faults, sheet.hidden, sheet.left_out, sheet.doubtful, told=(*told,)
+    )  # fmt: skip
     yield from recognised_games(table, options)
 
 
@@ -85,10 +90,11 @@ def read_sheet(path: str, wanted: str | None) -> Sheet:
     if isinstance(first, str):
         code, _, message = first.partition(" ")
         raise Refused(code, message)
-    name, faults, left_out, hidden = first
+    name, faults, left_out, hidden, doubtful = first
     known: dict[str, str] = {}  # most texts occur in many cells
     rows = [(line, [known.setdefault(text, text) for text in cells]) for part in rest for line, cells in part]
-    return Sheet(name, rows, {(row, column): told for row, column, told in faults}, left_out, hidden)
+    there = {(row, column): told for row, column, told in faults}
+    return Sheet(name, rows, there, left_out, hidden, frozenset(map(tuple, doubtful)))
 
 
 def _packed(message: Any) -> bytes:
@@ -151,7 +157,11 @@ def _content(path: str, wanted: str | None) -> Iterator[Any]:
     rows = _rows(columns, odd)
     hidden = [line for line, _ in rows if any(first < line <= last + 1 for first, last in odd.hidden)]
     faults = [[row, column, told] for (row, column), told in sorted(odd.faults.items())]
-    yield [sheet.name, faults, left_out, hidden]
+    doubtful = [
+        [row, column] for column, cells in enumerate(columns) for row, cell in enumerate(cells)
+        if isinstance(cell, str) and is_doubtful(cell)
+    ]  # fmt: skip
+    yield [sheet.name, faults, left_out, hidden, doubtful]
     for at in range(0, len(rows), ROWS_AT_ONCE):
         yield rows[at : at + ROWS_AT_ONCE]
 

@@ -10,8 +10,8 @@ from ledger.events.fields import composed, read_decimal
 from ledger.intake.columns import Cells
 from ledger.intake.csv_files import SimpleTable
 from ledger.intake.dates import moment_text, order_of
+from ledger.intake.decimals import COMMA_DELIMITERS, with_point
 from ledger.intake.files import read_simple_table
-from ledger.intake.recognition import COMMA_DELIMITERS, with_point
 from ledger.rejections import Refused, did_you_mean, shown
 from projections.contract import decimal
 from projections.queries.standings import Ladders

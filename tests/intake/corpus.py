@@ -30,6 +30,14 @@ SHEETS = {
     # layouts
     "a column per place": sheet(*WIDE, games=TWO, told=["Date = occurred_at", NUMBERED]),
     "a row per player, in German": sheet(*LONG, games=TWO, told=["Spieler = player, Platz = place"]),
+    "thousands in a text": sheet(
+        ["Date", "Player", "Points"], [D22, "anna", "1.000"], [D22, "ben", 950],
+        refused=[("2 bad-decimal", "'1.000' may be a whole number or a fraction; write 1000 or 1.0"), AFTER],
+    ),
+    "a number with three places, and a name that looks like one": sheet(
+        ["Date", "Player", "Points"], [D22, "1.000", 1.125], [D22, "ben", 1],
+        games=["2024-11-22-1 2024-11-22T11:00 1.000 =1.125 ben =1"],
+    ),
     "winner and loser": sheet(["When", "Winner", "Loser"], [D22, "anna", "ben"], games=ONE),
     "a column per player with places": sheet(
         ["Date", "anna", "ben", "cleo"], [D22, 1, 2, None], [D23, 3, 1, 2],

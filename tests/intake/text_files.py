@@ -13,11 +13,35 @@ CASES = {
     ),
     "a comma for thousands in a table of the usual form": csv(
         "game_id;occurred_at;player;score\n7;2024-11-22;anna;1,500\n7;2024-11-22;ben;7\n",
-        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
+        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write 1500 or 1.5"), AFTER],
     ),
     "a comma for thousands": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;1,500\n22.11.2024;ben;7\n",
-        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write a point"), AFTER],
+        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write 1500 or 1.5"), AFTER],
+    ),
+    "a point for thousands": csv(
+        "Datum;Spieler;Punkte\n22.11.2024;anna;1.000\n22.11.2024;ben;950,5\n",
+        refused=[("2 bad-decimal", "'1.000' may be a whole number or a fraction; write 1000 or 1.0"), AFTER],
+    ),
+    "a point for thousands in a table of the usual form": csv(
+        "game_id;occurred_at;player;score\n7;2024-11-22;anna;2.345\n7;2024-11-22;ben;7\n",
+        refused=[("2 bad-decimal", "'2.345' may be a whole number or a fraction; write 2345 or 2.3450"), AFTER],
+    ),
+    "a point for millions": csv(
+        "Datum;Spieler;Punkte\n22.11.2024;anna;1.000.000\n22.11.2024;ben;950,5\n",
+        refused=[("2 bad-decimal", "'1.000.000' may be a whole number or a fraction; write 1000000"), AFTER],
+    ),
+    "thousands in a result": csv(
+        "Date,Home,Away,Result\n2024-11-22,anna,ben,1.000:950\n",
+        refused=[("2 bad-decimal", "result: '1.000' may be a whole number or a fraction; write 1000 or 1.0")],
+    ),
+    "fractions with points that are no thousands": csv(
+        "Datum;Spieler;Punkte\n22.11.2024;anna;0.125\n22.11.2024;ben;12.5\n22.11.2024;cleo;1.2500\n",
+        games=["2024-11-22-1 2024-11-22T11:00 anna =0.125 ben =12.5 cleo =1.25"],
+    ),
+    "three places behind the point where commas separate cells": csv(
+        "game_id,occurred_at,player,score\n7,2024-11-22,anna,1.125\n7,2024-11-22,ben,1\n",
+        games=["7 2024-11-22T11:00 anna =1.125 ben =1"],
     ),
     "games as people write them, in a table of the usual form": csv(
         "game_id,occurred_at,game,player,place\n7,2024-11-22,Catan,anna,1\n7,2024-11-22,catan,ben,2\n", options=(),
