@@ -206,7 +206,8 @@ def _opened(
 def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | Noted | None]:
     """The items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
-    reader = reader_of(name.removesuffix(".gz"), start)
+    reader, broken = reader_of(name.removesuffix(".gz"), start)
+    yield from (Noted(name, f"{told}; it is passed over") for told in broken)
     aliases, games, is_numbered = dict[str, str](), dict[str, str](), False
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):

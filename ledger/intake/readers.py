@@ -5,10 +5,11 @@ registers one as an entry point in the group `ratings.readers`. What a game is, 
 all of them alike.
 """
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import entry_points
-from itertools import chain
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,7 +20,7 @@ from ledger.intake.csv_files import table_events
 from ledger.intake.json_lines import LINE_BYTES_MAX, json_events
 from ledger.intake.tables_read import TableRead
 from ledger.new_files import naming
-from ledger.rejections import Refused
+from ledger.rejections import Refused, shown
 
 ENTRY_POINT_GROUP = "ratings.readers"
 ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -27,6 +28,12 @@ ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 LOOKED_BYTES = 100_000_000
 # what is neither, though people have tables in it, by how it begins
 OTHERS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
+
+# names of files that are tables of text, whoever else may read such files
+TABLES = (".csv", ".tsv")
+# what a package may raise to end more than its reader
+INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
+NEEDED = {"name": "a text", "is_of": "a function", "read": "a function", "tables": "True or False"}
 
 # (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file; how a
 # table was read, and the options to read the next one alike; or None for a line that is no event, but means that there
@@ -54,31 +61,96 @@ class Reader(NamedTuple):
     tables: bool
 
 
-def reader_of(name: str, start: bytes) -> Reader:
-    """The reader for a file of that name that begins so. Raises `Refused` (bad-reader) if one cannot be loaded."""
-    return next(reader for reader in chain(READERS, _others(), [CSV]) if reader.is_of(name, start))
+def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
+    """The reader for a file of that name that begins so, and what is wrong with those of packages that were asked.
 
-
-def _others() -> Iterator[Reader]:
+    Raises `Refused` (bad-reader) if one of these cannot be asked, so that the file may be its, unless another
+    recognises it, or its name says that it is a table.
+    """
+    broken = list[str]()
+    for reader in READERS:
+        if reader.is_of(name, start):
+            return reader, broken
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:
-            found = entry.load()
-        except Exception as error:
-            raise Refused("bad-reader", f"the reader {entry.name} of {entry.value} cannot be loaded: {error}") from None
-        if not isinstance(found, Reader):
-            raise Refused("bad-reader", f"the entry point {entry.name} ({entry.value}) does not lead to a Reader")
-        yield found._replace(read=partial(_contained, found))
+            reader = _loaded(entry)
+            with _told_of(reader.name):
+                if reader.is_of(name, start):
+                    return reader._replace(read=partial(_contained, reader)), broken
+        except Refused as problem:
+            broken.append(problem.message)
+    if broken and not name.lower().endswith(TABLES):
+        raise Refused("bad-reader", f"{'; '.join(broken)}; mend or uninstall its package")
+    return CSV, broken
+
+
+def _loaded(entry: EntryPoint) -> Reader:
+    """A package's reader. Raises `Refused` (bad-reader)."""
+    try:
+        found = entry.load()
+    except BaseException as error:
+        if isinstance(error, INTERRUPTIONS):
+            raise
+        why = error if isinstance(error, ImportError) else _in_words(error)
+        told = f"the reader {entry.name} of {entry.value} cannot be loaded: {why}"
+        raise Refused("bad-reader", told) from None
+    if not isinstance(found, Reader):
+        raise Refused("bad-reader", f"the entry point {entry.name} ({entry.value}) does not lead to a Reader")
+    for member, fits in (("name", isinstance(found.name, str)), ("is_of", callable(found.is_of)),
+                         ("read", callable(found.read)), ("tables", isinstance(found.tables, bool))):  # fmt: skip
+        if not fits:
+            told = f"the reader {entry.name} of {entry.value} has the {member} {getattr(found, member)!r}"
+            raise Refused("bad-reader", f"{told}; {NEEDED[member]} is needed")
+    return found
+
+
+@contextmanager
+def _told_of(name: str, *passed: type[Exception]) -> Iterator[None]:
+    """Makes whatever a package's reader raises a `Refused` with its name, also where it tries to end the program.
+
+    What is `passed` stays as it is.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (*INTERRUPTIONS, MemoryError, *passed)):
+            raise
+        raise Refused("bad-reader", f"the reader {name} failed: {_in_words(error)}") from None
+
+
+def _in_words(error: BaseException) -> str:
+    """An error of a package, in words."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """What a package's reader yields. Raises `Refused` also when it fails in a way of its own."""
-    try:
-        yield from reader.read(opened, options)
-    except (LedgerError, OSError):
-        raise
-    except Exception as error:
-        told = f"the reader {reader.name} failed: {type(error).__name__}: {error}"
-        raise Refused("bad-reader", told) from None
+    """What a package's reader yields. Raises `Refused` also where it fails, or yields other things."""
+    with _told_of(reader.name, LedgerError, OSError):
+        for found in reader.read(opened, options):
+            if found is not None and not isinstance(found, str | TableRead | TableOptions):
+                for wrong in _misfits(found):
+                    raise Refused("bad-reader", f"the reader {reader.name} yielded {wrong}")
+            yield found
+
+
+def _misfits(found: Any) -> Iterator[str]:
+    """What keeps something from being an event as readers yield them, and what would be right."""
+    if not isinstance(found, tuple | list) or len(found) != 4:
+        yield f"{shown(found)}; a tuple of line, event, source and game id is needed"
+        return
+    line, event, source, rows_of = found
+    if not isinstance(line, int) or line < 1:
+        yield f"the line {shown(line)}; a number from 1 is needed"
+    where = f"in line {shown(line)}"
+    if not isinstance(event, bytes | dict | Refused):
+        yield f"the event {shown(event)} {where}; a dict, the bytes of a JSON object or a Refused is needed"
+    if rows_of is not None and not isinstance(rows_of, str):
+        yield f"the game id {shown(rows_of)} {where}; a text or None is needed"
+    if source is not None and not isinstance(source, str) and not callable(source):
+        try:
+            json.dumps(source)
+        except (TypeError, ValueError):
+            yield f"the source {shown(source)} {where}; None, a text or what JSON can hold is needed"
 
 
 def _looks_like_json(name: str, start: bytes) -> bool:

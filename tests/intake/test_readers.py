@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -84,3 +85,78 @@ def test_wrong_readers_are_named(
     # it is not even asked about what others recognise
     line = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "data": {"player": "anna"}}
     assert ratings("import", "-", db=ledger_url, input=json.dumps(line)).exit_code == 0
+
+
+def ends(*given: Any) -> Any:
+    sys.exit(0)
+
+
+def divides(*given: Any) -> Any:
+    raise ZeroDivisionError
+
+
+GAME = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "data": {"player": "anna"}}
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "told"),
+    [
+        ("read", ends, "the reader scorebook failed: SystemExit: 0"),
+        ("read", lambda opened, options: iter([(1, GAME)]), "yielded (1, {"),
+        ("read", lambda opened, options: iter([(-3, GAME, None, None)]), "yielded the line -3; a number from 1"),
+        ("read", lambda opened, options: iter([(0, GAME, None, None)]), "yielded the line 0; a number from 1"),
+        ("read", lambda opened, options: iter([("3", GAME, None, None)]), "yielded the line '3'; a number from 1"),
+        ("read", lambda opened, options: iter([(1, "anna", None, None)]), "yielded the event 'anna' in line 1; a dict"),
+        ("read", lambda opened, options: iter([(1, GAME, None, 7)]), "yielded the game id 7 in line 1; a text"),
+        (
+            "read",
+            lambda opened, options: iter([(1, GAME, {1}, None)]),
+            "yielded the source {1} in line 1; None, a text",
+        ),
+        ("read", None, "the reader scorebook of scorebook_reader:READER has the read None; a function is needed"),
+        ("is_of", ends, "the reader scorebook failed: SystemExit: 0"),
+        ("is_of", divides, "the reader scorebook failed: ZeroDivisionError"),
+        ("name", 5, "the reader scorebook of scorebook_reader:READER has the name 5; a text is needed"),
+    ],
+)
+def test_what_readers_do_wrong(
+    member: str, value: Any, told: str, ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a reader raises or yields is told with its name and refused, also if it ends the program.
+
+    A table is read all the same, and what is wrong with a reader that cannot be asked is noted.
+    """
+
+    class Wrong(Registered):
+        def load(self) -> Any:
+            return super().load()._replace(**{member: value})
+
+    register(monkeypatch, Wrong)
+    for more in ((), ("--dry-run",), ("--keep-going",)):
+        refused = ratings("import", book, *more, db=ledger_url)
+        assert refused.exit_code == 1
+        assert "bad-reader: the reader scorebook" in refused.stderr
+        assert told in refused.stderr
+        assert "a bug" not in refused.stderr
+    table = book.with_name("games.csv")
+    table.write_text("date,game,winner,loser\n2024-11-22,chess,anna,ben\n")
+    read = ratings("import", table, "--zone", "UTC", db=ledger_url)
+    assert (read.exit_code, "1 appended" in read.stdout) == (0, True)
+    assert (f"{told}; it is passed over" in " ".join(read.stderr.split())) == (member != "read" or value is None)
+
+
+@pytest.mark.parametrize("member", ["read", "is_of"])
+def test_interrupts_of_readers(
+    member: str, ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while a reader works is Ctrl-C."""
+
+    def interrupted(*given: Any) -> Any:
+        raise KeyboardInterrupt
+
+    class Interrupted(Registered):
+        def load(self) -> Any:
+            return super().load()._replace(**{member: interrupted})
+
+    register(monkeypatch, Interrupted)
+    assert ratings("import", book, db=ledger_url).exit_code == 130
