@@ -3,6 +3,9 @@
 Bad data is not among them: it is a `Rejection` (see `rejections`), returned as a value. Findings of `verify` are too.
 """
 
+import copyreg
+from typing import Any
+
 CLOCK_AHEAD = (
     "the event would be recorded more than a day ahead of the clock that the database goes by: one of them is wrong; "
     "set it right"
@@ -62,6 +65,10 @@ class LedgerError(Exception):
         super().__init__(message)
         if reason is not None:
             self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a worker process hands errors on, whatever the constructor of each takes
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class NotALedger(LedgerError):

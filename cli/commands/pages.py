@@ -47,11 +47,12 @@ def serve(
 @click.option("--game-pages", metavar="N", type=click.IntRange(min=0), default=GAME_PAGES, show_default=True,
               help="Up to so many games, each has a page of its own.")  # fmt: skip
 @click.pass_obj
-def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pages: int) -> None:
+def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pages: int) -> int:
     """Write the pages as files into FOLDER, for any web host.
 
     A folder that this command wrote is brought up to date: only what changed is written again. Of a ledger with more
-    games than --game-pages, a game is a line on the pages of its players.
+    games than --game-pages, a game is a line on the pages of its players. A ladder that cannot be replayed has a page
+    that says so; the exit code is then 1.
     """
     site = site_of(title or "", names, ".html")
     from ratings_ledger import open as open_pages
@@ -64,3 +65,6 @@ def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pag
         f"{folder}: {render.count(done.files, 'file')}, {done.written:,} written, {done.removed:,} removed; "
         f"open {folder / 'index.html'}"
     )
+    for reason in done.failed:
+        render.note(f"ratings: {render.plain(reason)}")
+    return int(bool(done.failed))

@@ -37,7 +37,7 @@ TOLD = {
 REFUSALS = {
     "400": "The coordinates cannot be meant.", "404": "There is no such page, player, game, ladder or version.",
     "414": "The address is too long.", "421": "The server does not answer for this host.",
-    "503": "The ledger cannot be read now, or the answer takes too long; Retry-After says when to come back.",
+    "503": "The ledger or ladder cannot be read now, or the answer takes too long; Retry-After says when to come back.",
 }  # fmt: skip
 ABOUT = (
     "Every page of the ledger as JSON, and every table as CSV; without the ending of its address a page is for people. "

@@ -29,7 +29,7 @@ from projections.queries.answers_explained import GameExplanation, History
 from projections.queries.answers_profiled import Overview, Profile, Ranks
 from projections.queries.answers_surveyed import Person
 from projections.queries.answers_told import GameStory, OtherResult
-from projections.queries.coordinates import Times
+from projections.queries.coordinates import UTC_TIMES, Times
 from projections.queries.results import Result
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
@@ -86,6 +86,15 @@ class Page:
     def plain(self) -> Any:
         """The answer as plain data."""
         return self.answer.model_dump() if isinstance(self.answer, Result) else self.answer
+
+
+TITLES = {400: "That cannot be asked", 404: "Not here", 405: "Not that way", 421: "Not this host", 503: "Not now"}
+
+
+def refusal(path: Path, status: int, reason: str) -> Page:
+    """What is shown in place of a page that there is not, with the status of HTTP."""
+    answer = {"error": {"status": status, "reason": reason}}
+    return Page(path, "refused", TITLES.get(status, "Not possible"), answer, UTC_TIMES, {"reason": reason})
 
 
 def as_html(page: Page, site: Site) -> bytes:

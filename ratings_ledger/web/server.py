@@ -6,7 +6,6 @@ At most `AT_ONCE` answers are worked out at a time, each for at most `SECONDS`; 
 told to come back.
 """
 
-import json
 import sys
 from asyncio import Future, get_running_loop, shield, timeout
 from collections import OrderedDict
@@ -29,7 +28,6 @@ from ledger.errors import (
     BadArgument,
     LedgerError,
     NotALedger,
-    RuleFailed,
     StoreDamaged,
     StoreUnavailable,
     Unknown,
@@ -37,14 +35,13 @@ from ledger.errors import (
 from ledger.rejections import Refused, shown
 from ledger.store.log import Head, chain_hash_at
 from ledger.store.opening import parse_url
-from projections.queries.coordinates import UTC_TIMES
 from projections.queries.standings import UnknownLadder
 from ratings_ledger import Ledger
 from ratings_ledger import open as open_ledger
 from ratings_ledger.web.addresses import STATUS, Path
 from ratings_ledger.web.games import GAMES, game_lines
 from ratings_ledger.web.openapi import OPENAPI, as_openapi
-from ratings_ledger.web.page import CSS, FORMATS, STYLE, Page, Site, as_html
+from ratings_ledger.web.page import CSS, FORMATS, STYLE, Site, refusal
 from ratings_ledger.web.routes import REPEATED, members_of, page_at
 from ratings_ledger.web.visits import AXES, Visit
 
@@ -329,19 +326,14 @@ class Pages:
         return None
 
     def _refused(self, asked: Request, no: "_No") -> Answered:
-        if asked.ending in (".json", ".jsonl"):
-            content = (
-                json.dumps({"error": {"status": no.status, "reason": str(no)}}, ensure_ascii=False) + "\n"
-            ).encode()
-            return Answered(no.status, "application/json; charset=utf-8", content, "", no.headers)
-        page = Page(asked.path, "refused", TITLES.get(no.status, "Not possible"), None, UTC_TIMES, {"reason": str(no)})
-        return Answered(no.status, "text/html; charset=utf-8", as_html(page, self.site), "", no.headers)
+        page = refusal(asked.path, no.status, str(no))
+        kind, content = FORMATS[".json" if asked.ending in (".json", ".jsonl") else ""]
+        return Answered(no.status, f"{kind}; charset=utf-8", content(page, self.site), "", no.headers)
 
 
 LOGGER = getLogger("uvicorn.error")
 RETRY = (("retry-after", "5"),)
 LASTING = "public, max-age=31536000, immutable"
-TITLES = {400: "That cannot be asked", 404: "Not here", 405: "Not that way", 421: "Not this host", 503: "Not now"}
 
 
 class _No(Exception):
@@ -357,7 +349,7 @@ def _refusing() -> Iterator[None]:
     """What a question raises, as a refusal."""
     try:
         yield
-    except (Unknown, BadArgument, RuleFailed, Refused) as problem:
+    except (Unknown, BadArgument, Refused) as problem:
         raise _No(404 if isinstance(problem, Unknown | UnknownLadder) else 400, str(problem)) from None
     except LedgerError as problem:
         raise _No(503, _why(problem), RETRY) from None

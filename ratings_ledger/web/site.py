@@ -17,7 +17,7 @@ from pathlib import Path as Folder
 from shutil import copyfileobj
 from typing import Any, NamedTuple, TypeVar
 
-from ledger.errors import BadArgument
+from ledger.errors import BadArgument, RuleFailed
 from ledger.new_files import naming
 from ledger.processes.forking import UNITS_MAX, available_cores, forked
 from ledger.store.log import chain_hash_at, types_after
@@ -25,7 +25,7 @@ from ratings_ledger import Ledger
 from ratings_ledger.web import addresses
 from ratings_ledger.web.games import GAMES, game_lines, page_of_story
 from ratings_ledger.web.openapi import OPENAPI, as_openapi
-from ratings_ledger.web.page import CSS, FORMATS, STYLE, Page, Site
+from ratings_ledger.web.page import CSS, FORMATS, STYLE, Page, Site, refusal
 from ratings_ledger.web.routes import Due, every_page
 from ratings_ledger.web.visits import Visit
 
@@ -40,11 +40,13 @@ T = TypeVar("T")
 
 
 class Written(NamedTuple):
-    """How many files a site has, and how many of them were written or removed now."""
+    """How many files a site has, and how many of them were written or removed now; and why ladders cannot be replayed,
+    whose pages say no more than that."""
 
     files: int
     written: int
     removed: int
+    failed: tuple[str, ...] = ()
 
 
 class _Before(NamedTuple):
@@ -134,7 +136,8 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
         (folder / name).unlink()
         _drop_empty(folder, (folder / name).parent)
     writing.finish(str(head))
-    return Written(len(writing.files), writing.written, len(gone))
+    failed = (*visit.everybody.unusable, *visit.everybody.failed)
+    return Written(len(writing.files), writing.written, len(gone), failed)
 
 
 def _due(writing: _Writing, visit: Visit) -> tuple[list[Due], list[str]]:
@@ -204,7 +207,7 @@ def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequenc
         """The pages of a part."""
         with visit.view.staying():
             if number < len(some_due):
-                yield from (one.make() for one in some_due[number])
+                yield from map(_made, some_due[number])
             else:
                 stories = visit.view.stories(some_games[number - len(some_due)])
                 yield from (page_of_story(visit, story) for story in stories)
@@ -228,6 +231,14 @@ def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequenc
             files, written = marshal.loads(message)
             writing.files |= files
             writing.written += written
+
+
+def _made(one: Due) -> Page:
+    """A page that there is; where a rule fails, it says so, as the server does."""
+    try:
+        return one.make()
+    except RuleFailed as problem:
+        return refusal(one.path, 503, str(problem))
 
 
 def _in_parts(things: Sequence[T], size: int) -> list[Sequence[T]]:

@@ -1,6 +1,7 @@
 """Why a command stopped: an exit code, a message, and for who reads JSON a reason that is never renamed."""
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,16 @@ import pytest
 from sqlalchemy import make_url, text
 
 from ledger import errors
-from ledger.errors import REASONS, LedgerError, NoLedger, NotALedger, StoreUnavailable
+from ledger.errors import (
+    REASONS,
+    BadArgument,
+    LedgerError,
+    NoLedger,
+    NotALedger,
+    RuleFailed,
+    StoreUnavailable,
+    Unknown,
+)
 from ledger.store.opening import connect, open_ledger
 from ledger.store.schema import SCHEMA_REVISION
 from projections.stored.rebuild_lock import only_one
@@ -74,6 +84,16 @@ def test_every_error_has_a_known_reason() -> None:
     assert len(kinds) > 10
     for kind in kinds:
         assert REASONS[kind.reason][0] == kind.exit_code or kind is LedgerError
+
+
+def test_every_error_comes_whole_from_a_worker() -> None:
+    """Every kind of error can be handed on by a worker process, with all that it says."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LedgerError)]
+    for error in [kind("here", "there") for kind in kinds if kind not in (Unknown, RuleFailed)] + [
+        Unknown("player-unknown", "nobody"), RuleFailed("it failed", "elo/all"), BadArgument("wrong", "since"),
+    ]:  # fmt: skip
+        handed = pickle.loads(pickle.dumps(error))
+        assert (type(handed), str(handed), vars(handed)) == (type(error), str(error), vars(error))
 
 
 def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:

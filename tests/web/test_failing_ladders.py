@@ -1,0 +1,76 @@
+"""Ladders whose rule fails: their pages say so, on a server and in a folder, and all other pages are made."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import get
+from club import LADDER
+from test_sites import linked_files
+
+from projections.rules import pairwise_elo
+from projections.rulesets import registry
+from ratings_ledger.web import site
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.server import Pages
+from ratings_ledger.web.site import MANIFEST
+
+Ratings = Callable[..., Any]
+FAILS = f"{LADDER}: the rule failed at position 5 (game g-3): ZeroDivisionError: of the rule"
+
+
+@pytest.fixture(params=["check", "score"])
+def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Once the ledger is made, a function of the rule fails at the game of four: two of three ladders cannot
+    be replayed. The name of the function.
+    """
+
+    def fails(n: int, *arguments: Any) -> int | None:
+        if n == 4:
+            raise ZeroDivisionError("of the rule")
+        return None if request.param == "check" else pairwise_elo.RULE.score(n, *arguments)
+
+    rule = pairwise_elo.RULE._replace(**{request.param: fails})
+    monkeypatch.setattr(
+        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+    )
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("broken")
+def test_server_says_what_fails(url: str) -> None:
+    """A server answers for such a ladder that it cannot just now, and why."""
+    pages = Pages(url, Site(), {"localhost"})
+    told = get(pages, f"/ladders/{LADDER}.json")
+    assert (told.status, told.headers["retry-after"]) == (503, "5")
+    assert json.loads(told.text)["error"]["reason"].startswith(FAILS)
+    assert "That cannot be asked" not in get(pages, f"/ladders/{LADDER}").text
+    assert get(pages, "/ladders/elo-catan/2").status == 200
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_folder_has_all_other_pages(
+    cores: int, url: str, broken: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder has all other pages, and for such a ladder, if it is listed, what a server would say; the command tells,
+    too, also where other processes make the pages."""
+    monkeypatch.setattr(site, "available_cores", lambda: cores)
+    monkeypatch.setattr(site, "FORKING_GAMES", 0)
+    told = ratings("site", tmp_path / "site", db=url)
+    assert (told.exit_code, " files, " in told.stdout) == (1, True)
+    assert [line.partition(" (game")[0] for line in told.stderr.splitlines()] == [
+        f"ratings: {ladder}: the rule failed at position 5" for ladder in ("elo-catan/3-4", LADDER)
+    ]
+    files = {path.relative_to(tmp_path / "site").as_posix(): path.read_bytes()
+             for path in (tmp_path / "site").rglob("*") if path.is_file()}  # fmt: skip
+    pages = [name for name in files if name.startswith(f"ladders/{LADDER}")]
+    if broken == "score":
+        refused = json.loads(files[f"ladders/{LADDER}.json"])["error"]
+        assert (refused["status"], refused["reason"].startswith(FAILS)) == (503, True)
+        assert FAILS.encode() in files[f"ladders/{LADDER}.html"]
+    assert len(pages) == (2 if broken == "score" else 0)
+    assert b"anna" in files["ladders/elo-catan/2.html"]
+    assert b"as published" in files[f"lists/{LADDER}.html"]
+    assert linked_files(files) == files.keys() - {MANIFEST}
