@@ -44,9 +44,8 @@ def local_instant(value: datetime, zone_name: str) -> int:
         # in a gap the earlier offset is the smaller one, in a repeated hour the larger
         code = "ambiguous-time" if early.utcoffset() > late.utcoffset() else "nonexistent-time"  # type: ignore[operator]
         what = "occurs twice" if code == "ambiguous-time" else "does not exist"
-        raise Refused(
-            code, f"{value.isoformat(' ')} {what} in {zone_name} (clocks change); write the time with its offset"
-        )
+        told = f"{value.isoformat(' ')} {what} in {zone_name} (clocks change)"
+        raise Refused(code, f"{told}; write the time with its offset, such as {early.isoformat(' ', 'minutes')}")
     return microseconds(early)
 
 

@@ -29,7 +29,9 @@ _NTH = r"([0-9]{1,2})(?:st|nd|rd|th|er|[ºª°])?"
 _YEAR = r"([0-9]{4}|[0-9]{2})(?:\s*r\.)?((?:,?\s+|T)\S.*)?"  # Poles write an r. behind it
 _DAY_FIRST = re.compile(rf"{_NTH}[-./\s]*(?:(?:of|de)\s+)?([^\W\d_]+)[-./,\s]*(?:del?\s+)?{_YEAR}")
 _MONTH_FIRST = re.compile(rf"([^\W\d_]+)[-./\s]*{_NTH}(?:,\s*|\.?\s+|[-./](?=[0-9]{{4}})){_YEAR}")
-_TIME = re.compile(r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h)?", re.ASCII | re.IGNORECASE)
+_TIME = re.compile(
+    r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h)?\s*([+-]\d\d:\d\d)?", re.ASCII | re.IGNORECASE
+)
 
 
 class Order(NamedTuple):
@@ -186,7 +188,7 @@ def _day(year: str, month: str, day: str) -> date | None:
 
 
 def _time(text: str) -> str:
-    """A time of day with 24 hours. Raises `Refused` (bad-time)."""
+    """A time of day with 24 hours, and its offset from UTC if it has one. Raises `Refused` (bad-time)."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise Refused("bad-time", f"{shown(text)} is no time of day such as 20:05")
@@ -195,4 +197,4 @@ def _time(text: str) -> str:
         if not 1 <= hour <= 12:
             raise Refused("bad-time", f"{shown(text)} is no time of day such as 8:05 PM")
         hour = hour % 12 + (12 if half == "p" else 0)
-    return f"{hour:02d}:{match[2]}" + (f":{match[3]}" if match[3] else "")
+    return f"{hour:02d}:{match[2]}" + (f":{match[3]}" if match[3] else "") + (match[5] or "")

@@ -230,6 +230,14 @@ SHEETS = {
         "Date,1st,2nd\n31.03.2024 02:30,anna,ben\n",
         refused=[("2 nonexistent-time", "does not exist in Europe/Berlin (clocks change); write the time")],
     ),
+    "an hour that occurs twice": csv(
+        "Date,1st,2nd\n27.10.2024 02:30,anna,ben\n27.10.2024 02:30+02:00,anna,ben\n27.10.2024 02:30 +01:00,ben,anna\n",
+        refused=[("2 ambiguous-time", "write the time with its offset, such as 2024-10-27 02:30+02:00")],
+    ),
+    "a time of day with its offset": csv(
+        "Date,Time,1st,2nd\n27.10.2024,2:30 AM +02:00,anna,ben\n27.10.2024,02:30+01:00,ben,anna\n",
+        games=["2024-10-27-1 2024-10-27T00:30 anna 1 ben 2", "2024-10-27-2 2024-10-27T01:30 ben 1 anna 2"],
+    ),
     "no date at all": sheet(
         HEAD, [None, "anna", "ben"], refused=[("2 missing-member", "Results!2: the row has no date")]
     ),
