@@ -131,11 +131,12 @@ def _id(visit: Visit, name: str, found: str) -> str:
 
 
 def _every(visit: Visit, name: str) -> Iterable[str]:
-    """All ids of a kind, or all parts of ladders."""
+    """All ids of a kind, or all parts of ladders, also of those who had not played by the time that is asked for."""
+    whenever = Visit(visit.ledger, {axis: value for axis, value in visit.query.items() if axis != "as_of"})
     if name == "ladder":
-        return (part for row in visit.ladders.rows for part in row.ladder.split("/"))
+        return (part for row in whenever.ladders.rows for part in row.ladder.split("/"))
     if name == "player":
-        return visit.people
+        return whenever.people
     if name == "league":
         return (row.league for row in visit.view.leagues().rows)
     if name == "game_id":

@@ -13,7 +13,7 @@ from club import LADDER, ok
 
 import ratings_ledger
 from ledger import clock
-from ratings_ledger.web import log, routes, server
+from ratings_ledger.web import addresses, log, routes, server
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
 from ratings_ledger.web.site import write_site
@@ -406,3 +406,18 @@ def test_a_site_brought_up_to_date_is_the_one_made_anew(
             for link in re.findall(rb'href="([^"#]+)[#"]', old[name]):
                 target = (tmp_path / "site" / name).parent / link.decode().replace("%7E", "~")
                 assert target.resolve().is_file(), (step, name, link)
+
+
+def test_long_names_are_known_before_their_first_game(url: str, pages: Pages, ratings: Callable[..., Any]) -> None:
+    """An address with a cut id means the same person, also at a time when nobody of that name had played yet."""
+    long, short = "名" * 64, "dora"
+    for game_id, player in (("long", long), ("short", short)):
+        ok(ratings, "record", "-q", "--game", "catan", "--game-id", game_id, "--at", "2025-06-01T20:00Z", player, "ben",
+           db=url)  # fmt: skip
+    for path in (addresses.player, lambda player: addresses.player_on(player, LADDER)):
+        address, usual = ("/" + "/".join(path(player)) + "?as_of=2020-01-31" for player in (long, short))
+        assert "~~" in address
+        assert (get(pages, address).status, get(pages, address.partition("?")[0]).status) == (
+            get(pages, usual).status, 200,
+        )  # fmt: skip
+        assert "an id in an address has" not in get(pages, address).text
