@@ -51,7 +51,7 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
 def whatif(
     db: str, file: str, ladders: tuple[str, ...], settings: dict[str, list[str]], as_of: str | None,
     known_at: str | None, on: str | None, segments: str | None, form: str,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """What if the ruleset in FILE had scored all its games from the start? Nothing is recorded.
 
     \b
@@ -63,19 +63,21 @@ def whatif(
 
     Who would have different points or a different rank, who enters or leaves the top ten, which published lists would
     come out differently, and how well both predict results. Its effective_from is ignored; for what publishing it would
-    change, see rules publish --dry-run.
+    change, see rules publish --dry-run. A ladder that cannot be replayed is reported and left out; the exit code is
+    then 1.
     """
     ledger = open_ledger(db)
     view = view_of(ledger, as_of, known_at, None)
     rulesets = _rulesets(view, file, settings)
     if on is None:
-        emit(view.simulate(rulesets, ladders), form)
-        return
-    from projections.cluster.simulating import simulated_on  # only here: nobody else needs an engine
+        found = view.simulate(rulesets, ladders)
+    else:
+        from projections.cluster.simulating import simulated_on  # only here: nobody else needs an engine
 
-    with progress(None) as tell:
-        found = simulated_on(ledger, on, segments, rulesets, ladders, as_of, known_at, view.note, tell)
+        with progress(None) as tell:
+            found = simulated_on(ledger, on, segments, rulesets, ladders, as_of, known_at, view.note, tell)
     emit(found, form)
+    return int(any(variant.left_out for variant in found.variants))
 
 
 def _rulesets(view: View, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:

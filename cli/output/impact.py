@@ -14,7 +14,7 @@ SHOWN_CHANGES = 40
 def print_impact(found: Impact) -> None:
     """Print ladder after ladder with its players, if they are few, else how far it reaches; then published lists."""
     if not found.changes:
-        render.echo("No points change.")
+        render.echo(nothing_told(found.failed))
     elif len(found.changes) <= SHOWN_CHANGES:
         swapped = {one.ladder: one.swapped for one in found.ladders}
         for ladder, concerned in groupby(found.changes, key=lambda effect: effect.ladder):
@@ -32,6 +32,11 @@ def print_impact(found: Impact) -> None:
         render.echo()
         render.hanging(render.plain(reason), 0)
     print_differing(found.published, found.times)
+
+
+def nothing_told(failed: Sequence[str]) -> str:
+    """That no points change, where that is known: not on ladders that cannot be replayed."""
+    return "No points change on the ladders that can be replayed." if failed else "No points change."
 
 
 def print_effects(told: Sequence[Effect]) -> None:

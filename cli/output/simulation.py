@@ -1,7 +1,7 @@
 """How a simulation looks: all games under other rulesets beside the ledger as it is, as tables and as CSV."""
 
 from cli.output import render
-from cli.output.impact import print_differing, print_effects, print_radii
+from cli.output.impact import nothing_told, print_differing, print_effects, print_radii
 from projections.queries.answers_compared import Effect, Quality, SimulatedLadder, Simulation, Variant
 from projections.queries.impact import TOP
 from projections.queries.results import ABSENT
@@ -41,7 +41,7 @@ def print_simulation(found: Simulation) -> None:
     (variant,) = found.variants
     differing = [one for one in variant.ladders if one.differs]
     if not differing:
-        render.echo("\nNo points change.")
+        render.echo(f"\n{nothing_told(found.failed)}")
     else:
         render.echo()
         print_radii([one.radius for one in differing])
@@ -122,7 +122,7 @@ def _print_variants(found: tuple[Variant, ...]) -> None:
 
 
 def _compared(variant: Variant, one: SimulatedLadder | None) -> list[render.Cell]:
-    moved: list[render.Cell] = [0, 0, "", ""]
+    moved: list[render.Cell] = [0, 0, "", ""] if not variant.left_out else [""] * 4
     if one is not None:
         largest = ["" if gain is None else str(gain.change) for gain in (one.radius.up, one.radius.down)]
         moved = [one.radius.players, one.radius.ranks, *largest]

@@ -29,7 +29,7 @@ from projections.queries.answers_compared import SimulatedLadder, Simulation, Va
 from projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
 from projections.queries.impact import matter
 from projections.queries.publication import as_published
-from projections.queries.simulation import no_games_under, refuse_simulated, refused_or_under
+from projections.queries.simulation import left_out_of, no_games_under, refuse_simulated, refused_or_under
 from projections.queries.standings import Ladders
 from projections.replay.containment import with_game
 from projections.replay.ladders import parse_name
@@ -107,6 +107,7 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
     return Variant(
         ruleset.name, told, tuple(sorted(found, key=lambda one: one.radius.ladder)),
         tuple(sorted(published, key=lambda one: one.ladder)),
+        left_out_of(found, {name for name in then_there if parse_name(name).ruleset_id == ruleset.id}),
     )  # fmt: skip
 
 

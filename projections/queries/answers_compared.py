@@ -291,12 +291,15 @@ class SimulatedLadder(Result):
 
 @dataclass(frozen=True, slots=True)
 class Variant(Result):
-    """A ruleset with other values for some keys, and what it does; `published` are lists that come out differently."""
+    """A ruleset with other values for some keys, and what it does; `published` are lists that come out differently,
+    `left_out` ladders that cannot be replayed under it.
+    """
 
     ruleset: str
     settings: dict[str, str] = field(metadata=SET)
     ladders: tuple[SimulatedLadder, ...]
     published: tuple[DifferingList, ...]
+    left_out: tuple[str, ...] = field(default=(), metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from projections.queries.predictions import quality
 from projections.queries.standings import Ladders, versions_of
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name, refuse_name
+from projections.replay.replay import replay
 from projections.rulesets.versions import bind, games_of, refuse_months, refuse_sequel
 
 
@@ -100,7 +101,13 @@ def _variant(
     found, published = ladders_beside(
         recorded_up_to(connection, now.facts.position), now, then, ruleset.id, ladders, failed
     )  # fmt: skip
-    return Variant(ruleset.name, told, tuple(found), published)
+    left_out = left_out_of(found, {*mine} & {*(ladders or mine)})
+    return Variant(ruleset.name, told, tuple(found), published, left_out)
+
+
+def left_out_of(found: Iterable[SimulatedLadder], names: Collection[str]) -> tuple[str, ...]:
+    """Which of the ladders that were asked for are not among those that could be replayed."""
+    return tuple(sorted({*names} - {one.radius.ladder for one in found}))
 
 
 def no_games_under(ruleset: Ruleset, ladder: str, others: Collection[str]) -> Unknown:
@@ -120,7 +127,8 @@ def ladders_beside(
     recorded: RecordedBeside, now: Ladders, then: Ladders, ruleset_id: str, only: Collection[str], failed: list[str]
 ) -> tuple[list[SimulatedLadder], tuple[DifferingList, ...]]:
     """The ladders, or `only` some, as they are and as they would be if a ruleset was another, and the published lists
-    that would come out differently; `failed` gets what cannot be replayed."""
+    that would come out differently; `failed` gets why some cannot be replayed, which are left out if that is so under
+    the other ruleset."""
     reach = impact_between(recorded, now, then, {f"ruleset:{ruleset_id}"}, only)
     before = now.every(ruleset_id) if ruleset_id in now.facts.rulesets else {}
     failed += reach.failed
@@ -131,6 +139,8 @@ def ladders_beside(
         known = before.get(name) if name in predicting else None
         both = _quality(now.facts, known), _quality(then.facts, predicting.get(name))
         failed += [recorded.told(one, now.facts) for one in both if isinstance(one, RuleFailure)]
+        if failed and not _replays(predicting.get(name)):
+            continue
         predicted = Predicted(*(None if isinstance(one, RuleFailure) else one for one in both))
         changes = tuple(effect for effect in reach.changes if effect.ladder == name)
         unchanged = Radius(name, 0, 0, None, None, 0, (), ())
@@ -148,6 +158,17 @@ def _quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | Non
         return None if stream is None else quality(facts, stream)
     except RuleFailure as failure:
         return failure
+
+
+def _replays(stream: Stream | None) -> bool:
+    """Whether a ladder, if it is one, can be replayed, whatever its rule predicts."""
+    if stream is None:
+        return True
+    try:
+        replay(stream)
+    except RuleFailure:
+        return False
+    return True
 
 
 Data = dict[str, Any]

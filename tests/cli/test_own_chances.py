@@ -168,6 +168,29 @@ def test_games_without_places_have_no_measures(ratings: Ratings, use: Callable[.
     assert "log loss" not in told.stdout
 
 
+def test_nothing_is_said_of_what_cannot_be_replayed(
+    ratings: Ratings, published: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command claims that no points change on a ladder whose rule fails; `whatif` then ends with 1."""
+
+    def fails(*given: Any) -> int:
+        raise ZeroDivisionError
+
+    assert ratings("whatif", "own", "--set", "params.start=5", db=published).exit_code == 0
+    known_as_own(monkeypatch, OWN._replace(score=fails))
+    for more in (("params.start=5",), ("params.start=5,6",)):
+        told = ratings("whatif", "own", "--set", *more, db=published)
+        assert (told.exit_code, "No points change.\n" in told.stdout) == (1, False)
+        assert "own cannot be replayed: the rule failed at position" in told.stderr
+        assert told.stdout.endswith("No points change on the ladders that can be replayed.\n") == (more[0][-1:] == "5")
+        asked = json.loads(ratings("whatif", "own", "--set", *more, "--format", "json", db=published).stdout)
+        assert [one["ladders"] for one in asked["variants"]] == [[]] * len(asked["variants"])
+    for command in (("void", "d-0"), ("player", "rename", "anna", "zoe")):
+        told = ratings(*command, "--reason", "a slip", "--dry-run", db=published)
+        assert told.stdout.endswith("\nNo points change on the ladders that can be replayed.\n")
+        assert "own cannot be replayed: the rule failed at position" in told.stderr
+
+
 def test_unbalanced_books_are_not_explained(ratings: Ratings, published: str) -> None:
     """`explain` does not show a game as sound if its books do not balance."""
     assert ratings("explain", "d-1", "own", db=published).exit_code == 0
