@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import Unknown
+from ledger.errors import RulesetUnusable, Unknown
 from ledger.validation.published_lists import PublishedList
 from projections.facts.columns import Facts
 from projections.queries.answers_compared import ComparedSide, Difference, Differences, DifferingRow, Predicted, Quality
@@ -73,8 +73,10 @@ class Sides:
 
     def compared_at(self, one: PublishedList) -> int | None:
         """The time up to which a published list is compared with what would come out today."""
-        rulesets = self.facts(one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
-        return compared_at(one, rulesets[0].ruleset)
+        ruleset_id = parse_name(one.ladder).ruleset_id
+        versions = self.facts(one.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
+        # without its rule here nothing comes out today
+        return one.as_of if versions is None else compared_at(one, versions[0].ruleset)
 
     def published(self, one: PublishedList) -> Side:
         """A list as it was published."""
@@ -108,14 +110,16 @@ def compared(
 
     With `predictions` each has how well its points predicted places at both.
 
-    Raises `BadArgument`, `Unknown` if nothing is published that is asked for, `RulesetUnusable`.
+    Raises `BadArgument`, `Unknown` if nothing is published that is asked for, `RulesetUnusable` for a named ladder.
     """
-    worlds, found, failures = Sides(connection, note, decode), list[Difference](), list[RuleFailure]()
+    worlds, found, failures = Sides(connection, note, decode), list[Difference](), list[RuleFailure | RulesetUnusable]()
     for name, one, other in _pairs(worlds, a, b, ladders):
         try:
             left, right = worlds.side(name, one), worlds.side(name, other)
             both = Predicted(*(worlds.quality(name, what) for what in (one, other))) if predictions else ABSENT
-        except RuleFailure as problem:
+        except (RuleFailure, RulesetUnusable) as problem:
+            if ladders and isinstance(problem, RulesetUnusable):
+                raise
             failures.append(problem)
             continue
         rows, reach = compare(DifferingRow, name, left.found, right.found, left.facts, right.facts)
@@ -127,8 +131,10 @@ def compared(
             and (told := other_ladder(right.facts, name))
         ):
             note(told)
-    failed = tuple(told_with_game(failure, worlds.latest, connection) for failure in failures)
-    return Differences(tuple(found), asked=(a.text, b.text), failed=failed, times=times_of(connection))
+    failed = dict.fromkeys(
+        told_with_game(one, worlds.latest, connection) if isinstance(one, RuleFailure) else str(one) for one in failures
+    )
+    return Differences(tuple(found), asked=(a.text, b.text), failed=(*failed,), times=times_of(connection))
 
 
 def _pairs(worlds: Sides, a: Asked, b: Asked, ladders: Collection[str]) -> Iterator[tuple[str, Meant, Meant]]:

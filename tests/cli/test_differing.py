@@ -22,6 +22,8 @@ from correction_helpers import (
     three_games,
 )
 
+from projections.rulesets import registry
+
 UNDER = "under catan-elo@2009-01"
 
 
@@ -215,6 +217,21 @@ def test_both_sides_can_be_published(db: str, ratings: Ratings) -> None:
     assert (pool["ladder"], pool["a"]) == (GALACTIC, {})
     assert {row[0] for row in moves(pool)} == {"added"}
     assert "A  not published\n" in ratings("diff", f"published,known-at={first}", "published", db=db).stdout
+
+
+def test_list_whose_rule_is_gone_is_told(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A published list whose rule is not installed any more is told, and the others are compared."""
+    assert ratings("publish", BASIC, db=db).exit_code == 0
+    assert ratings("publish", GALACTIC, db=db).exit_code == 0
+    assert ratings("void", "c-2", *WHY, db=db).exit_code == 0
+    monkeypatch.setattr(
+        "projections.rulesets.versions.rule", lambda name: None if "pool" in name else registry.rule(name)
+    )
+    told = ratings("diff", "published", "now", db=db)
+    assert (told.exit_code, told.stdout.startswith(BASIC)) == (1, True)
+    assert "galactic-points@1 cannot be used here: rule: " in told.stderr
+    assert "galactic" not in told.stdout
+    assert ratings("diff", "published", "now", GALACTIC, db=db).exit_code == 2
 
 
 def test_lists_without_difference_are_one_line(db: str, ratings: Ratings) -> None:
