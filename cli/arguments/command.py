@@ -15,6 +15,8 @@ OPTIONS: dict[str | None, str | None] = {
     name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since", "to")
 }
 OPTIONS |= {"types": "'--type'", "coordinates": None}
+# what to add where a rule has failed
+NOTHING_LOST = "every game is recorded all the same; once the rule works again"
 
 
 class OneOf(click.Choice[str]):
@@ -45,7 +47,9 @@ class Command(click.Command):
         except Unknown as problem:
             told = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"
             raise click.ClickException(told) from None
-        except (RuleFailed, RulesetRefused) as problem:
+        except RuleFailed as problem:
+            raise click.ClickException(f"{problem}; {NOTHING_LOST}, so does the ladder") from None
+        except RulesetRefused as problem:
             raise click.ClickException(str(problem)) from None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cli.arguments.command import OneOf, command
+from cli.arguments.command import NOTHING_LOST, OneOf, command
 from cli.arguments.engines import work_elsewhere, workers_options
 from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
@@ -109,7 +109,9 @@ def _roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds:
     if wrong:
         for finding in wrong[:SHOWN_LADDERS]:
             render.note(f"ratings: {render.plain(str(finding))}")
-        render.note("ratings: the previous generation is not as it was built; nothing was rolled back")
+        is_unclear = all(finding.code == "rule" for finding in wrong)
+        what = "cannot be compared with a replay" if is_unclear else "is not as it was built"
+        render.note(f"ratings: the previous generation {what}; nothing was rolled back")
         return 1
     done = roll_back(ledger)
     if log is not None:
@@ -141,10 +143,11 @@ def _logged(done: Result) -> dict[str, Any]:
 def note_failures(done: Rebuilt) -> None:
     """Say on standard error which ladders failed, at which games, or came out differently."""
     at = {position: f" (game {render.plain(game_id)})" for position, game_id in done.failed_games.items()}
+    stays = {failure.ladder: "its previous standings keep serving" for failure in done.failures}
+    stays |= dict.fromkeys(done.not_stored, "nothing is stored of it yet")
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
-        f"{at.get(failure.position, '')}: {failure.message}; "
-        "its previous standings keep serving"
+        f"{at.get(failure.position, '')}: {failure.message}; {stays[failure.ladder]}"
         for failure in done.failures
     ]
     differing = [f"ratings: {ladder}: a second replay comes to different standings" for ladder in done.differing]
@@ -153,6 +156,8 @@ def note_failures(done: Rebuilt) -> None:
             render.note(line)
         if (more := len(lines) - SHOWN_LADDERS) > 0:
             render.note(f"ratings: ... and {render.count(more, 'more ladder')} (--format json lists them)")
+    if failed:
+        render.note(f"ratings: {NOTHING_LOST}, run: ratings rebuild")
     if done.differing:
         render.note("ratings: nothing was promoted; the previous generation keeps serving")
 

@@ -127,11 +127,13 @@ def _jobs(state: LedgerStatus) -> Iterator[Check]:
     failed = [one.ladder for one in state.stale if one.why == "failed"]
     if state.generations or failed:
         more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
-        note = f"their rules failed: {', '.join(failed[:NAMED])}{more}" if failed else ""
+        names = ", ".join(failed[:NAMED]) + more
+        note = f"the rule failed for {names}; what was stored before stays" if failed else ""
         stale = count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
         yield Check(
-            WRONG if failed else "ok", "stored standings", stale, note, "ratings rebuild says why" * bool(failed)
-        )
+            WRONG if failed else "ok", "stored standings", stale, note,
+            "ratings status says why; once the rule works again: ratings rebuild" * bool(failed),
+        )  # fmt: skip
     for kind, known in state.runs.items():
         wrong = known.ended is not None and known.ended.has_failed
         how, why = (known.ended if wrong and known.ended else known.last).told(state.times)

@@ -65,7 +65,8 @@ class Rebuilt(Result):
     """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave different
     standings, so nothing was promoted. `left_out` are the positions of events that do not count, with the reasons in
     `why_left_out`. `history` says whether changes and games are kept for SQL; `changes` is how many changes the ladders
-    have that were built. `failed_games` are the games at which rules failed, by position.
+    have that were built. `failed_games` are the games at which rules failed, by position; of what is `not_stored` there
+    are no earlier standings that could stay.
     """
 
     generation: int
@@ -83,6 +84,7 @@ class Rebuilt(Result):
     history: bool = field(metadata=HIDDEN)
     why_left_out: dict[int, str] = field(metadata=HIDDEN)
     failed_games: dict[int, str] = field(metadata=HIDDEN)
+    not_stored: frozenset[str] = field(metadata=HIDDEN)
 
 
 class _Order(NamedTuple):
@@ -240,10 +242,12 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
         generations.promote(
             lock, generation, clock, live, lambda connection: sql_history.point_to(connection, kept.pointer)
         )
+    stored = {name for row in unchanged for name in (row.ladder, parse_name(row.ladder).ruleset_id)}
     return Rebuilt(
         generation, facts.position, facts.chain_hash.hex(), len(digests), rows, work.games, failures,
         len(unchanged), differing, not differing, ABSENT if keeping is None else changes,
         tuple(facts.left_out) or ABSENT, keeping is not None, facts.left_out, failed_games,
+        frozenset(failed - stored),
     )  # fmt: skip
 
 

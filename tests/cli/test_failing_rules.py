@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from list_games import game
 
-from projections.rules import catan_points
+from projections.rules import catan_points, pairwise_elo
 from projections.rulesets import registry
 
 Ratings = Callable[..., Any]
+LOST = "every game is recorded all the same; once the rule works again"
 
 
 def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +33,76 @@ def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, m
         assert (told.exit_code, "the rule failed at position 17" in told.stderr) == (code, True), told
         assert "bug" not in told.stderr
     assert ratings("league", "show", "L", db=ruled_url).exit_code == 0
+
+
+def break_at_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break the rule of the Elo ladders at games of four."""
+
+    def score(n: int, *arguments: Any) -> int:
+        if n == 4:
+            raise ZeroDivisionError("of the rule")
+        return pairwise_elo.RULE.score(n, *arguments)
+
+    rule = pairwise_elo.RULE._replace(score=score)
+    monkeypatch.setattr(
+        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+    )
+
+
+def of_four(ratings: Ratings, url: str) -> None:
+    """A ledger with a game of four at position 3, on the ladders elo-catan/all and elo-catan/3-4."""
+    assert ratings("init", "--for", "catan", "--zone", "UTC", db=url).exit_code == 0
+    record = ("record", "-q", "--game", "catan", "--game-id", "g-4", "--at", "2025-01-02", "--new-names", "accept")
+    assert ratings(*record, "anna", "ben", "cleo", "dora", db=url).exit_code == 0
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["never stored", "stored before"])
+@pytest.mark.parametrize("command", ["rebuild", "nightly"])
+def test_failure_tells_what_stays_and_what_to_do(
+    stored: bool, command: str, copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rebuild whose rule fails says what stays, that nothing is lost and what to do; so does `doctor`."""
+    db = copied_file(of_four)
+    assert not stored or ratings("rebuild", db=db).exit_code == 0
+    break_at_four(monkeypatch)
+
+    told = ratings(command, db=db)
+    stays = "its previous standings keep serving" if stored else "nothing is stored of it yet"
+    at = f"test_failing_rules.py, line {break_at_four.__code__.co_firstlineno + 5}"
+    failed = f"the rule failed at position 3 (game g-4): ZeroDivisionError: of the rule ({at})"
+    lines = [line for line in told.stderr.splitlines() if "verify" not in line]
+    assert (told.exit_code, lines) == (1, [
+        f"ratings: elo-catan/3-4: {failed}; {stays}", f"ratings: elo-catan/all: {failed}; {stays}",
+        f"ratings: {LOST}, run: ratings rebuild",
+    ])  # fmt: skip
+    assert (
+        ratings("standings", "elo-catan/all", db=db).stderr
+        == f"Error: elo-catan/all: {failed}; {LOST}, so does the ladder\n"
+    )
+    doctor = ratings("doctor", db=db).stdout
+    assert "the rule failed for elo-catan/3-4, elo-catan/all; what was stored before stays; ratings status" in doctor
+
+
+def test_ladders_of_an_unusable_ruleset_stay(
+    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a whole ruleset cannot be used, its stored ladders stay."""
+    db = copied_file(of_four)
+    assert ratings("rebuild", db=db).exit_code == 0
+    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: None)
+    told = ratings("rebuild", db=db)
+    assert (told.exit_code, "elo-catan: the rule failed" in told.stderr) == (1, True)
+    assert told.stderr.count("its previous standings keep serving") == 1
+
+
+def test_rollback_blames_no_standings_for_a_rule(
+    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollback that cannot compare the previous generation, since a rule fails, does not call it wrong."""
+    db = copied_file(of_four)
+    for _ in range(2):
+        assert ratings("rebuild", db=db).exit_code == 0
+    break_at_four(monkeypatch)
+    told = ratings("rebuild", "--rollback", db=db)
+    last = "ratings: the previous generation cannot be compared with a replay; nothing was rolled back"
+    assert (told.exit_code, told.stderr.splitlines()[-1]) == (1, last)
