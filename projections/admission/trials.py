@@ -151,8 +151,9 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
         return False
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
         columns = [column[low:high].tolist() for column in stream.columns]
+        replayed = trace.mints[game], trace.changes[low:high].tolist()
         try:
-            _try_game(stream, game, trace.before[low:high].tolist(), columns, trace.changes[low:high].tolist())
+            _try_game(stream, game, trace.before[low:high].tolist(), columns, *replayed)
         except RuleFailure as failure:
             problems.setdefault("game", _at(failure))
             break
@@ -169,8 +170,10 @@ def _at(failure: RuleFailure) -> str:
     return str(failure) if failure.row is None else f"{failure}, at drawn game {failure.row + 1}"
 
 
-def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[int]], change: Sequence[int]) -> None:
-    """Ask all functions of a rule about a game. Raises `RuleFailure`."""
+def _try_game(
+    stream: Stream, game: int, points: list[int], columns: list[list[int]], minted: int, change: Sequence[int]
+) -> None:  # fmt: skip
+    """Ask all functions of a rule about a game that was replayed. Raises `RuleFailure`."""
     version, row, ladder = stream.versions[stream.version[game]], stream.row[game], stream.ladder
     n, names = len(points), [f"player {number}" for number in range(len(points))]
 
@@ -187,10 +190,13 @@ def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[i
     if reason is not None:
         raise _broken(stream, row, "check", f"check first let the game through, and then said: {reason}")
     for junk in JUNK:
-        found = twice("score", partial(_score, stream, version, row, points, columns, junk))
-        if list(found) != list(change):
+        found, again = twice("score", partial(_score, stream, version, row, points, columns, junk))
+        if found != list(change):
             told = f"score gave the changes {found} and {[*change]} for the same game"
             raise _broken(stream, row, "score", f"{told}; it has to fill in all {n} and keep no state")
+        if again != minted:
+            told = f"score minted {again} and {minted} for the same game"
+            raise _broken(stream, row, "score", f"{told}; it has to keep no state")
     twice("explain", lambda: containment.explain(version, ladder, row, names, points, columns, list(change)))
     twice("remark", lambda: containment.remark(version, ladder, row, names, columns))
     if version.rule.chance is not None:
@@ -206,16 +212,16 @@ def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[i
 
 def _score(
     stream: Stream, version: Version, row: int, points: list[int], columns: list[list[int]], junk: int
-) -> list[int]:  # fmt: skip
-    """The changes of a game, starting from junk in their places. Raises `RuleFailure`."""
+) -> tuple[list[int], int]:  # fmt: skip
+    """The changes of a game, starting from junk in their places, and what is minted. Raises `RuleFailure`."""
     rule = version.rule
     change = [junk] * len(points)
     try:
         with quiet(rule):
-            rule.score(len(points), points, columns, version.constants, rule_table(rule), change)
+            minted = rule.score(len(points), points, columns, version.constants, rule_table(rule), change)
     except FAULTS as error:
         raise containment.failed(stream.ladder, rule, error, row) from error
-    return change
+    return change, minted
 
 
 def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:

@@ -82,9 +82,9 @@ def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> 
     try:
         with quiet(rule):
             reason = rule.check(n, columns, version.params)
-        if reason is None or isinstance(reason, str):
+        if reason is None or (isinstance(reason, str) and reason.strip()):
             return reason
-        raise Broken(f"check returned {told_value(reason)}; a reason or None is needed")
+        raise Broken(f"check returned {told_value(reason)}; a reason in words or None is needed")
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "check") from error
 

@@ -24,7 +24,7 @@ from ledger.rejections import did_you_mean, shown
 from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
 from projections.lists import LISTS, RankingList
 from projections.rulesets.columns import COLUMNS_OF
-from projections.rulesets.faults import FAULTS, fault, integers, quiet, rule_table
+from projections.rulesets.faults import FAULTS, Broken, fault, integers, quiet, rule_table, told_value
 from projections.rulesets.registry import rule, rule_names
 
 # in the order in which `init` publishes them
@@ -240,6 +240,8 @@ def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int,
         with quiet(found):
             reason = function(params, players_max)
             if reason is not None:
+                if not str(reason).strip():
+                    raise Broken(f"refuse_params returned {told_value(reason)}; a reason in words or None is needed")
                 key, colon, message = str(reason).partition(": ")
                 return (), RulesetProblem(key, message) if colon else RulesetProblem("params", key)
             function = found.prepare

@@ -139,6 +139,34 @@ def test_chances_must_sum_to_one(ratings: Ratings, use: Callable[..., tuple[str,
     assert (told.exit_code, "they sum to 2^32 = 4294967296" in told.stdout) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [(lambda calls: calls, "score gave ("), (lambda calls: calls == 1, "score minted ")],
+)
+def test_what_is_minted_is_compared(
+    extra: Callable[[int], int], said: str, ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    """`rules check` refuses a rule that mints differently from call to call, or than when it is replayed."""
+    calls = []
+
+    def minting(n, points, columns, constants, table, change):
+        calls.append(n)
+        return score(n, points, columns, constants, table, change) + extra(len(calls))
+
+    db, file = use(OWN._replace(score=minting))
+    told = ratings("rules", "check", file, db=db)
+    assert (told.exit_code, said in told.stdout, "for the same game" in told.stdout) == (1, True, True), told
+
+
+@pytest.mark.parametrize("member", ["check", "refuse_params"])
+def test_reasons_say_something(member: str, ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """`rules check` refuses a rule whose reasons are empty."""
+    db, file = use(OWN._replace(**{member: lambda *given: ""}))
+    told = ratings("rules", "check", file, db=db)
+    assert told.exit_code == 1
+    assert f"{member} returned ''; a reason in words or None is needed" in " ".join(told.stdout.split())
+
+
 def test_check_notes_unmeasurable_predictions(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
     """`rules check` notes that predictions cannot be measured for games without places."""
     db, file = use(OWN, "battle")
