@@ -10,7 +10,7 @@ from cli.arguments.ruleset_files import read_file, read_tables
 from ledger.errors import WorkerLost
 from ledger.processes.forking import TooSlow, ahead
 from projections.admission.trials import SEED, trial_lines, try_rule
-from projections.rulesets.registry import BUILT_IN
+from projections.rulesets.registry import BUILT_IN, contested
 from projections.rulesets.versions import RulesetProblem, bind
 from projections.stored.rule_processes import why_lost
 
@@ -64,12 +64,14 @@ def _try(file: str, seed: int) -> Tried:
     assert version is not None
     trial = try_rule(version, seed)
     problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
+    if ruleset.rule in (known := contested()):
+        problems.append(RulesetProblem("rule", known[ruleset.rule]))
     name = None if problems else ruleset.name
     return Tried(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)])
 
 
 def rule_of_package(file: str) -> bool:
-    """Whether a file names a rule that does not ship with this program."""
+    """Whether a file names a rule of a package, even if it ships with this program, too."""
     data, _ = read_tables(file)
     named = None if data is None else data.get("rule")
-    return isinstance(named, str) and named not in BUILT_IN
+    return isinstance(named, str) and (named not in BUILT_IN or named in contested())

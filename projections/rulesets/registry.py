@@ -4,11 +4,11 @@ A package registers a rule in the entry-point group `ratings_ledger.rules`, unde
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from projections.contract import UNITS_MAX, Params, Rule
 from projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, fault
@@ -40,7 +40,7 @@ def rule(name: str) -> Rule | None:
         return found
     outside = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
     if len(outside) > 1:
-        raise ValueError(f"the rule {name} is registered by several packages: {', '.join(e.value for e in outside)}")
+        raise ValueError(_contested(name, outside))
     if not outside:
         return None
     if name in _given_up:
@@ -87,6 +87,25 @@ def give_up_rule(name: str, reason: str) -> None:
 
 
 _given_up: dict[str, str] = {}
+
+
+def contested() -> dict[str, str]:
+    """By the names of rules that several packages register, or one besides this program: what is wrong.
+
+    Where a rule comes with this program, its ladders go on with that one.
+    """
+    outside: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        outside.setdefault(entry.name, []).append(entry)
+    found = {name: entries for name, entries in outside.items() if name in BUILT_IN or len(entries) > 1}
+    return {name: _contested(name, entries) for name, entries in sorted(found.items())}
+
+
+def _contested(name: str, outside: Iterable[EntryPoint]) -> str:
+    values = ", ".join(entry.value for entry in outside)
+    if name in BUILT_IN:
+        return f"the rule {name} comes with this program, and a package registers it, too: {values}, which is not used"
+    return f"the rule {name} is registered by several packages: {values}"
 
 
 def rule_names() -> list[str]:

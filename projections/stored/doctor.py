@@ -19,6 +19,7 @@ from ledger.store.schema import SCHEMA_REVISION
 from projections.facts import column_cache
 from projections.facts.decoding import CACHED_EVENTS
 from projections.queries.results import Result, Rows
+from projections.rulesets.registry import contested
 from projections.stored.status import LedgerStatus, ledger_status
 
 WRONG = "WRONG"
@@ -62,6 +63,10 @@ def checks(ledger: Ledger) -> Checks:
         _optional("psycopg", "needed for a ledger in PostgreSQL", "postgres"),
         *(_optional(name, gain, "fast") for name, gain in FAST.items()),
         Check("ok", "schema", SCHEMA_REVISION),
+        *(
+            Check(WRONG, "rule", f"{name} is registered twice", why, "uninstall the package that should not have it")
+            for name, why in contested().items()
+        ),
     ]
     with ledger.reading() as connection:
         latest = head(connection)

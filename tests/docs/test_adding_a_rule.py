@@ -130,3 +130,18 @@ def test_duplicate_rule_name_is_refused(played: Played, tmp_path: Path, monkeypa
     (other / "entry_points.txt").write_text("[ratings_ledger.rules]\nflat-points/1 = other:RULE\n", encoding="utf-8")
     said = shell.run("$ ratings rules check petanque-points-2025.toml  # exit 1")
     assert "registered by several packages: " in said
+    assert "flat-points/1 is registered twice" in shell.run("$ ratings doctor  # exit 1")
+
+
+def test_name_of_a_shipped_rule_is_refused(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that registers the name of a shipped rule is refused and told; ladders of that rule go on."""
+    shell = copied(played, tmp_path, monkeypatch)
+    file = tmp_path / "installed" / "flat_points-1.0.dist-info" / "entry_points.txt"
+    file.write_text("[ratings_ledger.rules]\ncontribution-pool/1 = flat_points:RULE\n", encoding="utf-8")
+    shell.run("$ ratings rules new --rule contribution-pool/1 pool.toml")
+    for command in ("check", "publish"):
+        said = shell.run(f"$ ratings rules {command} pool.toml  # exit 1")
+        assert "the rule contribution-pool/1 comes with this program" in said
+        assert "flat_points:RULE, which is not used" in " ".join(said.split())
+    assert "contribution-pool/1 is registered twice" in shell.run("$ ratings doctor  # exit 1")
+    assert "Aïssa     1160" in shell.run("$ ratings standings galactic-points")
