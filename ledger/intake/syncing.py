@@ -38,7 +38,7 @@ from ledger.intake.matching import (
 )
 from ledger.intake.parsing import read_line
 from ledger.intake.revising import under_recorded_ids
-from ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, shown
+from ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, in_list, shown
 from ledger.store.log import first_positions
 from ledger.validation.batches import recorded_batches
 from ledger.validation.identities import Identities, identities
@@ -135,7 +135,7 @@ def synced(connection: Connection, file: str, options: TableOptions, reason: str
 
     found = Sync(name, still, not given, entries=[*sheet.entries], same=sheet.again)
     if found.is_first and sheet.rows:
-        found.entries.append(Noted(file, _nothing_told(connection, sheet.columns.sheet)))
+        found.entries.append(Noted(file, _nothing_told(connection, name, sheet.columns.sheet)))
     elif name != batch_name(file):
         found.entries.append(Noted(file, f"compared with what was imported as {shown(name)}, of which it is a copy"))
     asking = _Asking(found, file, people, f"edited in {name}" if reason is None else reason, format_instant(decided_at))
@@ -163,11 +163,17 @@ def _imported_name(connection: Connection, name: str) -> str:
     return next((one for one in names if name_of_original(one) == name_of_original(name)), name)
 
 
-def _nothing_told(connection: Connection, sheet: str | None) -> str:
+def _nothing_told(connection: Connection, name: str, sheet: str | None) -> str:
     """What to do about a table of which nothing is known."""
     what = "this name" if sheet is None else f"this name from the sheet {shown(sheet)}"
     told = f"nothing was imported under {what} before, so there is nothing to compare"
-    names = list(dict.fromkeys(one.name for one in reversed(recorded_batches(connection))))[:LAST_NAMES]
+    batches = recorded_batches(connection)
+    sheets = dict.fromkeys(shown(one.sheet) for one in batches if one.name == name and one.sheet is not None)
+    if sheet is not None and sheets:
+        return (
+            f"{told}; {in_list(name)} was imported from {' and '.join(sheets)}; if that is this sheet, name it so again"
+        )
+    names = list(dict.fromkeys(one.name for one in reversed(batches)))[:LAST_NAMES]
     if not names:
         return told
     listed = ", ".join(map(shown, names))

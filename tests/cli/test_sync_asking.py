@@ -148,6 +148,18 @@ def test_sheets_of_a_workbook_are_apart(one_club: Club) -> None:
     assert sorted(one_club.games().items())[:4] == [(f"2023-05-0{day}-1", "Anna Ben") for day in range(1, 5)]
 
 
+def test_renamed_sheet_is_told_its_old_name(one_club: Club) -> None:
+    """A sheet with another name than before is told which sheets of the file are known."""
+    rows = [["Date", "Winner", "2nd"], *([f"2024-05-{day:02}", "Anna", "Ben"] for day in range(1, 5))]
+    file = one_club.folder / "club.xlsx"
+    file.write_bytes(xlsx(rows, name="Games"))
+    assert one_club.ratings("import", file, *SET, db=one_club.db).exit_code == 0
+    file.write_bytes(xlsx(rows, name="Games 2024"))
+    told = one_club.ratings("import", file, *SET, "--sync", "--yes", db=one_club.db)
+    assert "under this name from the sheet 'Games 2024' before" in told.stderr
+    assert "club.xlsx was imported from 'Games'; if that is this sheet, name it so again" in told.stderr
+
+
 @pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
 def test_killed_sync_is_completed(club: Club, committed: bool) -> None:
     """Killed at the worst instant, all of a sync is recorded or nothing, and run again it is complete."""
