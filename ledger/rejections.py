@@ -21,6 +21,7 @@ CODES = {
     "bad-spreadsheet": "the spreadsheet is damaged, protected or too large",
     "which-sheet": "the spreadsheet has several sheets, or none of the name given; --sheet names one",
     "bad-cell": "the cell shows an error, or holds a formula that was never worked out",
+    "unclear-layout": "the numbers of a table may be places or scores; --layout says which",
     "unclear-dates": "the dates of a column can be read in several ways, or in none; --dates says in which",
     "bad-reader": "a package's reader of files cannot be loaded, or failed",
     "empty-file": "the file holds no event",

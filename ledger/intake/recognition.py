@@ -227,7 +227,7 @@ def header_at(rows: Rows, options: TableOptions) -> int | None:
 
 
 def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
-    """The layout that the names of the columns and what stands in them say."""
+    """The layout that the names of the columns and what stands in them say. Raises `Refused` (unclear-layout)."""
     found = [_means(name, options) if name else "" for name in names]
     if "player" in found:
         return ROWS
@@ -238,11 +238,26 @@ def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
     players = [
         column for column, name in enumerate(names) if found[column] is None and _may_be_player(name, body, column)
     ]
-    cells = [[text for column in players if (text := _got(row, column))] for _, row in body]
-    played = [row for row in cells if len(row) > 1]
+    cells = [(line, [text for column in players if (text := _got(row, column))]) for line, row in body]
+    played = [(line, row) for line, row in cells if len(row) > 1]
     if not played:
         return ROWS
-    return PLAYER_PLACES if are_places(played) else PLAYER_SCORES
+    _refuse_mixed(played)
+    return PLAYER_PLACES if are_places(row for _, row in played) else PLAYER_SCORES
+
+
+def _refuse_mixed(played: Rows) -> None:
+    """Raises `Refused` (unclear-layout) if most games of three and more have places, and others do not.
+
+    Scores of two look like places too often to tell.
+    """
+    several = [(line, row) for line, row in played if len(row) > 2]
+    odd = [line for line, row in several if not are_places([row])]
+    if odd and len(odd) * 2 < len(several):
+        told = (
+            f"line {odd[0]:,} has other numbers than places, which most lines have; put it right, or say what they are"
+        )
+        raise Refused("unclear-layout", f"{told}: --layout {PLAYER_PLACES} or {PLAYER_SCORES}")
 
 
 def _may_be_player(name: str, body: Rows, column: int) -> bool:

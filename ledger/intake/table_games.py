@@ -104,15 +104,24 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
         return line, cells, None, None
     try:
         event = read_game(cells, columns, options)
+        for name, text in cells.items():
+            if name in columns.places and "" in map(str.strip, _tied(text, options)):
+                told = f"{name}: {shown(text)} ties somebody with nobody; {options.tie or TIE} stands between names"
+                raise Refused("tied-players", told)
     except Refused as problem:
         return line, problem, cells, None
     event["data"]["participants"] = [
         {"player": "" if is_dash(player.strip()) else player.strip(), "place": columns.places[name]}
         for name, text in cells.items()
         if name in columns.places
-        for player in (text if options.tie is None else text.replace(options.tie, TIE)).split(TIE)
+        for player in _tied(text, options)
     ]
     return line, event, cells, None
+
+
+def _tied(text: str, options: TableOptions) -> list[str]:
+    """The names in a cell, of players who share a place."""
+    return (text if options.tie is None else text.replace(options.tie, TIE)).split(TIE)
 
 
 def _long_games(

@@ -43,6 +43,15 @@ SHEETS = {
         ["Date", "anna", "ben", "cleo"], [D22, 1, 2, None], [D23, 3, 1, 2],
         games=[*ONE, "2024-11-23-1 2024-11-23T11:00 anna 3 ben 1 cleo 2"], told=["a column per player with the place"],
     ),
+    "places of which one is mistyped": csv(
+        "Datum;Anna;Ben;Cleo\n17.01.2025;3;1;2\n18.01.2025;2;1;2\n19.01.2025;1;2;4\n",
+        refused=[("None unclear-layout", "line 4 has other numbers than places, which most lines have; put it right")],
+    ),
+    "scores that look like places now and then": csv(
+        "Date,Anna,Ben,Cleo\n2024-11-22,3,1,2\n2024-11-23,10,7,8\n",
+        games=["2024-11-22-1 2024-11-22T11:00 Anna =3 Ben =1 Cleo =2",
+               "2024-11-23-1 2024-11-23T11:00 Anna =10 Ben =7 Cleo =8"],
+    ),
     "a column per player with scores": sheet(
         ["Date", "anna", "ben", "cleo"], [D22, 10, 7, None], [D23, 4, 8, 8],
         games=["2024-11-22-1 2024-11-22T11:00 anna =10 ben =7", "2024-11-23-1 2024-11-23T11:00 anna =4 ben =8 cleo =8"],
@@ -138,6 +147,10 @@ SHEETS = {
     "ties in a cell": sheet([*HEAD, "3rd"], [D22, "anna", "ben=cleo"], games=[ONE[0] + " cleo 2"]),
     "ties with a slash, as said": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], options=(*SET, "--ties", "/"), games=[ONE[0] + " cleo 2"]
+    ),
+    "a formula for a name": csv(
+        "Date,1st,2nd\n2024-11-22,=cmd,ben\n",
+        refused=[("2 tied-players", "1st: '=cmd' ties somebody with nobody; = stands between names")],
     ),
     "ties with a slash, unsaid": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], refused=[("2 tied-players", "'ben/cleo' looks like more than one")]
