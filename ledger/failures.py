@@ -1,6 +1,7 @@
 """What a failure looks like: a reason for scripts, a message for people, and an exit code."""
 
 import errno
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledger.errors import LedgerError
@@ -33,6 +34,8 @@ def failure_of(error: Exception) -> CommandFailure:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return CommandFailure("no-space", f"{told}; free some space and run the same command again", 3)
         return CommandFailure("file", told, 3)
+    if damaged := _damaged_package(error):
+        return CommandFailure("file", damaged, 3)
     cause = f"{_place(error)}: {type(error).__name__}: {error}"
     return CommandFailure(
         "bug", f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}", 1
@@ -52,8 +55,33 @@ def is_lack_of_memory(error: BaseException | None) -> bool:
     return isinstance(error, MemoryError) or (told is not None and told in str(error))
 
 
+def _damaged_package(error: Exception) -> str | None:
+    """Which file of an installed package is damaged, if an error came from looking through what packages register.
+
+    Python reads that of all packages at once, so a single one stops whatever asks, such as pydantic when it is loaded.
+    """
+    if not any(name.startswith("importlib.metadata") for name, _ in _places(error)):
+        return None
+    from importlib.metadata import distributions
+
+    for package in distributions():
+        try:
+            _ = package.entry_points
+        except Exception as why:
+            file = f"{getattr(package, '_path', package.locate_file(''))}/entry_points.txt"
+            told = f"{file}: this file of an installed package is damaged ({type(why).__name__}: {why})"
+            return f"{told}; install the package again, or uninstall it"
+    return None
+
+
 def _place(error: Exception) -> str:
+    *_, (name, line) = ("?", 0), *_places(error)
+    return f"{name}:{line}" if line else name
+
+
+def _places(error: Exception) -> Iterator[tuple[str, int]]:
+    """The modules and lines on the way to an error, the innermost last."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    while trace is not None:
+        yield str(trace.tb_frame.f_globals.get("__name__")), trace.tb_lineno
         trace = trace.tb_next
-    return "?" if trace is None else f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"

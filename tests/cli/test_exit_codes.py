@@ -1,5 +1,6 @@
 """What is asked wrongly ends with the promised exit code and one message, never with a traceback."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -151,6 +152,24 @@ def test_non_utf8_argument_is_usage_error(arguments: list[str | bytes], db: str)
     done = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parents[2])
 
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[ratings.readers]\nno equals sign\n"])
+def test_damaged_packages_are_named(content: bytes, tmp_path: Path) -> None:
+    """What an installed package registers in a file that cannot be read is told with that file, not as a bug."""
+    file = tmp_path / "broken-1.0.dist-info" / "entry_points.txt"
+    file.parent.mkdir()
+    (file.parent / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    file.write_bytes(content)
+    command = [sys.executable, "-m", "cli", "--db", tmp_path / "ratings.db", "status"]
+    done = subprocess.run(
+        command, capture_output=True, check=False, cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (3, b"", 1)
+    assert f"ratings: {file}: this file of an installed package is damaged (" in done.stderr.decode()
+    assert done.stderr.endswith(b"); install the package again, or uninstall it\n")
 
 
 def test_variable_or_folder_names_the_ledger(
