@@ -15,7 +15,7 @@ word that is never renamed, and `.exit_code`, that of the command.
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Literal
 
@@ -147,6 +147,7 @@ from projections.stored.status import LedgerStatus
 from projections.stored.status import ledger_status as _ledger_status
 from ratings_ledger.arguments import CheckedView as _CheckedView
 from ratings_ledger.arguments import checked as _checked
+from ratings_ledger.arguments import in_text as _in_text
 from ratings_ledger.arguments import is_storable as _is_storable
 
 __all__ = [
@@ -281,15 +282,16 @@ class Ledger:
 
     @_checked
     def at(
-        self, as_of: str | None = None, known_at: str | int | None = None, rules: str | None = None
+        self, as_of: str | date | None = None, known_at: str | int | date | None = None, rules: str | None = None
     ) -> View:  # fmt: skip
         """The ledger at coordinates: what was played up to `as_of`, as known at `known_at`, under `rules`.
 
-        `as_of` and `known_at` are dates, which mean their ends, or times; `known_at` may be a position. `rules` is a
-        version, ID@VERSION, that scores all games of its ruleset. None means now, or the rulesets' own timelines. Wrong
-        ones are told when something is asked: `BadArgument`.
+        `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python's own, which need a zone;
+        `known_at` may be a position. `rules` is a version, ID@VERSION, that scores all games of its ruleset. None means
+        now, or the rulesets' own timelines. Wrong ones are told when something is asked: `BadArgument`.
         """
-        return _CheckedView(self._store, as_of, known_at, rules, kept=self._kept)
+        played, known = _in_text("as_of", as_of), _in_text("known_at", known_at)
+        return _CheckedView(self._store, played, known, rules, kept=self._kept)
 
     def propose(
         self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]], by: str, *, strict: bool = False,

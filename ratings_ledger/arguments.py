@@ -9,6 +9,7 @@ question.
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -62,7 +63,7 @@ def _declared(question: Callable[..., Any]) -> tuple[inspect.Signature, dict[str
 def _look_at(name: str, value: object, kinds: Sequence[str]) -> None:
     """Raises `BadArgument` for a value of none of these types, and for one that nothing in a ledger can be."""
     if not any(KINDS[kind][0](value) for kind in kinds):
-        if isinstance(value, str):
+        if isinstance(value, str) and any("[" in kind for kind in kinds):
             raise BadArgument(f"{name} is a list, such as [{value[:80]!r}], not the text {shown(value)}", name)
         told = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
         raise BadArgument(f"{name} is {told}, not {_named(value)}", name)
@@ -73,6 +74,15 @@ def _look_at(name: str, value: object, kinds: Sequence[str]) -> None:
     for text in (value,) if isinstance(value, str) else value if isinstance(value, Collection) else ():
         if isinstance(text, str) and not is_storable(text):
             raise BadArgument(f"{name}: no text in a ledger holds a lone surrogate or a null character", name)
+
+
+def in_text(name: str, moment: T | date) -> T | str:
+    """A date or time of Python's as text; anything else as it is. Raises `BadArgument` for a time without a zone."""
+    if not isinstance(moment, date):
+        return moment
+    if isinstance(moment, datetime) and moment.utcoffset() is None:
+        raise BadArgument(f"{name} has no zone: {moment}; such as datetime(2024, 12, 31, 20, tzinfo=UTC)", name)
+    return moment.isoformat()
 
 
 def is_storable(text: str) -> bool:
@@ -103,6 +113,7 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "None": (lambda value: value is None, ""),
     "str": (_is_text, "text"),
     "int": (_is_number, "a whole number"),
+    "date": (lambda value: isinstance(value, date), "a date"),
     "Collection[str]": (lambda value: _is_list(value, _is_text), "a list of texts"),
     "Sequence[str]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_text), "a list of texts"),
     "Sequence[int]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_number),

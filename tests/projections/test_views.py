@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import FrozenInstanceError
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from itertools import product
 from multiprocessing import get_context
@@ -244,6 +244,9 @@ def void(game_id: str) -> dict[str, Any]:
 
 WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | None, int]] = [
     (lambda ledger: ledger.at(as_of="yesterday").standings(LADDER), rl.BadArgument, "as_of", 2),
+    (lambda ledger: ledger.at(as_of=datetime(2024, 2, 29)), rl.BadArgument, "as_of", 2),
+    (lambda ledger: ledger.at(as_of=20240229), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
+    (lambda ledger: ledger.at().standings(LADDER, limit="3"), rl.BadArgument, "limit", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=99).standings(LADDER), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at(known_at="soon").standings(LADDER), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at(rules="club-catan-elo@9").standings(LADDER), rl.BadArgument, "ladder", 2),
@@ -367,6 +370,21 @@ def test_odd_arguments_are_documented_exceptions(url: str, store_kind: str, at_l
                     found = ask(**needed | {name: odd})
                     if inspect.isgenerator(found):
                         deque(found, maxlen=0)
+
+
+def test_times_may_be_those_of_python(url: str) -> None:
+    """A date or a time with a zone means what its text means, and a number is not called a list."""
+    with rl.open(url) as ledger:
+        for given, text in (
+            (date(2024, 2, 29), "2024-02-29"), (datetime(2024, 2, 29, 12, tzinfo=UTC), "2024-02-29T12:00:00Z"),
+        ):  # fmt: skip
+            assert ledger.at(as_of=given).standings(LADDER) == ledger.at(as_of=text).standings(LADDER)
+        now = ledger.head.recorded_at
+        assert len(ledger.at(known_at=datetime.fromtimestamp(now / 10**6 + 1, UTC)).games().rows) == len(GAMES)
+        change = ledger.at().history(LADDER, "anna").rows[0]
+        assert ledger.at(as_of=change.occurred_at).standings(LADDER).rows
+        with pytest.raises(rl.BadArgument, match="limit is a whole number"):
+            ledger.at().standings(LADDER, limit="3")  # type: ignore[arg-type]
 
 
 def test_no_limit_is_all(url: str) -> None:
