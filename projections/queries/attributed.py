@@ -20,8 +20,8 @@ from projections.queries.asking import refuse_unknown
 from projections.queries.attribution import Attribution, Cause, attribute
 from projections.queries.coordinates import Coordinates, Note, moment, times_of
 from projections.queries.publication import as_published, compared_at
+from projections.queries.standings import versions_of
 from projections.replay.containment import RuleFailure
-from projections.replay.ladders import parse_name
 
 Decode = Callable[[Connection, int], Facts]
 
@@ -81,7 +81,8 @@ def _places(
 
 
 def _compared_at(connection: Connection, one: PublishedList, decode: Decode) -> int | None:
-    versions = decode(connection, one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
+    """Up to when a list is compared with what would come out today. Raises `RulesetUnusable`."""
+    versions = versions_of(decode(connection, one.known_at), one.ladder, None)
     return compared_at(one, versions[0].ruleset)
 
 

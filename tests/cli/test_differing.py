@@ -231,7 +231,12 @@ def test_list_whose_rule_is_gone_is_told(db: str, ratings: Ratings, monkeypatch:
     assert (told.exit_code, told.stdout.startswith(BASIC)) == (1, True)
     assert "galactic-points@1 cannot be used here: rule: " in told.stderr
     assert "galactic" not in told.stdout
-    assert ratings("diff", "published", "now", GALACTIC, db=db).exit_code == 2
+    for command in (("diff", "published", "now", GALACTIC), ("standings", GALACTIC),
+                    ("explain", "anna", GALACTIC, "--change", "--from", "published")):  # fmt: skip
+        refused = ratings(*command, db=db)
+        assert (refused.exit_code, "galactic-points@1 cannot be used here" in refused.stderr) == (2, True), refused
+    for command in (("standings", GALACTIC, "--as-published"), ("lists",), ("report", "player", "anna")):
+        assert "bug" not in ratings(*command, db=db).stderr, command
 
 
 def test_lists_without_difference_are_one_line(db: str, ratings: Ratings) -> None:
