@@ -223,7 +223,10 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 def shown(value: object, limit: int = 60) -> str:
     """A value as it may appear in a message: quoted, shortened, with anything unprintable escaped."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # of so many digits, or of what is nested so deeply
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

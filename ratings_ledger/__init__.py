@@ -40,6 +40,7 @@ from ledger.events.fields import read_by as _read_by
 from ledger.intake.files import Item
 from ledger.intake.importing import Imported, Still, Terms
 from ledger.rejections import ChangedMeanwhile, Refused, Rejection
+from ledger.rejections import shown as _shown
 from ledger.store import log as _log
 from ledger.store import opening as _opening
 from ledger.store.log import Head
@@ -293,6 +294,7 @@ class Ledger:
         played, known = _in_text("as_of", as_of), _in_text("known_at", known_at)
         return _CheckedView(self._store, played, known, rules, kept=self._kept)
 
+    @_checked
     def propose(
         self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]], by: str, *, strict: bool = False,
         new_names: Literal["refuse", "accept"] = "refuse", any_date: bool = False, allow_uncounted: bool = False,
@@ -309,7 +311,7 @@ class Ledger:
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             raise BadArgument(f"events are dictionaries, not {type(events).__name__}", "events")
         if new_names not in ("refuse", "accept"):
-            raise BadArgument(f"new_names is refuse or accept, not {new_names!r}", "new_names")
+            raise BadArgument(f"new_names is refuse or accept, not {_shown(new_names)}", "new_names")
         if based_on is not None and not isinstance(based_on, Mapping):
             raise BadArgument(f"based_on is a dictionary, not {type(based_on).__name__}", "based_on")
         by = _name(by)
@@ -377,9 +379,12 @@ class Ledger:
 
         Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.
         """
+        if isinstance(ruleset, Mapping) and not all(isinstance(key, str) for key in ruleset):
+            raise BadArgument("the keys of a ruleset are texts", "ruleset")
         found, problems = read_toml(ruleset) if isinstance(ruleset, str) else read_ruleset(dict(ruleset))
         if found is None:
-            raise BadArgument("; ".join(f"{problem.key}: {problem.message}" for problem in problems), "ruleset")
+            told = (f"{problem.key}: {problem.message}" if problem.key else problem.message for problem in problems)
+            raise BadArgument("; ".join(told), "ruleset")
         return view.simulate([({}, found)], ladders)
 
     def status(self) -> LedgerStatus:
@@ -417,8 +422,6 @@ def _as_json(event: object) -> dict[str, Any]:
 
 def _name(by: str) -> str:
     """Who records something. Raises `BadArgument`."""
-    if not isinstance(by, str):
-        raise BadArgument(f"by is a name, not {type(by).__name__}", "by")
     try:
         return _read_by(by)
     except Refused as problem:

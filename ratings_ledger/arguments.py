@@ -63,10 +63,13 @@ def _declared(question: Callable[..., Any]) -> tuple[inspect.Signature, dict[str
 def _look_at(name: str, value: object, kinds: Sequence[str]) -> None:
     """Raises `BadArgument` for a value of none of these types, and for one that nothing in a ledger can be."""
     if not any(KINDS[kind][0](value) for kind in kinds):
-        if isinstance(value, str) and any("[" in kind for kind in kinds):
+        if isinstance(value, str) and any("[str]" in kind for kind in kinds):
             raise BadArgument(f"{name} is a list, such as [{value[:80]!r}], not the text {shown(value)}", name)
         told = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
-        raise BadArgument(f"{name} is {told}, not {_named(value)}", name)
+        if isinstance(value, date):
+            told += f", such as {value.isoformat()!r}"
+        given = f"the text {shown(value)}" if isinstance(value, str) else _named(value)
+        raise BadArgument(f"{name} is {told}, not {given}", name)
     if isinstance(value, int) and value < 0 and name in COUNTS:
         raise BadArgument(f"{name} is 0 or more, not {value}", name)
     if isinstance(value, int) and abs(value) > NUMBER_MAX:
@@ -112,6 +115,7 @@ def _is_number(value: object) -> bool:
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "None": (lambda value: value is None, ""),
     "str": (_is_text, "text"),
+    "bool": (lambda value: isinstance(value, bool), "True or False"),
     "int": (_is_number, "a whole number"),
     "date": (lambda value: isinstance(value, date), "a date"),
     "Collection[str]": (lambda value: _is_list(value, _is_text), "a list of texts"),

@@ -5,6 +5,7 @@ Nothing is written before `append`, or `commit`, which raises what is refused.
 
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from threading import RLock
 from typing import Any
 
 from sqlalchemy import Connection
@@ -119,6 +120,7 @@ class Proposal(Intake):
         """
         self.known = known or Known(terms.strict)
         self._impact: Impact | None = None
+        self._one_thread = RLock()  # what waits is read and given back by one at a time
         homeless: dict[str, str] = {}
         begun = self.known.new_ladders
         begun.found = []
@@ -142,6 +144,11 @@ class Proposal(Intake):
         """What is refused; with any, nothing is appended."""
         return tuple(self.result.rejected)
 
+    def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+        """Append what was proposed, as `Intake.append` does, once, whichever thread is first."""
+        with self._one_thread:
+            return super().append(progress)
+
     def commit(self) -> Head:
         """Append what was proposed, in one transaction unless there are 50,000 events and more; returns the new head.
 
@@ -152,10 +159,11 @@ class Proposal(Intake):
 
     def impact(self) -> Impact:
         """What the events would change; it is worked out once. Raises `StoreUnavailable`."""
-        if self._impact is None:
-            with self.ledger.reading() as connection:
-                self._impact = impact_of(connection, self.known.ladders(connection), self.drafts())
-        return self._impact
+        with self._one_thread:
+            if self._impact is None:
+                with self.ledger.reading() as connection:
+                    self._impact = impact_of(connection, self.known.ladders(connection), self.drafts())
+            return self._impact
 
     def is_small(self) -> bool:
         """Whether the ledger has fewer games, and the proposal fewer events, than `SMALL_GAMES`."""

@@ -52,7 +52,7 @@ def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()
     if games:
         with ledger.reading() as connection:
             zone = times_of(connection).zone
-        return [shipped_elo(read_slug(f"elo-{game}")[4:], zone) for game in games]
+        return [shipped_elo(read_slug(f"elo-{game}")[4:], zone) for game in dict.fromkeys(games)]
     found = [text for text in shipped() if wanted == EVERY or f'id = "{wanted}"' in text.splitlines()]
     if not found:
         ids = [line.split('"')[1] for text in shipped() for line in text.splitlines() if line.startswith("id = ")]

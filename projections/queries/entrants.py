@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.errors import Unknown
+from ledger.rejections import shown
 from ledger.store.log import Log, known_events, read_records
 from ledger.validation.leagues import league_of
 from projections.facts.columns import Facts
@@ -53,7 +54,7 @@ def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, ti
     stream = ladders.stream(ladder)
     everybody = _subscribers(connection, ladders.facts, stream) or {*stream.names}
     if player not in everybody and player not in stream.names:
-        raise Unknown(None, f"{player} has no game on {ladder}")
+        raise Unknown(None, f"{shown(player)} has no game on {ladder}")
     others = everybody - {player}
     ids = league_ids(connection, ladders.facts, stream.versions)
     rows = tuple(Entrant(ids.get(name), name) for name in sorted(others - _met(stream, player)))

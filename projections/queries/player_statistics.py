@@ -57,9 +57,9 @@ def player_statistics(seen: Survey, player: str, game: str | None = None) -> Pla
     player = facts.current(player)
     found = PlayerStatistics(**_statistics(seen, player, game, _gold(seen, player)))
     if not found.started and not found.substituted:
-        what = ("" if game is None else f" {game}") + ("" if seen.asked is None else f" up to {seen.asked}")
+        what = ("" if game is None else f" {shown(game)}") + ("" if seen.asked is None else f" up to {seen.asked}")
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
-        raise Unknown("player-unknown", f"{player} has not played{what}; see: ratings games{hint}")
+        raise Unknown("player-unknown", f"{shown(player)} has not played{what}; see: ratings games{hint}")
     return found
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from ledger import clock
 from ledger.errors import BadArgument
 from ledger.events.types import Ruleset
-from ledger.rejections import did_you_mean
+from ledger.rejections import did_you_mean, shown
 from ledger.store.log import read_live, read_records_at
 from projections.queries.answers_recorded import AllRulesets, RulesetRow, RulesetState, ScoringDays
 from projections.queries.coordinates import Times
@@ -75,7 +75,8 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
         chosen = next(one for one in known if one.position == position)
     if chosen is None:
         hint = did_you_mean(name, [one.ruleset.name if version else one.ruleset.id for one in live])
-        raise BadArgument(f"no ruleset {name} is published at position {until}; see: ratings rules list{hint}", "name")
+        told = f"no ruleset {shown(name)} is published at position {until}; see: ratings rules list{hint}"
+        raise BadArgument(told, "name")
     return RulesetState(
         chosen.event["data"], tuple(one.ruleset.version for one in known), until, _timeline(known), _never(known),
         ruleset=chosen.ruleset, position=chosen.position, by=chosen.event["by"],

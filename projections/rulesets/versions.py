@@ -97,8 +97,8 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         return None, [RulesetProblem("", str(error), int(line.group(1)) if line else None)]
-    except ValueError as error:  # from a number that is too long
-        return None, [RulesetProblem("", str(error))]
+    except ValueError:
+        return None, [RulesetProblem("", "a number has more digits than any that a ruleset holds")]
     if nested_too_deeply(data):
         return None, [NESTED]
     if isinstance(data.get("effective_from"), date):
@@ -126,6 +126,8 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
     """A ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
+    if nested_too_deeply(data):
+        return None, [NESTED]
     if problems := [RulesetProblem(key, INEXACT)
                     for key in _inexact(data)]:  # fmt: skip
         return None, problems

@@ -231,7 +231,7 @@ def test_as_of_before_all_games_is_no_empty_ledger(form: str, db: str, ratings: 
         assert "value for --as-of: no ladder has a game played up to 2023-12-31\n" in none.stderr
     assert ratings("export", "standings", *early, db=db) == (0, "", noted)
     statistics = ratings("statistics", "anna", *early, db=db)
-    assert "anna has not played up to 2023-12-31;" in statistics.stderr
+    assert "'anna' has not played up to 2023-12-31;" in statistics.stderr
     assert "first" not in ratings("ladders", "--as-of", "2024-01-01", "--format", form, db=db).stderr
 
 

@@ -298,7 +298,7 @@ def test_statistics_without_games_are_refused(db: str, ratings: Ratings) -> None
     """Statistics of a player who has no matching games are refused."""
     result = ratings("statistics", "zoe", db=db)
 
-    assert (result.exit_code, result.stdout, "zoe has not played" in result.stderr) == (1, "", True)
+    assert (result.exit_code, result.stdout, "'zoe' has not played" in result.stderr) == (1, "", True)
     assert ratings("statistics", "anna", "--game", "chess", db=db).exit_code == 1
 
 

@@ -274,7 +274,7 @@ def test_published_ruleset_is_tried_with_other_values(db: str, rules: Rules, rat
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("catan-ello", "no ruleset catan-ello is published at position 5; see: ratings rules list; did you mean "
+        ("catan-ello", "no ruleset 'catan-ello' is published at position 5; see: ratings rules list; did you mean "
          "catan-elo?"),
         ("catan-elo@9", "did you mean catan-elo@2009-01?"), ("no.toml", "'no.toml' is no file"),
         ("/", "'/' is a folder"),
