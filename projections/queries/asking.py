@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
@@ -70,10 +71,19 @@ def asked_again(question: Callable[P, T]) -> Callable[P, T]:
         except (Damaged, Unreadable) as problem:
             view: Any = arguments[0]
             view._kept.forget(problem)
-            view._questions.clear()
+            view._stay.questions.clear()
             return question(*arguments, **options)
 
     return ask
+
+
+class _Stay(local):
+    """What one thread holds while it stays: a connection, how times are shown, and its questions by ladder."""
+
+    def __init__(self) -> None:
+        self.held: Connection | None = None
+        self.times: Times | None = None
+        self.questions: dict[str, Question] = {}
 
 
 class Asking:
@@ -97,28 +107,27 @@ class Asking:
         self._tell = self.notes.append if note is None else note
         self._told: set[str] = set()
         self._kept = kept or KeptLadders()
-        self._held: Connection | None = None
-        self._questions: dict[str, Question] = {}
-        self._times: Times | None = None
+        self._stay = _Stay()
 
     @contextmanager
     def staying(self) -> Iterator[None]:
-        """Ask several questions on one connection, where the log and the home zone are taken to stay the same; for one
-        thread alone. Raises `StoreUnavailable`.
+        """Ask several questions on one connection, where the log and the home zone are taken to stay the same; other
+        threads ask on their own. Raises `StoreUnavailable`.
         """
-        with self.ledger.reading() as self._held:
+        stay = self._stay
+        with self.ledger.reading() as stay.held:
             try:
-                self._times = times_of(self._held)
+                stay.times = times_of(stay.held)
                 yield
             finally:
-                self._held = self._times = None
-                self._questions.clear()
+                stay.held = stay.times = None
+                stay.questions.clear()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         """The connection that is held, or one of its own."""
-        if self._held is not None:
-            yield self._held
+        if self._stay.held is not None:
+            yield self._stay.held
             return
         with self.ledger.reading() as connection:
             yield connection
@@ -131,14 +140,14 @@ class Asking:
         """
         with self._reading() as connection:
             try:
-                if lazily and ladder in self._questions:
-                    found = self._questions[ladder]
+                if lazily and ladder in self._stay.questions:
+                    found = self._stay.questions[ladder]
                     facts = found.ladders.facts
                     yield found
                     return
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
-                zone = date_zone(connection, ladder, self._times or times_of(connection)) if is_dated else "UTC"
+                zone = date_zone(connection, ladder, self._stay.times or times_of(connection)) if is_dated else "UTC"
                 every = self._known(connection, position_known(connection, self.known_at, zone, self.note), lazily)
                 facts = every.facts
                 try:
@@ -149,11 +158,11 @@ class Asking:
                 instant = instant_played(self.as_of, zone)
                 ladders = every.at(instant)
                 note_ahead(self.as_of, zone, self.note)
-                times = self._times or times_of(connection)
+                times = self._stay.times or times_of(connection)
                 self._note_idle(ladders, ladder, times)
                 found = Question(connection, ladders, times)
-                if lazily and self._held is not None:
-                    self._questions[ladder] = found  # the log is the same on this connection
+                if lazily and self._stay.held is not None:
+                    self._stay.questions[ladder] = found  # the log is the same on this connection
                 yield found
             except RuleFailure as problem:
                 raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
@@ -177,7 +186,7 @@ class Asking:
         from projections.queries.survey import Survey
 
         with self._reading() as connection:
-            times = self._times or times_of(connection)
+            times = self._stay.times or times_of(connection)
             every = self._known(connection, position_known(connection, self.known_at, None, self.note))
             check_version(every.facts, self.rules)
             note_ahead(self.as_of, times.zone, self.note)
@@ -186,7 +195,7 @@ class Asking:
 
     def _list(self, connection: Connection, ladder: str) -> PublishedList:
         """The list of a ladder that is meant by `as_of` and `known_at`. Raises as `published` does."""
-        times = self._times or times_of(connection)
+        times = self._stay.times or times_of(connection)
         zone = date_zone(connection, ladder, times)
         instant = instant_played(self.as_of, zone)
         position = position_known(connection, self.known_at, zone, self.note)

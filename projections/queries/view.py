@@ -181,7 +181,7 @@ class View(Positions):
 
         with self._reading() as connection:
             one, ids = self._list(connection, ladder), identities(connection)
-            times = self._times or times_of(connection)
+            times = self._stay.times or times_of(connection)
             found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
             rows = [row for row in found.rows if not players or row.player in wanted][: limit or None]
             source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
@@ -197,7 +197,7 @@ class View(Positions):
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
-            return publications(connection, position, self._times or times_of(connection))
+            return publications(connection, position, self._stay.times or times_of(connection))
 
     def list_beside(self, ladder: str) -> ListBeside:
         """The list of a ladder that was published last, or last for `as_of`, beside the same list as known now.
@@ -208,7 +208,7 @@ class View(Positions):
 
         with self._reading() as connection:
             one = self._list(connection, ladder)
-            times = self._times or times_of(connection)
+            times = self._stay.times or times_of(connection)
             position = position_known(connection, self.known_at, date_zone(connection, ladder, times), self.note)
             return list_beside(connection, self._kept.checked(connection, position), one, self.note, times)
 
@@ -225,7 +225,7 @@ class View(Positions):
                 raise Unknown("event-unknown", f"there is no position {position}; the log as it is asked ends at {end}")
             kept = KeptLadders()  # of its own: what others ask for stays at hand
             before, after = (kept.checked(connection, there) for there in (position - 1, position))
-            return event_impact(connection, before, after, self._times or times_of(connection))
+            return event_impact(connection, before, after, self._stay.times or times_of(connection))
 
     @asked_again
     def games_with_clock(self) -> frozenset[str]:
@@ -430,7 +430,7 @@ class View(Positions):
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
-            return ruleset_state(connection, name, position, self._times or times_of(connection))
+            return ruleset_state(connection, name, position, self._stay.times or times_of(connection))
 
     def leagues(self) -> AllLeagues:
         """The leagues, what they wait for, and who won. Raises as `surveying` does."""
@@ -496,7 +496,7 @@ class View(Positions):
         from projections.queries.simulation import simulated, why_alone
 
         with self._reading() as connection:
-            times = self._times or times_of(connection)
+            times = self._stay.times or times_of(connection)
             every = self._kept.checked(connection, position_known(connection, self.known_at, None, self.note))
             now = every.at(instant_played(self.as_of, times.home or rulesets[0][1].time_zone))
             for told in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
@@ -517,7 +517,7 @@ class View(Positions):
         from projections.queries.recorded import games_as_they_stand, is_wanted
 
         with self._reading() as connection:
-            times = self._times or times_of(connection)
+            times = self._stay.times or times_of(connection)
             end = instant_played(self.as_of, times.zone)
             until = position_known(connection, self.known_at, None, self.note)
             people = identities(connection, until)
@@ -563,7 +563,7 @@ class View(Positions):
         from projections.queries.recorded import games_that_stand
 
         with self._reading() as connection:
-            last = instant_played(self.as_of, (self._times or times_of(connection)).zone)
+            last = instant_played(self.as_of, (self._stay.times or times_of(connection)).zone)
             until = position_known(connection, self.known_at, None, self.note)
             yield from games_that_stand(connection, until, last, after)
 
@@ -593,5 +593,5 @@ class View(Positions):
             if subject is not None and not rows and not narrowed:
                 log = Log(connection, until)
                 hint = log.similar("game", subject) or log.similar("player", subject)
-            times = self._times or times_of(connection)
+            times = self._stay.times or times_of(connection)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=times)

@@ -119,3 +119,25 @@ def test_proposal_is_committed_by_one_thread(ledger: Any) -> None:
         assert sum(isinstance(one, rl.Head) for one in outcomes) == 1, outcomes
         assert {type(one).__name__ for one in outcomes} <= {"Head", "BadArgument", "Impact"}, outcomes
         assert ledger.head.position == before + 1
+
+
+def test_thread_that_stays_keeps_its_connection_alone(ledger: Any) -> None:
+    """What another thread asks of a view while one stays, it asks on a connection of its own, which stays open."""
+    view, here, gone = ledger.at(), Barrier(2), Barrier(2)
+
+    def stay() -> None:
+        with view.staying():
+            view.standings(LADDER)
+            here.wait()
+            here.wait()
+        gone.wait()
+
+    thread = Thread(target=stay)
+    thread.start()
+    here.wait()
+    with view.asking(LADDER, lazily=True) as question:
+        here.wait()
+        gone.wait()
+        closed = question.connection.closed
+    thread.join()
+    assert not closed
