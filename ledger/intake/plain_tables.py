@@ -27,7 +27,7 @@ from ledger.intake.columns import (
     instant_text,
     read_value,
 )
-from ledger.intake.decimals import COMMA_DELIMITERS
+from ledger.intake.decimals import COMMA_DELIMITERS, is_doubtful
 from ledger.intake.table_games import ROWS_MAX
 from ledger.rejections import Refused
 from ledger.validation.nobodies import is_dash
@@ -89,8 +89,8 @@ def _games(
     if len(cells) != len(lines) * width or not "".join(cells).isprintable():
         return None
     of = {name: cells[column::width] for column, name in enumerate(header)}
-    scores = "".join(of.get("score", ()))
-    if "," in scores or ("." in scores and delimiter in COMMA_DELIMITERS):
+    scores = {*of.get("score", ())}
+    if "," in "".join(scores) or (delimiter in COMMA_DELIMITERS and any(map(is_doubtful, scores))):
         return None  # perhaps decimal commas, or thousands
     if not all(of.get("player", ())) or any(map(is_dash, {*of.get("player", ()), *of.get("replaces", ())})):
         return None

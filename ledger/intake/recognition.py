@@ -254,10 +254,8 @@ def _refuse_mixed(played: Rows) -> None:
     several = [(line, row) for line, row in played if len(row) > 2]
     odd = [line for line, row in several if not are_places([row])]
     if odd and len(odd) * 2 < len(several):
-        told = (
-            f"line {odd[0]:,} has other numbers than places, which most lines have; put it right, or say what they are"
-        )
-        raise Refused("unclear-layout", f"{told}: --layout {PLAYER_PLACES} or {PLAYER_SCORES}")
+        told = "here are other numbers than places, which most lines have; put them right, or say what all are"
+        raise Refused("unclear-layout", f"{told}: --layout {PLAYER_PLACES} or {PLAYER_SCORES}", odd[0])
 
 
 def _may_be_player(name: str, body: Rows, column: int) -> bool:

@@ -107,7 +107,7 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
         for name, text in cells.items():
             if name in columns.places and "" in map(str.strip, _tied(text, options)):
                 told = f"{name}: {shown(text)} ties somebody with nobody; {options.tie or TIE} stands between names"
-                raise Refused("tied-players", told)
+                raise Refused("bad-identifier", told)
     except Refused as problem:
         return line, problem, cells, None
     event["data"]["participants"] = [

@@ -45,7 +45,7 @@ SHEETS = {
     ),
     "places of which one is mistyped": csv(
         "Datum;Anna;Ben;Cleo\n17.01.2025;3;1;2\n18.01.2025;2;1;2\n19.01.2025;1;2;4\n",
-        refused=[("None unclear-layout", "line 4 has other numbers than places, which most lines have; put it right")],
+        refused=[("4 unclear-layout", "other numbers than places, which most lines have; put them right")],
     ),
     "scores that look like places now and then": csv(
         "Date,Anna,Ben,Cleo\n2024-11-22,3,1,2\n2024-11-23,10,7,8\n",
@@ -150,7 +150,7 @@ SHEETS = {
     ),
     "a formula for a name": csv(
         "Date,1st,2nd\n2024-11-22,=cmd,ben\n",
-        refused=[("2 tied-players", "1st: '=cmd' ties somebody with nobody; = stands between names")],
+        refused=[("2 bad-identifier", "1st: '=cmd' ties somebody with nobody; = stands between names")],
     ),
     "ties with a slash, unsaid": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], refused=[("2 tied-players", "'ben/cleo' looks like more than one")]

@@ -198,6 +198,9 @@ CASES = {
     "which-sheet": Case(xlsx([["Date"]], ("More", "visible", [["Date"]]))),
     "bad-cell": Case(xlsx([["Date", "1st", "2nd"], ["2024-11-22", "anna", ERROR]]), ("--set", "game=catan")),
     "bad-reader": Case(table(ANNA, BEN)),
+    "unclear-layout": Case(
+        b"Date,anna,ben,cleo\n2024-05-03,3,1,2\n2024-05-04,2,1,3\n2024-05-05,1,2,4\n", ("--set", "game=catan")
+    ),
     "unclear-dates": Case(b"Date,1st,2nd\n03/05/2024,anna,ben\n", ("--set", "game=catan")),
     "bad-csv": Case(table(ANNA, BEN, 'g-2,2024-01-01T12:00:00Z,catan,"cleo"x,3')),
     "line-break": Case(table(ANNA, BEN, BEN.replace("ben", '"cleo\ndora"'))),
@@ -433,6 +436,7 @@ def test_rejection_names_code_file_and_line(
 
 # the line that is named where it is not the first; None: the file as a whole
 LINES = {
+    "unclear-layout": 4,
     **dict.fromkeys(("is-a-directory", "file-too-large", "empty-file", "bad-gzip", "end-missing")),
     **dict.fromkeys(("another-sheet", "not-confirmed")), "changed-in-both": 2,
     **dict.fromkeys(("is-a-spreadsheet", "bad-spreadsheet", "which-sheet", "bad-reader")),
