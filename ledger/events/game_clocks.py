@@ -108,3 +108,5 @@ CLOCK_TYPES: dict[str, type[ClockEvent]] = {
     "clock.player_left": ClockPlayerEvent,
     "clock.stopped": ClockEvent,
 }
+# two of these in one millisecond change a timer twice
+COUNTED_CLOCK_TYPES = frozenset({"clock.offered", "clock.decided", "clock.auction_started"})

@@ -16,6 +16,7 @@ from ledger import clock as system_clock
 from ledger.errors import BadArgument
 from ledger.events.batches import batch_events
 from ledger.events.canonical import format_instant, parse_object
+from ledger.events.game_clocks import COUNTED_CLOCK_TYPES
 from ledger.events.records import build, surely_fits
 from ledger.events.revisions import KnownEvent, live_game
 from ledger.events.types import TYPES, Draft, read_event
@@ -23,6 +24,7 @@ from ledger.intake.columns import TableOptions
 from ledger.intake.day_numbers import DayNumbers, is_by_day
 from ledger.intake.files import STDIN, Entry, Far, Hashed, Item, Noted
 from ledger.intake.parsing import Block, ParsedItem, read_blocks
+from ledger.intake.repeated_clock_events import RepeatedClockEvents
 from ledger.intake.spool import Spool, WaitingDraft
 from ledger.intake.tables_read import TableRead
 from ledger.processes.memory import rarely_collecting
@@ -165,6 +167,7 @@ class Intake:
             now = None if terms.any_date else clock()
             self._validator = Validator(self._connection, self._spool, ladders, now)
             self._numbers = DayNumbers(self._connection)
+            self._clock_events = RepeatedClockEvents()
             with closing(read_blocks(items, terms.keep_going, cores)) as blocks:
                 for block in blocks:
                     self._validate(block, reading)
@@ -173,7 +176,7 @@ class Intake:
             if self._left_out:
                 told = f"{count(len(self._left_out), 'event')} about batches of another ledger, whose positions do not "
                 self.result.notes.append(f"{told}hold here, left out")
-            self.result.notes += self._numbers.notes()
+            self.result.notes += [*self._numbers.notes(), *self._clock_events.notes()]
             self._introduce(self._newcomers)
             if not self.is_refused:
                 self.result.would_append = self._spool.count
@@ -349,6 +352,8 @@ class Intake:
         if self.result.voided and draft.type != "game.recorded":
             # what becomes of the game is said here, too
             self.result.voided.pop(draft.subject.removeprefix("game:"), None)
+        if draft.type in COUNTED_CLOCK_TYPES:
+            self._clock_events.watch(item, draft, data)
         if known[0]:
             problem = known[1]
             if problem is not None and (item.table or self._void_of(draft) is not None):

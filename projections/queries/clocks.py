@@ -61,7 +61,7 @@ def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> Cl
         clock.game_id, clock.now, clock.started_at, clock.recorded_until, clock.stopped_at, _question(clock),
         clock.pause_granted_at, paused,
         None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
-        tuple(name for name in clock.players if name in clock.resume_asked),
+        tuple(one.player for one in clock.playing if one.player in clock.resume_asked),
         tuple(_timers(clock, one) for one in clock.players.values()),
     )  # fmt: skip
 

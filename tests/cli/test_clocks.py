@@ -87,6 +87,31 @@ def test_contradictory_clock_log_is_refused(db: str, ratings: Ratings) -> None:
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben")).stdout.startswith("0 appended, 2 already there")
 
 
+def test_two_auctions_in_one_millisecond_are_noted(db: str, ratings: Ratings) -> None:
+    """An auction that an input holds twice in one millisecond counts once, which a note says; with ids it counts twice.
+
+    A file that is imported again is as silent as before if it repeats nothing.
+    """
+    lines = clock("started 0", "auction_started 5000 anna", "auction_started 5000 anna", "heartbeat 6000 ben")
+    repeated = add(ratings, db, lines)
+    note = (
+        "note: -:3: this clock.auction_started of 'anna' in 'g-1' says what line 2 of - says, also at 5000 ms, so "
+        "both count as one event; if both happened, give each an id of its own\n"
+    )
+    assert (repeated.exit_code, repeated.stderr) == (0, note)
+    assert repeated.stdout.startswith("3 appended, 1 already there")
+    assert read(ratings, db, "clock", "show", "g-1")["players"][0]["main_ms"] == 100_000
+    assert add(ratings, db, lines).stderr == note
+    alone = add(ratings, db, clock("started 0", "auction_started 5000 anna", "heartbeat 6000 ben"))
+    assert (alone.exit_code, alone.stderr) == (0, "")
+
+    start, *auctions = clock("started 0", *["auction_started 5000 anna"] * 2, game_id="g-2").splitlines()
+    named = [json.dumps({**json.loads(line), "id": name}) for name, line in zip("xy", auctions, strict=True)]
+    apart = add(ratings, db, start, *named)
+    assert (apart.exit_code, apart.stderr) == (0, "")
+    assert read(ratings, db, "clock", "show", "g-2")["players"][0]["main_ms"] == 80_000
+
+
 def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
     """Clock events can only be voided last first; an earlier one is refused as `still-needed`."""
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben", "heartbeat 20 ben")).exit_code == 0

@@ -1,7 +1,7 @@
 """Pauses of a game clock: who has to answer, when a pause begins and ends, and that no timer runs in it."""
 
 import pytest
-from clock_logs import GRANTED, paused, player, refused, timers
+from clock_logs import GRANTED, paused, player, refused, state, timers
 
 YES = [  # players, who answers yes after anna has asked, whether that is enough
     ("anna ben", "", False), ("anna ben", "ben", True),
@@ -135,3 +135,21 @@ RESUMES = [
 def test_pause_ends_when_asked_to(asked, since):
     """A pause ends when all players ask to resume, or when one asks after the pause time."""
     assert paused(f"{GRANTED}\n9000 turn_ended\n{asked}", players="anna ben")[2] == since
+
+
+def test_leaver_no_longer_asks_to_resume():
+    """Somebody who has asked to resume and then left is not among those who ask."""
+    text = (
+        "1000 anna pause_asked\n1001 ben pause_answered yes\n1002 cleo pause_answered yes\n2000 turn_ended\n"
+        "2001 anna resume_asked\n2002 ben resume_asked"
+    )
+    assert state(text)["resume_asked"] == ["anna", "ben"]
+    left = state(f"{text}\n2003 anna player_left")
+    assert (left["paused_at"], left["resume_asked"]) == (2_000, ["ben"])
+
+
+def test_pause_ends_without_players():
+    """A pause ends when the last player leaves, although nobody has asked to resume."""
+    text = f"{GRANTED}\n9000 turn_ended\n9001 anna player_left"
+    assert paused(text, players="anna ben") == (False, None, 9_000)
+    assert paused(f"{text}\n9002 ben player_left", players="anna ben") == (False, None, None)
