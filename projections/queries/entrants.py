@@ -56,9 +56,9 @@ def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, ti
     if player not in everybody and player not in stream.names:
         raise Unknown(None, f"{shown(player)} has no game on {ladder}")
     others = everybody - {player}
-    ids = league_ids(connection, ladders.facts, stream.versions)
-    rows = tuple(Entrant(ids.get(name), name) for name in sorted(others - _met(stream, player)))
     has_ids = any("b5" in version.ruleset.scope.kind for version in stream.versions)
+    ids = league_ids(connection, ladders.facts, stream.versions) if has_ids else {}
+    rows = tuple(Entrant(ids.get(name), name) for name in sorted(others - _met(stream, player)))
     return Unmet(ladder, player, ids.get(player), rows, others=len(others), has_ids=has_ids, times=times)
 
 

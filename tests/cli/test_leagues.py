@@ -345,6 +345,8 @@ def test_seasons_of_other_games_have_no_league_ids(ratings: Ratings, tmp_path: P
         assert ratings("record", *members, "anna", loser, db=db).exit_code == 0
 
     told = ratings("league", "unmet", "go-league/2026", "ben", db=db).stdout
+    data = json.loads(ratings("league", "unmet", "go-league/2026", "ben", "--format", "json", db=db).stdout)
+    assert (data["lid"], data["rows"]) == (None, [{"lid": None, "player": "cleo"}])
     assert told == "ben has met 1 of 2 on go-league/2026.\n\nnot yet met\ncleo\n"
 
 
