@@ -8,12 +8,13 @@ from contextlib import contextmanager
 
 from cli.arguments.views import newest_ladders
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless, note_new
+from cli.output.appended import note_homeless, note_leagues, note_new
 from ledger.errors import LedgerError
 from ledger.intake.files import Item
 from ledger.intake.following import Line, answers, batches
 from ledger.intake.importing import Reject, Settled, Terms
 from ledger.store.opening import open_ledger
+from projections.admission.league_notes import LeagueNotes
 from projections.admission.proposals import Known, Proposal
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -28,15 +29,15 @@ def follow(db: str, terms: Terms) -> int:
     ledger, known, told = open_ledger(db, keep_open=True), Known(newest=newest_ladders), set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, settled: Settled) -> None:
-        result = Proposal(ledger, items, terms, known, {}, reject=reject, settled=settled).append()
+        result = Proposal(ledger, items, terms, known, LeagueNotes(), reject=reject, settled=settled).append()
         result.rejected_count = 0  # they are answered, and no reason to say nothing of the others
         note_new(result)
-        for notes in (result.homeless, result.leagueless):
-            for reason in told.intersection(notes):
-                del notes[reason]  # once for each reason
-            told.update(notes)
+        # once for each reason
+        result.homeless = {reason: game_id for reason, game_id in result.homeless.items() if reason not in told}
+        result.leagues = [note for note in result.leagues if note not in told]
+        told.update(result.homeless, result.leagues)
         note_homeless(result)
-        note_leagueless(result)
+        note_leagues(result)
 
     rejected = False
     with _ended_by_signals() as stopped:

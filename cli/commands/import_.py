@@ -17,7 +17,7 @@ from cli.arguments.views import decoded
 from cli.arguments.who_is_who import agreed_names
 from cli.arguments.writing import How, taking_games
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless, note_voided
+from cli.output.appended import note_homeless, note_leagues, note_voided
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.aliases import of_their_own
@@ -33,6 +33,7 @@ from ledger.validation.close_names import close_names
 from ledger.validation.new_names import CloseName
 from ledger.validation.published_lists import published_lists
 from projections.admission.events import RecordedChecks
+from projections.admission.league_notes import LeagueNotes
 from projections.admission.proposals import Proposal
 from projections.facts.players import known_players
 
@@ -116,7 +117,7 @@ def import_(
         with _bar("appending", plan.result.would_append) as appended:
             result = how.done(plan, appended)
     note_homeless(result)
-    note_leagueless(result)
+    note_leagues(result)
     note_voided(result)
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
 
@@ -136,7 +137,7 @@ def _proposed(files: tuple[str, ...], how: How, options: TableOptions, **hooks: 
 
         try:
             return how.propose(
-                items, leagueless={}, reading=reading, cores=available_cores(), batches=True, **hooks
+                items, league_notes=LeagueNotes(), reading=reading, cores=available_cores(), batches=True, **hooks
             )  # fmt: skip
         except MemoryError:
             raise MemoryError(f"{last}: {TOO_LARGE}") from None

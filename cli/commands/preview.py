@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cli.arguments.writing import How
-from cli.output.appended import note_homeless, note_leagueless, note_voided
+from cli.output.appended import note_homeless, note_leagues, note_voided
 from ledger.intake.columns import TableOptions
 from ledger.rejections import Refused
 from projections.admission.previews import Understanding
@@ -29,7 +29,7 @@ def preview(
     told = understanding.preview(files, plan.result, options.zone, asking=how.terms.refusing == "tables")
     code = how.report(plan.result, found, preview=told)
     note_homeless(plan.result)
-    note_leagueless(plan.result)
+    note_leagues(plan.result)
     note_voided(plan.result)
     return code
 

@@ -10,7 +10,7 @@ from cli.arguments.command import command
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.writing import How, taking_games
 from cli.output import render
-from cli.output.appended import note_homeless, note_voided
+from cli.output.appended import note_homeless, note_leagues, note_voided
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.fields import composed
 from ledger.events.types import read_event
@@ -21,6 +21,7 @@ from ledger.rejections import Refused
 from ledger.store.log import Log
 from ledger.store.opening import Ledger
 from ledger.validation.leagues import scheduled_games
+from projections.admission.league_notes import LeagueNotes
 from projections.admission.proposals import whole_event
 from projections.queries.answers_compared import Impact
 
@@ -77,6 +78,7 @@ def record(
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
     note_homeless(result)
+    note_leagues(result)
     if result.existing:
         note_voided(result)
     if quiet and how.form == "table" and not result.rejected_count:
@@ -121,7 +123,7 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
 
 def _offered(how: How, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Imported, Impact | None]:
     """What became of an event, and what it changes if that is wanted and soon worked out."""
-    plan = how.propose([Item("", 0, event, None)])
+    plan = how.propose([Item("", 0, event, None)], league_notes=LeagueNotes())
     wanted = how.dry_run or (not quiet and plan.is_small())
     found = plan.impact() if wanted and not plan.is_refused else None
     return how.done(plan), found

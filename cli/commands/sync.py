@@ -7,10 +7,11 @@ from cli.arguments.asking import ask, can_ask
 from cli.arguments.who_is_who import agreed_names
 from cli.arguments.writing import How
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless, note_voided
+from cli.output.appended import note_homeless, note_leagues, note_voided
 from ledger import clock
 from ledger.intake.columns import TableOptions
 from ledger.intake.syncing import Sync, synced, unconfirmed
+from projections.admission.league_notes import LeagueNotes
 from projections.admission.proposals import Proposal
 from projections.admission.sheet_differences import sheet_differences
 
@@ -28,7 +29,7 @@ def sync(
         found = compared[-1]
         return how.propose(
             found.entries,
-            leagueless={},
+            league_notes=LeagueNotes(),
             based_on=found.looked_at,
             still=found.still,
             batches=True,
@@ -46,7 +47,6 @@ def sync(
     is_shown = how.dry_run or (result.would_append > 0 and plan.is_small())
     impact = plan.impact() if is_shown and not plan.is_refused else None
     note_homeless(result)
-    note_leagueless(result)
     note_voided(result)
     waits = found.is_decision and not (how.dry_run or plan.is_refused)
     if waits and not yes and how.form == "table" and can_ask():
@@ -57,7 +57,11 @@ def sync(
             render.note("nothing was recorded")
             return 1
         # who is new, and what was recognised, has been told
-        return how.report(replace(how.done(plan), notes=[], new_players=[], new_ladders=[], close={}))
+        result = how.done(plan)
+        note_leagues(result)
+        return how.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
     if waits and (found.doubt is not None or not yes):
         plan.refuse(found.doubt or unconfirmed(found), file)
-    return how.report(how.done(plan), None if plan.is_refused else impact, sync=differences)
+    result = how.done(plan)
+    note_leagues(result)
+    return how.report(result, None if plan.is_refused else impact, sync=differences)

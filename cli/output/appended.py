@@ -33,14 +33,10 @@ def note_voided(result: Imported) -> None:
         render.note(f"note: {render.plain(told)}")
 
 
-def note_leagueless(result: Imported) -> None:
-    """Report games that a league has scheduled but that do not name it, one for each league."""
-    for league, game_id in result.leagueless.items() if not result.rejected_count else ():
-        league, game_id = render.plain(league), render.plain(game_id)
-        render.note(
-            f"note: {game_id} is scheduled in the league {league}, but does not say so; fix it with: "
-            f"ratings correct {game_id} --league {league} --reason TEXT"
-        )
+def note_leagues(result: Imported) -> None:
+    """Report what is open or wrong in leagues, unless something was refused."""
+    for told in result.leagues if not result.rejected_count else ():
+        render.note(f"note: {render.plain(told)}")
 
 
 def print_recorded(found: Recorded) -> None:

@@ -96,9 +96,9 @@ class Imported:
     # the ladders that begin, and the names that theirs are close to
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
-    # a game for each reason why games are on no ladder, and for each league whose scheduled games do not name it
+    # a game for each reason why games are on no ladder, and what is said of leagues
     homeless: dict[str, str] = field(default_factory=dict)
-    leagueless: dict[str, str] = field(default_factory=dict)
+    leagues: list[str] = field(default_factory=list)
     # what voids the games that are already there but do not count, by game_id, and what is said of them
     voided: dict[str, KnownEvent] = field(default_factory=dict)
     voided_told: list[str] = field(default_factory=list)

@@ -5,7 +5,7 @@ adjustment that fits no ladder. Rulesets published earlier in the same import co
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
 from operator import itemgetter
@@ -21,7 +21,8 @@ from ledger.events.zones import local_time
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.appending import version_exists
 from ledger.store.log import head, read_live
-from ledger.validation.leagues import scheduled_games
+from ledger.validation.leagues import TYPES as LEAGUE_TYPES
+from projections.admission.league_notes import DAY, Activity, LeagueNotes
 from projections.admission.new_ladders import NewLadders
 from projections.facts.columns import LABELS, Facts
 from projections.facts.decoding import apply
@@ -32,7 +33,6 @@ from projections.replay.ladders import parse_name, partition_values, refuse_name
 from projections.rulesets.registry import BUILT_IN
 from projections.rulesets.versions import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
 
-DAY = 86_400_000_000  # microseconds
 SHAPES_MAX = 10_000
 _LABELS = frozenset(LABELS)
 _PLACED = frozenset({"player", "place"})
@@ -46,18 +46,17 @@ class Admission:
         connection: Connection,
         allow_uncounted: bool = False,
         homeless: dict[str, str] | None = None,
-        leagueless: dict[str, str] | None = None,
+        league_notes: LeagueNotes | None = None,
         until: int | None = None,
         new_ladders: NewLadders | None = None,
     ) -> None:
-        """`homeless` is filled with one game for each reason why games are on no ladder, `leagueless` with one for each
-        league whose scheduled games do not name it; `until` defaults to the head.
+        """`homeless` is filled with one game for each reason why games are on no ladder; `until` defaults to the
+        head.
         """
         self.allow_uncounted = allow_uncounted
         self._homeless = homeless
-        self._leagueless = leagueless
+        self._league_notes = league_notes
         self._new_ladders = new_ladders
-        self._scheduled = {} if leagueless is None else scheduled_games(connection)
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
         # by game: why a ruleset meant for it does not run here
@@ -92,8 +91,9 @@ class Admission:
                 reason := self._why_homeless(data) or self._why_early(occurred_at, data)
             ):
                 self._homeless.setdefault(reason, data["game_id"])
-            if self._leagueless is not None and data["game_id"] in self._scheduled and "league" not in data:
-                self._leagueless.setdefault(self._scheduled[data["game_id"]], data["game_id"])
+            if self._league_notes is not None:
+                activity = next(self._activities(data["game"], occurred_at), None) if "league" in data else None
+                self._league_notes.meet_game(self._connection, data, activity)
             if self._new_ladders is not None:
                 alone = partial(one_game, occurred_at, data)
                 self._new_ladders.meet(self._connection, self.versions, alone, occurred_at, data)
@@ -108,6 +108,8 @@ class Admission:
             self._joined(occurred_at, data)
         elif type_name in CLOCK_TYPES:
             self._clocks.take(type_name, occurred_at, data)
+        if self._league_notes is not None and type_name in LEAGUE_TYPES:
+            self._league_notes.meet_step(type_name, data["league"])
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Raises `Refused` (still-needed) if an event cannot be withdrawn; otherwise it is gone for what follows."""
@@ -225,19 +227,22 @@ class Admission:
         if abs(points) > 1_000_000_000:
             raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
 
+    def _activities(self, game: str, at: int) -> Iterator[Activity]:
+        """Who is active in leagues of a game, for each ruleset that asks for it then."""
+        for versions in self.versions.values():
+            version = in_force(versions, at)
+            if version is None or game not in version.ruleset.scope.game:
+                continue
+            games = getattr(version.params, "active_games", 0)
+            if version.ruleset.partition.by == ["league"] and games:
+                yield Activity(games, getattr(version.params, "active_days", 0), version.ruleset.time_zone)
+
     def _joined(self, occurred_at: int, data: dict[str, Any]) -> None:
         """`data` has the league's game, and the instants when the player finished games."""
-        for versions in self.versions.values():
-            version = in_force(versions, occurred_at)
-            if version is None or data["game"] not in version.ruleset.scope.game:
-                continue
-            wanted = getattr(version.params, "active_games", 0)
-            if version.ruleset.partition.by != ["league"] or not wanted:
-                continue
-            days = getattr(version.params, "active_days", 0)
-            window = [at for at in data["finished"] if occurred_at - days * DAY < at <= occurred_at]
-            if len(window) < wanted:
-                raise Refused("not-active", _inactive(data["player"], window, wanted, days, version.ruleset.time_zone))
+        for activity in self._activities(data["game"], occurred_at):
+            window = activity.recent(data["finished"], occurred_at)
+            if len(window) < activity.games:
+                raise Refused("not-active", _inactive(data["player"], window, activity))
 
     def _ruleset(self, data: dict[str, Any]) -> Version:
         ruleset, problems = read_ruleset(data)
@@ -345,8 +350,9 @@ def _why_homeless(
     return None
 
 
-def _inactive(player: str, window: list[int], wanted: int, days: int, time_zone: str) -> str:
+def _inactive(player: str, window: list[int], activity: Activity) -> str:
     """How many finished games somebody lacks, and by when they have to play them."""
+    wanted, days, time_zone = activity
     missing = wanted - len(window)
     told = f"{shown(player)} has finished {len(window)} of {wanted} games in the last {days} days; {missing} more"
     if not window:

@@ -20,6 +20,7 @@ from ledger.store.log import Head, head, known_events, read_records
 from ledger.store.opening import Ledger
 from ledger.validation.new_names import Newcomers
 from projections.admission.events import Admission
+from projections.admission.league_notes import LeagueNotes
 from projections.admission.new_ladders import NewLadders
 from projections.admission.voided_games import voided_told
 from projections.facts.columns import Facts
@@ -111,12 +112,12 @@ class Proposal(Intake):
 
     def __init__(
         self, ledger: Ledger, items: Iterable[Entry], terms: Terms, known: Known | None = None,
-        leagueless: dict[str, str] | None = None, **hooks: Any,
+        league_notes: LeagueNotes | None = None, **hooks: Any,
     ) -> None:  # fmt: skip
         """Check the events of some items; the hooks are those of `Intake`.
 
-        `leagueless` is filled with a game for each league whose scheduled games do not name it, if that is of interest.
-        Raises `ClockBehind`, `StoreUnavailable`.
+        `league_notes` collects what there is to note about leagues, if that is of interest. Raises `ClockBehind`,
+        `StoreUnavailable`.
         """
         self.known = known or Known(terms.strict)
         self._impact: Impact | None = None
@@ -125,7 +126,7 @@ class Proposal(Intake):
         begun = self.known.new_ladders
         begun.found = []
         ladders = partial(
-            Admission, allow_uncounted=terms.allow_uncounted, homeless=homeless, leagueless=leagueless,
+            Admission, allow_uncounted=terms.allow_uncounted, homeless=homeless, league_notes=league_notes,
             new_ladders=begun,
         )  # fmt: skip
         newcomers = Newcomers(
@@ -135,7 +136,11 @@ class Proposal(Intake):
         if self.result.voided:
             with ledger.reading() as connection:
                 self.result.voided_told = voided_told(connection, self.result.voided)
-        self.result.homeless, self.result.leagueless = homeless, leagueless or {}
+        self.result.homeless = homeless
+        self._league_notes = league_notes
+        if league_notes is not None and not self.is_refused:
+            with ledger.reading() as connection:
+                self.result.leagues = league_notes.notes(connection, self._spool)
         if begun.found:
             self.result.new_ladders, self.result.close_ladders = [one.name for one in begun.found], begun.close()
 
@@ -147,7 +152,11 @@ class Proposal(Intake):
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
         """Append what was proposed, as `Intake.append` does, once, whichever thread is first."""
         with self._one_thread:
-            return super().append(progress)
+            result = super().append(progress)
+            if result.appended and self._league_notes is not None:
+                with self.ledger.reading() as connection:
+                    result.leagues += self._league_notes.inactive(connection)
+            return result
 
     def commit(self) -> Head:
         """Append what was proposed, in one transaction unless there are 50,000 events and more; returns the new head.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from followers import following
 
 Ratings = Callable[..., Any]
 PLAYERS = list("abcdefgh")
@@ -139,10 +140,58 @@ def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
         for p in PLAYERS
     ]
     assert ratings("league", "schedule", "L1", db=db).exit_code == 1
-    assert ratings("import", "-", db=db, input="\n".join(joined)).exit_code == 0
+    some = ratings("import", "-", db=db, input="\n".join(joined[:5]))
+    assert (some.exit_code, some.stderr) == (0, "")
+    told = "note: the league L1 has its 8 players and no schedule; draw it with: ratings league schedule L1\n"
+    assert ratings("import", "-", "--dry-run", db=db, input="\n".join(joined[5:])).stderr == told
+    done = ratings("import", "-", db=db, input="\n".join(joined[5:]))
+    assert (done.exit_code, done.stderr) == (0, told)
     assert show(ratings, db)["state"] == "no schedule"
     assert ratings("league", "schedule", "L1", "--seed", "2026", db=db).exit_code == 0
     assert show(ratings, db)["state"] == "0 of 24 games"
+
+
+def test_game_of_an_inactive_player_is_noted(scheduled: str, ratings: Ratings) -> None:
+    """`record`, `import` and `import --follow` note league games of players who are not active by then.
+
+    The game itself does not count, nor what was not finished or is older than 90 days; the game is taken all the same.
+    """
+    first, second, *others = show(ratings, scheduled)["games"]
+    early = ratings("record", db=scheduled, input=play(first))
+    assert (early.exit_code, early.stderr) == (0, "")
+
+    player = min(second["seats"])
+    active = [evening(player, "2026-04-01T20:00:00Z", number) for number in range(4)]
+    left = evening(player, "2026-04-02T20:00:00Z", 1, seat={"status": "surrendered"})
+    late = json.loads(play(second))
+    late["occurred_at"] = "2026-05-29T20:00:00Z"
+    imported = ratings("import", "-", db=scheduled, input="\n".join([json.dumps(late), *active, left]))
+    recent = {name: 4 * (name == player) + (name in first["seats"]) for name in second["seats"]}
+    inactive = [name for name in second["seats"] if recent[name] < 5]
+    assert imported.exit_code == 0
+    assert imported.stderr.splitlines()[-1] == (
+        f"note: '{inactive[0]}' played {second['game_id']} of the league L1 with {recent[inactive[0]]} of 5 games "
+        "finished in the 90 days before; league games are for active players. It counts; to withdraw it: "
+        f"ratings void {second['game_id']} --reason TEXT ({len(inactive) - 1} more like this in L1)"
+    )
+    assert show(ratings, scheduled)["games"][1]["played"] is not None
+
+    third, fourth, *_ = (
+        json.dumps({**json.loads(play(game)), "occurred_at": "2026-09-01T20:00:00Z"}) for game in others
+    )
+    told = ratings("record", "--any-date", db=scheduled, input=third)
+    assert (told.exit_code, f"played {others[0]['game_id']} of the league L1 with 0 of 5" in told.stderr) == (0, True)
+    with following(scheduled, "--any-date") as follower:
+        follower.send(fourth)
+        code, answers, noted = follower.end()
+    assert (code, answers[0]["result"], "of the league L1 with" in noted) == (0, "appended", True)
+
+
+def test_label_alone_asks_for_no_activity(db: str, ratings: Ratings) -> None:
+    """Nobody has to be active for games with the label of a league that was never created."""
+    game = {"game_id": "x-1", "seats": ["x", "y", "z"]}
+    done = ratings("record", db=db, input=play(game, league="L2"))
+    assert (done.exit_code, "active" in done.stderr) == (0, False)
 
 
 def test_old_season_is_entered_afterwards(copied: Callable[..., str], ratings: Ratings) -> None:
