@@ -280,12 +280,13 @@ class Trace:
                     yield stream.players[slot], self._step(begin, game, self.before[slot], changes[slot])
 
     def is_like(self, other: Trace) -> bool:
-        """Whether two traces say the same: the same games in the same order with the same points, part by part."""
+        """Whether two traces say the same: the same games in the same order, points and accounts, part by part."""
         if self is other:
             return True
         one, two = self.stream, other.stream
         return (
             (one.names, one.versions, one.adjustments) == (two.names, two.versions, two.adjustments)
+            and self._accounts() == other._accounts()
             and all(map(compiling.equal, self._columns(), other._columns()))
             and (self.earlier is None) == (other.earlier is None)
             and (self.earlier is None or other.earlier is None or self.earlier.is_like(other.earlier))
@@ -293,7 +294,13 @@ class Trace:
 
     def _columns(self) -> tuple[Column, ...]:
         stream = self.stream
-        return stream.offsets, stream.players, stream.version, stream.row, self.before, self.points, self.games
+        return (
+            stream.offsets, stream.players, stream.version, stream.row, self.before, self.points, self.games,
+            self.mints, self.adjusted_before,
+        )  # fmt: skip
+
+    def _accounts(self) -> tuple[int, ...]:
+        return self.started, self.minted, self.burned, self.adjusted
 
     def whole(self) -> Trace:
         """The same without an earlier part, its players numbered as they joined."""

@@ -204,6 +204,7 @@ def test_unused_traces_are_told_in_a_line(
     assert kept(facts, RUNNING[0]) is not None
 
 
+@pytest.mark.parametrize("planted", ["points", "mint", "minted"])
 @pytest.mark.parametrize("asked", [("verify",), ("rebuild", "--check")])
 def test_planted_wrong_trace_is_found(
     tmp_path: Path,
@@ -211,27 +212,42 @@ def test_planted_wrong_trace_is_found(
     monkeypatch: pytest.MonkeyPatch,
     ratings: Ratings,
     asked: tuple[str, ...],
+    planted: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A trace that is sound but wrong answers questions until a command that replays without it finds it."""
+    """A trace that is sound but wrong answers questions until a command that replays without it finds it.
+
+    That goes for the points, for what each game minted, and for what all of them did.
+    """
     url = str(tmp_path / "ratings.db")
     made(url)
     set_paths(monkeypatch, scanned=False, compiled=False)
-    right = ratings("standings", "galactic-points", "--format", "json", db=url).stdout
+
+    def answer() -> str:
+        # no command shows what a trace says a game minted
+        return "".join(
+            ratings(command, "galactic-points", "--format", "json", db=url).stdout for command in ("standings", "books")
+        )
+
+    right = answer()
     assert ratings("history", "galactic-points", "anna", db=url).exit_code == 0
     (path,) = traces.rglob("traces/*-*-*")
     columns = {column: [array(code, (path / column).read_bytes())] for column, code in kept_traces.COLUMNS.items()}
     _, _, body = (path / MANIFEST).read_bytes().partition(b"\n")
     shutil.rmtree(path)
-    columns["points"][0][0] += 1
-    write_segment(path.parent, path.name, columns, kept_traces.COLUMNS, json.loads(body)["about"])
-    assert ratings("standings", "galactic-points", "--format", "json", db=url).stdout != right
+    about = json.loads(body)["about"]
+    if planted == "minted":
+        about["minted"] += 1
+    else:
+        columns[planted][0][0] += 1
+    write_segment(path.parent, path.name, columns, kept_traces.COLUMNS, about)
+    assert (answer() != right) is (planted != "mint")
     found = ratings(*asked, db=url)
     told = f"{path} says something else about galactic-points than a replay; it is deleted"
     assert told in found.stdout + caplog.text
     assert found.exit_code == (1 if asked == ("verify",) else 0)
     assert not path.exists()
-    assert ratings("standings", "galactic-points", "--format", "json", db=url).stdout == right
+    assert answer() == right
     caplog.clear()
     again = ratings(*asked, db=url)
     assert (again.exit_code, told in again.stdout + caplog.text) == (0, False)
