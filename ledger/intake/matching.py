@@ -12,9 +12,9 @@ from ledger.events.canonical import dump, parse_object
 from ledger.events.revisions import RevisedGame
 from ledger.intake.files import Item
 from ledger.validation.identities import Identities
-from ledger.validation.repeated_games import said
+from ledger.validation.repeated_games import SECOND, is_same_time, said
 
-SECOND, DAY = 1_000_000, 86_400_000_000  # microseconds
+DAY = 86_400_000_000  # microseconds
 NEW = 2**62  # beyond all positions
 
 
@@ -26,8 +26,8 @@ class Likeness(NamedTuple):
     players: frozenset[str]
 
     def says_as(self, there: "Likeness") -> bool:
-        """Whether a sheet says what the ledger does: a game there may be moved behind others of the same time."""
-        return self.says == there.says and 0 <= there.occurred_at - self.occurred_at < SECOND
+        """Whether a sheet says what the ledger does."""
+        return self.says == there.says and is_same_time(self.occurred_at, there.occurred_at)
 
 
 class SheetGame(NamedTuple):

@@ -14,6 +14,8 @@ from ledger.events.types import Draft, meaning
 from ledger.rejections import Rejection, in_list, shown
 from ledger.validation.identities import Identities
 
+SECOND = 1_000_000  # microseconds
+
 
 def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
     """None if the game now stands as the draft says, else the refusal, saying what differs.
@@ -30,12 +32,17 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
         return conflict._replace(
             message=f"the game {shown(here['game_id'])} is recorded, and voided at position {game.last.position}"
         )
-    if game.occurred_at == draft.occurred_at and said(there) == said(here):
+    if is_same_time(draft.occurred_at, game.occurred_at) and said(there) == said(here):
         return None
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
     return conflict._replace(
         message=f"the game {shown(here['game_id'])} is recorded already with another content: {told}"
     )
+
+
+def is_same_time(here: int, there: int) -> bool:
+    """Whether a table means the time of a game that is there: it may be moved behind others of the same time."""
+    return 0 <= there - here < SECOND
 
 
 def is_of_another_day(log: Events, draft: Draft) -> bool:

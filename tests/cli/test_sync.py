@@ -1,5 +1,6 @@
 """`import --sync`: an edited sheet corrects and voids what it gave before, and nothing else."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -279,3 +280,24 @@ def test_stranger_changes_meanwhile(club: Club, tmp_path: Path, monkeypatch: pyt
     assert rejected(told) == [("changed-meanwhile", 5)]
     assert len(club.games()) == 4
     assert counts(club.sync(*ROWS)) == {"vanished": 1}
+
+
+def test_plain_import_takes_what_sync_moved(club: Club, ratings: Ratings) -> None:
+    """After --sync has moved games by a microsecond to keep the sheet's order, the same file imports as it is.
+
+    Whoever plays at another time, or otherwise, is in conflict as before.
+    """
+    header, rows = "game_id,Date,Winner,2nd\n", ("g1,2024-11-22,Anna,Ben", "g2,2024-11-22,Ben,Anna")
+    club.take(*rows, header=header)
+    club.sync("g0,2024-11-22,Cleo,Ben", *rows, header=header)
+    sheet = ("g0,2024-11-22,Cleo,Ben", *rows, "g3,2024-11-22,Anna,Cleo")
+    club.sync(*sheet, header=header)
+    file = club.folder / "club.csv"
+    plain = ratings("import", file, *SET, "--format", "json", db=club.db)
+    told = json.loads(plain.stdout)
+    assert (told["appended"], told["existing"], told["rejected"]) == (0, 4, [])
+
+    for edited in (sheet[3].replace("22", "23"), sheet[3].replace("Anna,Cleo", "Cleo,Anna")):
+        club.write(*sheet[:3], edited, header=header)
+        told = json.loads(ratings("import", file, *SET, "--format", "json", db=club.db).stdout)
+        assert [one["code"] for one in told["rejected"]] == ["id-conflict"]
