@@ -6,9 +6,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 MASK = "***"
-_SECRET = re.compile(r"(?i)((?:^|[?&\s])(?:ssl)?pass(?:word|wd|phrase)?\s*=\s*)[^&\s]*")
+# a parameter of the URL, or a setting inside `options`, where the space and the = may be percent-encoded
+_SPACE = r"(?:\s|\+|%20)*"
+_SECRET = re.compile(rf"(?is)(pass(?:word|wd|phrase)?{_SPACE}(?:=|%3d){_SPACE})(?:'[^']*'?|\\.|[^&\s'])*")
 # user:secret@ of a URL that does not parse: the secret may hold anything, even an @
-_USER = re.compile(r"(?s)^([^:]*:/{0,3}[^:/@]*):.*@")
+_USER = re.compile(r"(?s)^((?:[^:@]*:?/+)?[^:/@]*):.*@")
 
 _ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 
@@ -18,6 +20,8 @@ def hidden(name: str) -> str:
 
     >>> hidden("postgresql://anna:se@cret@db/club?sslpassword=x"), hidden("postgresql:/anna:secret@db")
     ('postgresql://anna:***@db/club?sslpassword=***', 'postgresql:/anna:***@db')
+    >>> hidden("postgresql//anna:secret@db"), hidden("postgresql://db/club?options=-c%20password%3Dsecret")
+    ('postgresql//anna:***@db', 'postgresql://db/club?options=-c%20password%3D***')
     """
     try:
         url: URL | None = make_url(name) if "://" in name else None

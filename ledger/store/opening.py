@@ -110,6 +110,10 @@ def _is_interrupt(error: BaseException | None) -> bool:
     return error is not None
 
 
+# a URL with a mistake in it, which no file is called: postgresql//db, anna:secret@db
+_LIKE_URL = re.compile(r"(?i)[a-z+]*(sql|postgres)[a-z+]*(:|//|/.*:.*@)|[^:/@]*:[^@]*@")
+
+
 def parse_url(name: str) -> URL:
     """A SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for anything else."""
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
@@ -117,7 +121,7 @@ def parse_url(name: str) -> URL:
         url: URL | None = make_url(name) if "://" in name else URL.create("sqlite", database=name)
     except (ArgumentError, ValueError):
         url = None
-    if url is None or (re.match(r"(?i)[a-z+]*(sql|postgres)[a-z+]*:", name) and "://" not in name):
+    if url is None or ("://" not in name and _LIKE_URL.match(name)):
         raise NotALedger(f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
     if "@" in (url.host or "") or "@" in (url.username or ""):
         raise NotALedger(f"{shown(hidden(name))} has more than one @; in a password, write it as %40")

@@ -189,7 +189,11 @@ def test_concurrent_inits_are_sound(ratings: Ratings, postgres_url: str) -> None
     "postgresql:/anna:s3cret@localhost/none", "postgresql://anna@localhost:1/none?password=s3cret",
     "postgresql://anna@localhost:1/none?sslpassword=s3cret&sslmode=disable", "postgres://anna:s3cret@[::1/none",
     "postgresql://anna:s3cret@localhost:port/none", "mysql://anna:s3cret@localhost/none",
-    "postgresql://anna:s3cret@localhost:1/none?nonsense=1",
+    "postgresql://anna:s3cret@localhost:1/none?nonsense=1", "postgresql//anna:s3cret@localhost/none",
+    "postgresql/anna:s3cret@localhost", "anna:s3cret@localhost", "anna:s3:cret@localhost",
+    "postgresql:anna:s3cret@localhost", "postgresql://localhost:1/none?options=-c password=s3cret",
+    "postgresql://localhost:1/none?options=-c%20password%3Ds3cret", "postgresql://localhost:1/?options=-cpassword=s3cret",
+    "postgresql://localhost:1/none?options=-c+password%3D's3+cret'",
 ])  # fmt: skip
 def test_password_in_url_is_hidden(name: str, ratings: Ratings) -> None:
     """A password in the name of a ledger is hidden in every message."""
