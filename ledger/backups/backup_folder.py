@@ -5,7 +5,8 @@
     ratings-2026-11-22T031700Z-50577.jsonl.gz.head    50577:9f86d0...
 
 A policy such as 14d,8w,12m decides which old ones are dropped: it keeps the last of each of the latest 14 days, 8 weeks
-and 12 months (UTC) that have any. Only files named in the list are ever dropped, and only if they are unchanged.
+and 12 months (UTC) that have any. Only files named in the list are ever dropped, and only if they are unchanged; and heads whose backup a
+kill kept from getting its name.
 """
 
 import errno
@@ -135,6 +136,7 @@ def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] 
             for one in listed
             if one.ledger_id == own and chain_hash_at(connection, one.head.position) != one.head.chain_hash
         ]
+        _drop_orphans(folder)
         backup = _written(connection, folder, own, clock())
         listed.append(backup)
         _write_list(folder, listed)
@@ -161,26 +163,36 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 
 def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup:
-    """Write a new backup of all events to disk. The small file comes first, so no backup is ever without it."""
+    """Write a new backup of all events to disk. The small file is named first, so no backup is ever without it."""
     place = place_at(connection, head(connection).position)
     stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{place.position}"
     names = (f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
     name = next(name for name in names if not any(os.path.lexists(folder / f"{name}{end}") for end in ("", HEAD)))
     path = folder / name
-    with new_file(f"{path}{HEAD}", 0o600) as file:
-        file.write(_head_text(place))
     try:
         with new_file(str(path), 0o600) as file:
             with compressed(file) as lines:
                 lines.writelines(export_lines(connection, 0, place.position))
             file.flush()
             size = os.fstat(file.fileno()).st_size
+            with new_file(f"{path}{HEAD}", 0o600) as small:
+                small.write(_head_text(place))
     except BaseException:
-        if not os.path.lexists(path):  # otherwise it got its name just before an interrupt
-            with suppress(OSError):
-                os.unlink(f"{path}{HEAD}")
+        _drop_orphans(folder)
         raise
     return Backup(name, own, place, now, size)
+
+
+def _drop_orphans(folder: Path) -> None:
+    """Delete the small files of this account whose backup never got its name, because its process was killed."""
+    for name in os.listdir(folder):
+        backup = name.removesuffix(HEAD)
+        if backup != name and _FILE.fullmatch(backup) and not os.path.lexists(folder / backup):
+            with suppress(OSError):
+                with open_own(folder / name, "rb") as file:
+                    is_head = read_place(file.read(200).decode("ascii", "replace").strip()) is not None
+                if is_head:
+                    (folder / name).unlink()
 
 
 def _head_text(place: Place) -> bytes:

@@ -136,6 +136,36 @@ def test_export_stopped_midway_is_atomic(
     assert wait_for([fork(run, "--db", db, "export", "events", "-o", folder / "next.jsonl")]) == [0]
 
 
+@pytest.mark.parametrize("links", [0, 1])
+def test_killed_backup_leaves_no_head(links: int, copied_file: Callable[..., str], tmp_path: Path) -> None:
+    """A backup that is killed before it has its name leaves no head that the next one does not remove.
+
+    It is killed before the first name is given, or between that of the head and its own.
+    """
+    db, folder = copied_file(with_games), tmp_path / "backups"
+    command, true_link, given = ("--db", db, "backup", "make", folder), os.link, list[Any]()
+
+    def strike(*arguments: Any, **more: Any) -> None:
+        if len(given) == links:
+            os.kill(os.getpid(), signal.SIGKILL)
+        given.append(arguments)
+        true_link(*arguments, **more)
+
+    def killed() -> int:
+        new_files.os.link = strike  # type: ignore[attr-defined]
+        return run(*command)
+
+    def heads() -> list[str]:
+        return [name for name in os.listdir(folder) if name.endswith(".head")]
+
+    assert wait_for([fork(killed)]) == [-signal.SIGKILL]
+    assert len(heads()) == links
+    (folder / "notes.jsonl.gz.head").write_text("mine")
+    assert wait_for([fork(run, *command)]) == [0]
+    (backup,) = read_list(folder)
+    assert sorted(heads()) == ["notes.jsonl.gz.head", f"{backup.file}.head"]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_backups_are_whole(full: str, tmp_path: Path, at_length: bool) -> None:
