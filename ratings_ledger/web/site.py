@@ -18,7 +18,7 @@ from shutil import copyfileobj
 from typing import Any, NamedTuple, TypeVar
 
 from ledger.errors import BadArgument, RuleFailed
-from ledger.new_files import naming
+from ledger.new_files import naming, open_own
 from ledger.processes.forking import UNITS_MAX, available_cores, forked
 from ledger.store.log import chain_hash_at, types_after
 from ratings_ledger import Ledger
@@ -64,6 +64,7 @@ class _Writing:
     def __init__(self, folder: Folder, site: Site, settings: str) -> None:
         self.folder, self.site, self.settings = folder, site, settings
         self.before = _manifest(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         self._there = _files_in(str(folder)) if self.before.files else set()
         self.files: dict[str, str] = {}
         self.pages: dict[str, str] = {}
@@ -92,7 +93,7 @@ class _Writing:
         """Write a file unless it is there already."""
         self.files[name] = sha256(content).hexdigest()
         if self.before.files.get(name) != self.files[name] or name not in self._there:
-            _write(f"{self.folder}/{name}", content)
+            _write(self.folder, name, content)
             self.written += 1
 
     def finish(self, head: str) -> None:
@@ -102,7 +103,7 @@ class _Writing:
             "files": dict(sorted(self.files.items())), "pages": dict(sorted(self.pages.items())),
         }  # fmt: skip
         # a line for each, which `indent` would write ten times as slowly
-        _write(f"{self.folder}/{MANIFEST}", (json.dumps(told, separators=(",\n", ": ")) + "\n").encode())
+        _write(self.folder, MANIFEST, (json.dumps(told, separators=(",\n", ": ")) + "\n").encode())
 
 
 def title_of(folder: Folder) -> str:
@@ -167,7 +168,7 @@ def _write_games(writing: _Writing, visit: Visit, basis: str) -> None:
     after = _continued(visit, made_of, basis)
     if after and _hash_of(there) != before:
         after = 0
-    with naming(there), _or_nothing(beside), beside.open("wb") as file:
+    with naming(there), _or_nothing(beside), open_own(beside, "wb") as file:
         if after:
             with there.open("rb") as made:
                 copyfileobj(made, file)
@@ -293,37 +294,64 @@ def _drop_empty(folder: Folder, path: Folder) -> None:
         path = path.parent
 
 
-def _write(path: str, content: bytes) -> None:
+def _write(root: Folder, name: str, content: bytes) -> None:
     """Write a file: a new one in its place; another beside it, and rename it, so that a reader sees the old or the new.
 
     Of a new one, nobody knows until the pages that lead to it and the manifest are written.
     """
-    with suppress(FileExistsError):
-        try:
-            _write_new(path, content)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            _write_new(path, content)
-        return
-    folder, name = os.path.split(path)
-    beside = f"{folder}/.{name[:100]}.new"
-    with naming(path), _or_nothing(beside), open(beside, "wb") as file:
-        file.write(content)
-    os.replace(beside, path)
+    with _opened_folder(root, name) as (folder, last):
+        with suppress(FileExistsError):
+            _write_new(root / name, last, folder, content)
+            return
+        beside = f".{last[:100]}.new"
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)
+        _write_new(root / name, beside, folder, content)
+        os.replace(beside, last, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _write_new(path: str, content: bytes) -> None:
-    file = open(path, "xb")  # noqa: SIM115 - what has the name already stays
-    with naming(path), _or_nothing(path), file:
+def _write_new(path: Folder, name: str, folder: int, content: bytes) -> None:
+    try:  # what has the name already stays, and no link is followed
+        file = os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder), "wb")
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    with naming(path), _or_nothing(name, folder), file:
         file.write(content)
 
 
 @contextmanager
-def _or_nothing(path: str | Folder) -> Iterator[None]:
+def _opened_folder(root: Folder, name: str) -> Iterator[tuple[int, str]]:
+    """Open the folder of a file, created if need be, without following a link below the root; also give the last name.
+
+    Raises `BadArgument` for a link or a file in the way.
+    """
+    *parts, last = name.split("/")
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for depth, part in enumerate(parts, 1):
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=folder)
+            try:
+                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            except NotADirectoryError:
+                way = root.joinpath(*parts[:depth])
+                raise BadArgument(
+                    f"{way} is a link or a file where pages belong; remove it: rm {way}", "folder"
+                ) from None
+            os.close(folder)
+            folder = inner
+        yield folder, last
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _or_nothing(path: str | Folder, folder: int | None = None) -> Iterator[None]:
     """Leaves nothing of a file that cannot be written to its end: half a manifest would be refused for ever."""
     try:
         yield
     except OSError:
         with suppress(OSError):
-            os.unlink(path)
+            os.unlink(path, dir_fd=folder)
         raise

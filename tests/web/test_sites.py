@@ -382,6 +382,31 @@ def test_other_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
     assert folder.is_file() or [path.name for path in folder.iterdir()] in (["index.html"], [MANIFEST])
 
 
+@pytest.mark.parametrize("linked", ["players", "players/anna", ".index.html.new", ".games.jsonl.new"])
+def test_links_in_a_site_are_not_followed(
+    linked: str, begun: Begun, url: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """No file behind a link in the folder is overwritten: a linked folder is refused, and where a file is written
+    beside, a link is replaced or refused."""
+    folder, victim = tmp_path / "site", tmp_path / "victim"
+    begun(folder)
+    if linked.startswith("."):
+        victim.write_text("mine")
+    else:
+        shutil.move(folder / linked, victim)
+    (folder / linked).symlink_to(victim)
+    before = victim.read_text() if victim.is_file() else tree(victim)
+    ok(ratings, *LATE, db=url)
+    told = ratings("site", folder, db=url)
+    assert (victim.read_text() if victim.is_file() else tree(victim)) == before
+    if linked.startswith(".index"):
+        assert told.exit_code == 0
+    else:
+        assert (told.exit_code in (2, 3), f"{folder / linked}" in told.stderr) == (True, True), told
+        (folder / linked).unlink(missing_ok=True)
+        ok(ratings, "site", folder, db=url)
+
+
 def test_manifest_cannot_name_files_elsewhere(begun: Begun, url: str, tmp_path: Path) -> None:
     """A manifest that names files outside of the folder, or behind a link, removes none of them."""
     folder = tmp_path / "site"
