@@ -5,8 +5,8 @@
     ratings-2026-11-22T031700Z-50577.jsonl.gz.head    50577:9f86d0...
 
 A policy such as 14d,8w,12m decides which old ones are dropped: it keeps the last of each of the latest 14 days, 8 weeks
-and 12 months (UTC) that have any. Only files named in the list are ever dropped, and only if they are unchanged; and heads whose backup a
-kill kept from getting its name.
+and 12 months (UTC) that have any. Only files named in the list are ever dropped, and only if they are unchanged; and
+heads whose backup never got its name, because its process was killed.
 """
 
 import errno
