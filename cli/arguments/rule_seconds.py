@@ -1,4 +1,4 @@
-"""--rule-seconds: how long a rule from a package may take."""
+"""--rule-seconds: how much processor time a rule from a package may take."""
 
 import click
 
@@ -6,5 +6,5 @@ from projections.stored.rule_processes import RULE_SECONDS
 
 rule_seconds_option = click.option(
     "--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
-    help="How long a rule from a package may take.",
+    help="Processor time that a rule from a package may take.",
 )  # fmt: skip

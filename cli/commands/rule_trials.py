@@ -18,13 +18,17 @@ seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_d
 
 
 class Tried(NamedTuple):
-    """The outcome for a file: the version's name if it can be published, what is wrong, and other remarks."""
+    """The outcome for a file: the version's name if nothing is wrong with it, what is wrong, and other remarks.
+
+    `checked`: whether the trial says anything about the rule.
+    """
 
     file: str
     name: str | None
     assumed: list[str]
     problems: list[RulesetProblem]
     told: list[str]
+    checked: bool
 
 
 def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]:
@@ -34,10 +38,10 @@ def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]
         made = (json.dumps(_try(name, seed)).encode() for name in rest)
         try:
             for message in ahead(made, seconds, apart=True):
-                file, name, assumed, problems, lines = json.loads(message)
-                found.append(Tried(file, name, assumed, [RulesetProblem(*problem) for problem in problems], lines))
+                outcome = Tried(*json.loads(message))
+                found.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
         except (TooSlow, WorkerLost) as error:
-            found.append(Tried(files[len(found)], None, [], [RulesetProblem("rule", why_lost(error, seconds))], []))
+            found.append(Tried(files[len(found)], None, [], [RulesetProblem("rule", why_lost(error))], [], False))
     return found
 
 
@@ -52,14 +56,14 @@ def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
         for _ in ahead(worked(), seconds, apart=True):
             pass
     except (TooSlow, WorkerLost) as error:
-        return why_lost(error, seconds)
+        return why_lost(error)
     return None
 
 
 def _try(file: str, seed: int) -> Tried:
     ruleset, problems = read_file(file)
     if ruleset is None:
-        return Tried(file, None, [], problems, [])
+        return Tried(file, None, [], problems, [], False)
     version, _ = bind(ruleset)
     assert version is not None
     trial = try_rule(version, seed)
@@ -67,7 +71,7 @@ def _try(file: str, seed: int) -> Tried:
     if ruleset.rule in (known := contested()):
         problems.append(RulesetProblem("rule", known[ruleset.rule]))
     name = None if problems else ruleset.name
-    return Tried(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)])
+    return Tried(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)], not trial.is_empty)
 
 
 def rule_of_package(file: str) -> bool:

@@ -105,7 +105,8 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
 def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
     """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is.
 
-    The rule of each is tried on drawn games of the types that it scores.
+    The rule of each is tried on drawn games of the types that it scores. Exit 1 as well if it scores none of them: then
+    nothing was checked.
     """
     found = tried(files, rule_seconds, seed)
     for one in found:
@@ -113,10 +114,11 @@ def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
             render.echo(problem_line(one.file, problem))
         if one.name is not None:
             assumed = f"; assumed: {', '.join(one.assumed)}" if one.assumed else ""
-            render.echo(f"{one.file}: {one.name} can be published{assumed}")
+            verdict = "can be published" if one.checked else "is not checked: no drawn game was scored"
+            render.echo(f"{one.file}: {one.name} {verdict}{assumed}")
         for line in one.told:
             render.hanging(f"  {render.plain(line)}", 4)
-    return int(any(one.problems for one in found))
+    return int(not all(one.checked and not one.problems for one in found))
 
 
 @rules.command()
@@ -170,7 +172,12 @@ def publish(
 def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
     """What is wrong with the files that name rules from packages, tried on drawn games and on the ledger's games."""
     foreign = [name for name in files if rule_of_package(name)]
-    wrong = [(one.file, problem) for one in tried(foreign, seconds) for problem in one.problems]
+    trials = tried(foreign, seconds)
+    wrong = [(one.file, problem) for one in trials for problem in one.problems]
+    for one in trials:
+        if not one.checked and not one.problems:
+            told = f"{one.file}: the rule was not tried on drawn games: {'; '.join(one.told)}"
+            render.note(f"ratings: {render.plain(told)}")
     if wrong or not foreign:
         return wrong
 

@@ -1,7 +1,7 @@
 """Work in forked processes, which know what this one knows and never outlive it.
 
 for message in ahead(blocks): ...               # blocks, an iterator of bytes, is driven by another process
-for message in ahead(blocks, seconds=60): ...   # each within a minute
+for message in ahead(blocks, seconds=60): ...   # each within a minute of processor time
 for message in forked(work, 100, cores=2): ...  # work(0) to work(99), each as soon as it is done
 
 The pools are `concurrent.futures`'s. What that leaves open is said here: which files a worker keeps, that it ends with
@@ -37,6 +37,8 @@ UNITS_MAX = 1_000
 MESSAGES_AHEAD, UNITS_AHEAD = 16, 2
 WATCHED_SECONDS = 1
 PIPE_BYTES = 1 << 20  # room for answers that nobody has read yet
+# a process that waits uses no processor time: it is killed after this many times its limit, which a busy machine allows
+WAITING_TIMES = 10
 
 
 def available_cores() -> int:
@@ -47,7 +49,7 @@ def available_cores() -> int:
 
 
 class TooSlow(Exception):
-    """A process gave nothing for too long and was killed."""
+    """A process that was killed at its time limit. The message names the time, as in "60 s of processor time"."""
 
 
 def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = False) -> Generator[bytes]:
@@ -55,13 +57,13 @@ def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = Fal
 
     The process keeps open files open, so no lock may be held that lasts as long as a file does; with `apart` it closes
     all of them. Close the iterator if it is not read to the end: that ends the process. Raises `WorkerLost` when it is
-    killed, `TooSlow` when it gives nothing for `seconds`, `RuntimeError` when the iterator raises; errors about a file
-    or a store are raised as they are.
+    killed, `TooSlow` when a message takes more than `seconds` of processor time or far longer by the clock,
+    `RuntimeError` when the iterator raises; errors about a file or a store are raised as they are.
     """
-    with pool(1, partial(next, made, None), apart, (OSError, LedgerError)) as (submitted, watched):
+    with pool(1, partial(next, made, None), apart, (OSError, LedgerError), seconds) as (submitted, watched):
         waiting = deque(submitted() for _ in range(MESSAGES_AHEAD))
         while True:
-            (unit,) = watched({waiting.popleft()}, seconds)
+            (unit,) = watched({waiting.popleft()})
             message = unit.result()
             if message is None:
                 return
@@ -92,25 +94,32 @@ def forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = T
 
 @contextmanager
 def pool(
-    workers: int, work: Callable[..., Any], apart: bool, passed: tuple[type[Exception], ...]
-) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:
+    workers: int, work: Callable[..., Any], apart: bool, passed: tuple[type[Exception], ...],
+    seconds: float | None = None,
+) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:  # fmt: skip
     """A function that has processes do some work, and one that waits for it, `_done_of`; see `ahead` and `forked`.
 
-    Errors that are not `passed` on are a `RuntimeError`. The processes end with the context.
+    With `seconds`, each unit of work is limited to so much processor time. Errors that are not `passed` on are a
+    `RuntimeError`. The processes end with the context.
     """
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
-    begin = partial(_begin_work, work, passed, _open_files() if apart else {}, sys.stdin)
+    limited = work if seconds is None else partial(_limit_processor_time, seconds, work)
+    begin = partial(_begin_work, limited, passed, _open_files() if apart else {}, sys.stdin)
     executor = ProcessPoolExecutor(workers, get_context("fork"), begin)
     processes = _started(executor)
     try:
-        yield partial(executor.submit, _done), partial(_done_of, executor._executor_manager_thread, processes)
+        thread = executor._executor_manager_thread
+        yield partial(executor.submit, _done), partial(_done_of, thread, processes, seconds=seconds)
     except BrokenProcessPool:
         for process in processes:
             process.terminate()
         executor.shutdown()
-        raise WorkerLost(f"a worker process {_how_lost([process.exitcode or 0 for process in processes])}") from None
+        codes = [process.exitcode or 0 for process in processes]
+        if seconds is not None and -signal.SIGPROF in codes:
+            raise TooSlow(f"{seconds:g} s of processor time") from None
+        raise WorkerLost(f"a worker process {_how_lost(codes)}") from None
     finally:
         for process in processes:
             process.kill()
@@ -148,7 +157,8 @@ def _done_of(
     from concurrent.futures import FIRST_COMPLETED, wait
     from concurrent.futures.process import BrokenProcessPool
 
-    at_once = WATCHED_SECONDS if seconds is None else min(WATCHED_SECONDS, seconds)
+    limit = None if seconds is None else seconds * WAITING_TIMES
+    at_once = WATCHED_SECONDS if limit is None else min(WATCHED_SECONDS, limit)
     for times in count(1):
         alive, lost = thread.is_alive(), not all(process.is_alive() for process in processes)
         done = wait(units, at_once, FIRST_COMPLETED).done
@@ -158,8 +168,8 @@ def _done_of(
             raise WorkerLost("what worker processes give is not handed on; the machine may have run out of memory")
         if lost:
             raise BrokenProcessPool
-        if seconds is not None and times * at_once >= seconds:
-            raise TooSlow(f"no answer in {seconds:g} s")
+        if limit is not None and times * at_once >= limit:
+            raise TooSlow(f"{limit:g} s, most of which it waited")
     raise AssertionError
 
 
@@ -212,6 +222,7 @@ def _begin_work(
     # Ctrl-C reaches the whole group; the parent ends its workers
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     # objects from before the fork are not looked at again: looking would copy their memory
     gc.freeze()
     try:
@@ -228,6 +239,15 @@ def _begin_work(
 def _end_with(parent: "BaseProcess") -> None:
     parent.join()
     os._exit(1)
+
+
+def _limit_processor_time(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a unit of work; the system kills this process, even within compiled code, once that took too much time."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return work(*arguments)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 _work: Callable[..., Any]

@@ -49,6 +49,7 @@ class Trial(NamedTuple):
     """The outcome: how many games were drawn and scored, why others were not, and what is wrong with the rule.
 
     `compiled`: whether compiled code was tried, too. `predicts`: whether `whatif` can measure its predictions.
+    `untried`: the game types of which no game was scored.
     """
 
     drawn: int
@@ -58,12 +59,18 @@ class Trial(NamedTuple):
     problems: list[str]
     compiled: bool
     predicts: bool
+    untried: list[str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether games were drawn and none was scored: then the trial says nothing about the rule."""
+        return bool(self.drawn) and not self.scored
 
 
 def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
     """Try the rule of a version. A rule of annual lists scores no games, so none are drawn."""
     if version.ranking.sums_lists:
-        return Trial(0, seed, 0, [], [], False, True)
+        return Trial(0, seed, 0, [], [], False, True, [])
     version = version._replace(effective_from=-(2**63))
     facts = _drawn(version, Random(seed), games)
     problems: dict[str, str] = {}
@@ -75,7 +82,11 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
     left_out = Counter(
         _why(facts, row, version) for row in range(len(facts.start)) if row not in scored and not problems
     )
-    return Trial(games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found), _predicts(version))
+    scored_kinds = {facts.texts[facts.cells[facts.cell[row]].kind] for row in scored}
+    return Trial(
+        games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found), _predicts(version),
+        [kind for kind in version.ruleset.scope.kind if kind not in scored_kinds],
+    )  # fmt: skip
 
 
 def _predicts(version: Version) -> bool:
@@ -254,6 +265,11 @@ def trial_lines(trial: Trial) -> Iterator[str]:
         return
     compiled_too = ", interpreted and compiled" if trial.compiled else ""
     yield f"tried on {trial.drawn:,} drawn games (seed {trial.seed}): {trial.scored:,} scored{compiled_too}"
+    if not trial.problems:
+        if trial.is_empty:
+            yield "not tried: its score, explain, remark and chance, and its list"
+        elif trial.untried:
+            yield f"not tried: games of the type {', '.join(trial.untried)}, of which none was scored"
     if not trial.predicts:
         yield "it predicts results, but games of this type have no places: whatif cannot measure it"
     for reason, count in trial.uncounted[:3]:

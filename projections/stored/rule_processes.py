@@ -1,7 +1,7 @@
 """Rules of packages in processes of their own, so that a hanging or crashing rule stops only its own ladder.
 
-A process announces each ladder before it starts on it; one that is silent for too long is killed, and another continues
-with the next ladder.
+A process announces each ladder before it starts on it; one that takes too much processor time is killed, and another
+continues with the next ladder.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -29,15 +29,15 @@ from projections.stored.computing import (
     unpacked,
 )
 
-# how long a rule may take to load, or for all games of a ladder
+# the processor time that a rule may take to load, or for all games of a ladder
 RULE_SECONDS = 60
 BEGUN = b">"
 
 
-def why_lost(error: TooSlow | WorkerLost, seconds: float) -> str:
-    """What a rule did when its process gave no result."""
+def why_lost(error: TooSlow | WorkerLost) -> str:
+    """Say why the process of a rule gave no result."""
     if isinstance(error, TooSlow):
-        return f"the rule gave no result in {seconds:g} s; --rule-seconds N allows it more"
+        return f"the rule gave no result in {error}; --rule-seconds N allows it more"
     return f"the rule ended its process: {error}"
 
 
@@ -59,7 +59,7 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
             for _ in ahead(load(), seconds, apart=True):
                 pass
         except (TooSlow, WorkerLost) as error:
-            give_up_rule(ruleset.rule, f"{ruleset.rule}: {why_lost(error, seconds)}")
+            give_up_rule(ruleset.rule, f"{ruleset.rule}: {why_lost(error)}")
 
 
 def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFailure:
@@ -122,14 +122,14 @@ def _guarded(
             return
         except (TooSlow, WorkerLost) as error:
             if current is None and not (done and together):
-                yield _lost(ladders, ruleset_id, ruleset_id, why_lost(error, seconds))
+                yield _lost(ladders, ruleset_id, ruleset_id, why_lost(error))
                 return
             # the ladders of a ruleset may be replayed all at once: only one at a time shows whose fault it was
             if together:
                 together = False
             elif current is not None:
                 done.add(current)
-                yield _lost(ladders, ruleset_id, current, why_lost(error, seconds))
+                yield _lost(ladders, ruleset_id, current, why_lost(error))
 
 
 def _lost(ladders: Ladders, ruleset_id: str, name: str, message: str) -> LadderFailure:

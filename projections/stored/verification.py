@@ -120,7 +120,7 @@ def _recomputed(facts: Facts, one: PublishedList, rule_seconds: float, lost: dic
     try:
         found = one_ladder(Ladders(facts, one.as_of), one.ladder, rule_seconds)
     except (TooSlow, WorkerLost) as error:
-        lost[ruleset_id] = why_lost(error, rule_seconds)
+        lost[ruleset_id] = why_lost(error)
         return lost[ruleset_id]
     except (UnknownLadder, RulesetUnusable) as problem:
         return str(problem)

@@ -351,7 +351,7 @@ def test_endless_rule_fails_rebuild_after_limit(ratings: Ratings, ledger: Callab
     told = ratings("rebuild", "--rule-seconds", "1", db=db)
     assert told.exit_code == 1
     assert "ratings: bad: " in told.stderr
-    assert "the rule gave no result in 1 s; --rule-seconds N allows it more" in told.stderr
+    assert "the rule gave no result in 1 s of processor time; --rule-seconds N allows it more" in told.stderr
     assert "5 ladders" not in told.stdout
     assert len(stored(db)) == len(before)
     assert stored(db) != before
@@ -362,7 +362,7 @@ def test_endless_load_fails_rebuild_after_limit(ratings: Ratings, ledger: Callab
     db = ledger("never-loads")
     told = ratings("rebuild", "--rule-seconds", "1", db=db)
     assert told.exit_code == 1
-    assert "the rule gave no result in 1 s" in told.stderr
+    assert "the rule gave no result in 1 s of processor time" in told.stderr
     assert len(stored(db)) > 0
 
 
@@ -387,7 +387,7 @@ def test_verify_reports_endless_rule(
     told = ratings("verify", "--rule-seconds", "1", "--format", "json", db=db)
     assert (told.exit_code, told.stderr) == (1, "")
     found = {(one["code"], one["message"]) for one in json.loads(told.stdout)["findings"]}
-    lost = "the rule gave no result in 1 s; --rule-seconds N allows it more"
+    lost = "the rule gave no result in 1 s of processor time; --rule-seconds N allows it more"
     differ = {("standings", f"{ladder}: the stored standings differ from a replay") for ladder in SOUND}
     assert differ < found
     rest = sorted(found - differ)
@@ -408,7 +408,7 @@ def test_rollback_reports_endless_rule(
     told = ratings("rebuild", "--rollback", "--rule-seconds", "1", db=db)
     assert (told.exit_code, told.stdout) == (1, "")
     assert "nothing was rolled back" in told.stderr
-    assert "the rule gave no result in 1 s" in told.stderr
+    assert "the rule gave no result in 1 s of processor time" in told.stderr
 
 
 @pytest.mark.parametrize("name", at_length_but(["never-ends"], ["never-ends", "never-loads"]))
@@ -425,4 +425,45 @@ def test_endless_rule_cannot_be_published(
     published = ratings("rules", "publish", file, "--rule-seconds", "1", db=db)
     assert (checked.exit_code, published.exit_code) == (1, 1)
     for told in (checked.stdout, published.stderr):
-        assert "the rule gave no result in 1 s" in told
+        assert "the rule gave no result in 1 s of processor time" in told
+
+
+def test_sound_rule_is_not_refused_for_waiting(
+    ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit counts processor time, so that a machine that lets a sound rule wait does not refuse it."""
+    monkeypatch.setattr(compiling, "allowed", lambda: False)  # compiling takes longer than the rule
+    shutil.copytree(place.sound, tmp_path / "waits")
+    waits = "from time import sleep\n" + STAND_IN.format(name="never-ends") + "sleep(2.5)\n"
+    (tmp_path / "waits" / "never_ends.py").write_text(waits, encoding="utf-8")
+    installed(tmp_path / "waits")
+    file = tmp_path / "waits.toml"
+    file.write_text(ruleset("waits", "never-ends"), encoding="utf-8")
+    checked = ratings("rules", "check", file, "--rule-seconds", "2")
+    assert (checked.exit_code, checked.stderr) == (0, ""), checked.stdout
+    assert "waits@1 can be published" in checked.stdout
+
+
+def test_rule_without_a_scored_game_is_not_called_checked(
+    ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path,
+    copied_file: Callable[..., str],
+) -> None:  # fmt: skip
+    """A rule that scores no drawn game is not checked: `rules check` says what was not tried, as does publishing it."""
+    shutil.copytree(place.sound, tmp_path / "picky")
+    picky = STAND_IN.format(name="never-ends") + "RULE = RULE._replace(check=lambda n, columns, params: 'never mine')\n"
+    (tmp_path / "picky" / "never_ends.py").write_text(picky, encoding="utf-8")
+    installed(tmp_path / "picky")
+    db = copied_file(for_chess)
+    file = tmp_path / "picky.toml"
+    file.write_text(ruleset("picky", "never-ends"), encoding="utf-8")
+    checked = ratings("rules", "check", file)
+    assert checked.exit_code == 1
+    assert checked.stdout.splitlines() == [
+        f"{file}: picky@1 is not checked: no drawn game was scored",
+        "  tried on 1,000 drawn games (seed 1): 0 scored",
+        "  not tried: its score, explain, remark and chance, and its list",
+        "  1,000 not scored: never mine",
+    ]
+    published = ratings("rules", "publish", file, db=db)
+    assert published.exit_code == 0
+    assert "picky.toml: the rule was not tried on drawn games" in published.stderr

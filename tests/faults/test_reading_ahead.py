@@ -22,7 +22,7 @@ from ledger.intake import parsing
 from ledger.intake.columns import TableOptions
 from ledger.intake.files import read_items
 from ledger.intake.importing import Imported, Intake, Terms
-from ledger.processes.forking import ahead
+from ledger.processes.forking import TooSlow, ahead
 from ledger.store.opening import open_ledger
 from projections.admission.events import Admission
 
@@ -232,3 +232,22 @@ def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.
     monkeypatch.setattr(where, start)
     with pytest.raises((WorkerLost, RuntimeError), match=r"is not handed on|can't start new thread"):
         next(ahead(iter([b"first"])))
+
+
+def test_time_limit_counts_processor_time() -> None:
+    """A process may wait longer than its limit, but not work longer, nor wait for ever."""
+
+    def waits(seconds: float) -> Iterator[bytes]:
+        time.sleep(seconds)
+        yield b"sound"
+
+    def works() -> Iterator[bytes]:
+        while True:
+            pass
+        yield b"never"
+
+    assert [*ahead(waits(0.4), seconds=0.2, apart=True)] == [b"sound"]
+    with pytest.raises(TooSlow, match=r"^0\.2 s of processor time$"):
+        next(ahead(works(), seconds=0.2, apart=True))
+    with pytest.raises(TooSlow, match=r"^1 s, most of which it waited$"):
+        next(ahead(waits(60), seconds=0.1, apart=True))
