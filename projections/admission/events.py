@@ -108,6 +108,8 @@ class Admission:
             self._joined(occurred_at, data)
         elif type_name in CLOCK_TYPES:
             self._clocks.take(type_name, occurred_at, data)
+        elif type_name == "player.renamed":
+            self._clocks.rename(data["player"], data["new_player"])
         if self._league_notes is not None and type_name in LEAGUE_TYPES:
             self._league_notes.meet_step(type_name, data["league"])
 
@@ -115,6 +117,8 @@ class Admission:
         """Raises `Refused` (still-needed) if an event cannot be withdrawn; otherwise it is gone for what follows."""
         if type_name in CLOCK_TYPES:
             self._clocks.release(type_name, data)
+        if type_name == "player.renamed":
+            self._clocks.rename_back(data["player"], data["new_player"])
         if type_name == "points.adjusted":
             self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
         if type_name != "ruleset.published":

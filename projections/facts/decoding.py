@@ -339,7 +339,7 @@ def clock_of(facts: Facts, game_id: str) -> GameClock | None:
     gone = facts.recorded.withdrawn
     told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]
     events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in told]
-    clock = replay_clock(events)
+    clock = replay_clock(events, facts.current)
     return clock if isinstance(clock, GameClock) else None
 
 

@@ -27,31 +27,38 @@ class ClockProblem(NamedTuple):
     message: str
 
 
-def replay_clock(events: Sequence[Mapping[str, Any]]) -> GameClock | Rejection | None:
+def replay_clock(
+    events: Sequence[Mapping[str, Any]], current: Callable[[str], str] = str
+) -> GameClock | Rejection | None:
     """The clock after the events of one game, in order, or what is wrong with the first bad one (lines count from 1).
 
-    None without events. Each event is a mapping with `type` and `data`, already validated by the ledger's models.
+    None without events. Each event is a mapping with `type` and `data`, already validated by the ledger's models;
+    `current` gives the id that a player now has.
     """
     clock: GameClock | None = None
     for number, event in enumerate(events, 1):
-        found = _apply(clock, event["type"], event["data"])
+        found = _apply(clock, event["type"], event["data"], current)
         if isinstance(found, ClockProblem):
             return Rejection(*found, line=number)
         clock = found
     return clock
 
 
-def take_event(clock: GameClock | None, type_name: str, data: Data) -> GameClock | Rejection:
+def take_event(
+    clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str] = str
+) -> GameClock | Rejection:
     """The clock after one more event, or why the event cannot be taken; the given clock is left as it is."""
-    found = _apply(None if clock is None else clock.copy(), type_name, data)
+    found = _apply(None if clock is None else clock.copy(), type_name, data, current)
     return Rejection(*found) if isinstance(found, ClockProblem) else found
 
 
-def _apply(clock: GameClock | None, type_name: str, data: Data) -> GameClock | ClockProblem:
+def _apply(
+    clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str]
+) -> GameClock | ClockProblem:
     """The same clock with the event applied. After a problem it must not be used."""
     if clock is None:
         if type_name == "clock.started":
-            return _start(data)
+            return _start(data, current)
         return ClockProblem("clock-not-started", f"a {type_name} without a clock; clock.started comes first")
     problem = _refuse_moment(clock, type_name, data["at"])
     if problem is not None:
@@ -64,13 +71,13 @@ def _apply(clock: GameClock | None, type_name: str, data: Data) -> GameClock | C
     return clock
 
 
-def _start(data: Data) -> GameClock:
+def _start(data: Data, current: Callable[[str], str]) -> GameClock:
     timers, at = ClockTimers(**data.get("timers", {})), data["at"]
     players = {}
     for seat, name in enumerate(data["players"]):
         players[name] = PlayerClock(name, seat == 0, 0)
         players[name].tell(at, "started", "the main timer is set", timers.main_ms)
-    return GameClock(data["game_id"], timers, at, at, at, players)
+    return GameClock(data["game_id"], timers, at, at, at, players, current=current)
 
 
 def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
@@ -98,7 +105,7 @@ def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | 
 
 
 def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | None:
-    one = clock.players.get(data["player"])
+    one = clock.find(data["player"])
     if one is None:
         return unknown_player(clock, data["player"])
     if not one.plays:

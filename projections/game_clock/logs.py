@@ -1,13 +1,15 @@
 """The clock logs of games: read from the ledger, and validated event by event as they are appended."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection
 
 from ledger.events.revisions import is_live
 from ledger.rejections import Refused, Rejection, shown
-from ledger.store.log import Log
+from ledger.store.log import Log, head, read_live
+from ledger.validation.identities import Identities, identities
 from projections.game_clock.events import replay_clock, take_event
 from projections.game_clock.state import GameClock
 from projections.rulesets.versions import Version, in_force
@@ -53,7 +55,7 @@ class Clocks:
         """Take one more event of a clock. Raises `Refused` if it contradicts those before it."""
         self._load(data["game_id"])
         data = timed(self._rulesets, type_name, occurred_at, data)
-        found = take_event(self._clocks[data["game_id"]], type_name, data)
+        found = take_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
         if isinstance(found, Rejection):
             raise Refused(found.code, found.message)
         self._clocks[data["game_id"]] = found
@@ -66,13 +68,51 @@ class Clocks:
         if not events or (events[-1]["type"], events[-1]["data"]["at"]) != (type_name, data["at"]):
             raise Refused("still-needed", f"later events of the clock of {shown(data['game_id'])} depend on it")
         events.pop()
-        clock = replay_clock(events)
+        clock = replay_clock(events, self._people.current)
         assert not isinstance(clock, Rejection)
         self._clocks[data["game_id"]] = clock
+
+    def rename(self, player: str, new_player: str) -> None:
+        """Take a rename. Raises `Refused` (players-met) if events of a clock would then be of two of its players."""
+        sound = self._sound_games(self._people.ids(player) | self._people.ids(new_player))
+        self._people.add(player, new_player)
+        if (game_id := self._contradicted(sound)) is not None:
+            self._people.remove(player)
+            told = f"{shown(player)} and {shown(new_player)} both play by the clock of {shown(game_id)}"
+            raise Refused("players-met", f"{told}, so they are two people")
+
+    def rename_back(self, player: str, new_player: str) -> None:
+        """Withdraw a rename. Raises `Refused` (still-needed) if events of a clock would then be of nobody."""
+        sound = self._sound_games(self._people.ids(player))
+        self._people.remove(player)
+        if (game_id := self._contradicted(sound)) is not None:
+            self._people.add(player, new_player)
+            told = f"events of the clock of {shown(game_id)} name a player by an id that this rename gave"
+            raise Refused("still-needed", f"{told}; void those first, beginning with the last")
+
+    def _sound_games(self, ids: set[str]) -> list[str]:
+        """The games of some ids, recorded or pending, whose clocks do not contradict themselves."""
+        until = head(self._connection).position if self._until is None else self._until
+        started = read_live(self._connection, until=until, type_name="clock.started")
+        for event in started:
+            if not ids.isdisjoint(event.data["players"]):
+                self._load(event.data["game_id"])
+        return [game_id for game_id, clock in self._clocks.items() if clock is not None]
+
+    def _contradicted(self, games: list[str]) -> str | None:
+        """The first of some games whose clock now contradicts itself, or None."""
+        for game_id in games:
+            if isinstance(replay_clock(self._events[game_id], self._people.current), Rejection):
+                return game_id
+        return None
+
+    @cached_property
+    def _people(self) -> Identities:
+        return identities(self._connection, self._until)
 
     def _load(self, game_id: str) -> None:
         if game_id not in self._events:
             self._events[game_id] = clock_events(self._connection, self._rulesets, game_id, self._until)
-            clock = replay_clock(self._events[game_id])
+            clock = replay_clock(self._events[game_id], self._people.current)
             # a log that contradicts itself was appended by another program: what follows it is validated from scratch
             self._clocks[game_id] = None if isinstance(clock, Rejection) else clock

@@ -85,7 +85,8 @@ class PauseQuestion(NamedTuple):
 class GameClock:
     """The clock of a game at `now`; its last event was at `recorded_until`.
 
-    A granted pause begins when the turn ends. `pause_told` says what became of the last question.
+    A granted pause begins when the turn ends. `pause_told` says what became of the last question. `current` gives the
+    id that a player now has: events may name any of a player's ids.
     """
 
     game_id: str
@@ -100,6 +101,7 @@ class GameClock:
     resume_asked: frozenset[str] = frozenset()
     stopped_at: int | None = None
     pause_told: str = "nobody has asked for one yet"
+    current: Callable[[str], str] = str
 
     @property
     def is_running(self) -> bool:
@@ -115,6 +117,14 @@ class GameClock:
     def yes_needed(self) -> int:
         """How many players have to say yes to a pause."""
         return min(self.timers.pause_yes, len(self.playing))
+
+    def find(self, player: str) -> PlayerClock | None:
+        """The player with an id; None if nobody plays under any id of that person, or two do."""
+        if player in self.players:
+            return self.players[player]
+        person = self.current(player)
+        found = [one for name, one in self.players.items() if self.current(name) == person]
+        return found[0] if len(found) == 1 else None
 
     def copy(self) -> "GameClock":
         """A clock that can be changed without changing this one."""

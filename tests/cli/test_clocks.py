@@ -175,6 +175,39 @@ def test_clock_knows_both_ids_of_a_renamed_player(db: str, ratings: Ratings) -> 
     assert ratings("verify", db=db) == (0, "", "")
 
 
+def test_clock_takes_either_id_after_a_rename(db: str, ratings: Ratings) -> None:
+    """After a rename, events of a clock name either id; the rename cannot be withdrawn while an event depends on it.
+
+    Whoever plays for nobody in the game is refused as before, and so is a rename that would give such events to two.
+    """
+    assert add(ratings, db, clock("started 0", "offered 1000 ben choice=roll-dice")).exit_code == 0
+    rename = ("player", "rename", "ben", "benedict", "--reason", "typo")
+    assert ratings(*rename, db=db).exit_code == 0
+    (renamed,) = read(ratings, db, "log", "--type", "player.renamed")["rows"]
+    withdraw = ("void", "--event", renamed["id"], "--reason", "wrong")
+    later = add(ratings, db, clock("decided 3000 benedict", "auction_started 3001 ben", "stopped 9000"), result())
+    assert later.exit_code == 0, later.stderr
+
+    shown = read(ratings, db, "clock", "show", "g-1")
+    assert [(one["player"], one["main_ms"]) for one in shown["players"]] == [("anna", 120_000), ("benedict", 101_000)]
+    assert add(ratings, db, clock("heartbeat 1 cleo", game_id="g-1")).exit_code == 1
+    assert ratings("verify", db=db) == (0, "", "")
+    needed = ratings(*withdraw, db=db)
+    assert (needed.exit_code, needed.stderr.partition(":")[0]) == (1, "still-needed")
+    assert "the clock of 'g-1' name a player by an id that this rename gave" in needed.stderr
+
+
+def test_rename_between_players_of_a_clock_is_refused(db: str, ratings: Ratings) -> None:
+    """If events name a player's new id, no other player of that clock becomes the same person."""
+    assert add(ratings, db, clock("started 0", "heartbeat 1 anna", "heartbeat 1 ben")).exit_code == 0
+    for old, new, code in (("ben", "benedict", 0), ("anna", "benedict", 1)):
+        done = ratings("player", "rename", old, new, "--reason", "typo", db=db)
+        assert done.exit_code == code, done
+        if not code:
+            assert add(ratings, db, clock("heartbeat 5 benedict")).exit_code == 0
+    assert done.stderr.startswith("players-met: 'anna' and 'benedict' both play by the clock of 'g-1'")
+
+
 def test_clock_of_two_ids_of_one_person_shows_both(db: str, ratings: Ratings) -> None:
     """If two ids of a clock have become one person, each timer keeps the id that was recorded."""
     others = [result(game_id="g-2").replace('"anna"', '"cleo"'), result(game_id="g-3").replace('"ben"', '"cleo"')]
