@@ -78,7 +78,7 @@ CODES = {
     "b5-too-few-players": "a game of kind b5 has at least three players",
     "referee-plays": "the referee is not one of the players",
     "victory-points-total": "the victory points of a game are players - 2, +1 for a major victory, +1 within time",
-    "victory-points-all-kept": "at least one victory point goes to somebody who did not win",
+    "victory-points-all-kept": "a player who wins alone gives at least one victory point to another player",
     "battle-sides": "a battle has exactly two sides, and each has units",
     "units-lost-exceed": "nobody loses more units than they have",
     "kills-without-losses": "enemy units are destroyed only where the enemy lost some",

@@ -139,6 +139,8 @@ def are_written(kind: Any, texts: Iterable[str]) -> bool:
 
 PlayerId = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/=")), _ascii(64, "!-.0-<>-~")]
 Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), _ascii(64, "!-.0-~")]
+# the two races of a dual race game are written Narn/Centauri
+Race = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "")), _ascii(64, "!-~")]
 # an event's id has at most 128 characters, and a game's is "game:" and this
 GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]

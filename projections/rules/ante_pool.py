@@ -7,13 +7,19 @@
 (Babylon 5 CCG: League Play.) Tied players add up the shares of the tied places and divide them equally, in one floor:
 floor(pot * sum of shares / (100 * number tied)). Victory points are minted; what is left of the pot is burned.
 
+"If more than one person qualifies for a victory then the winners share the ante for their placings." With
+`winners = "share"`, all players with a major victory are tied, and all with a standard one below them; power and
+influence part the others. With `"by_power"` power and influence part the winners, too.
+
+    two standard victories at power 21 and 18, pot 40 of four players: 14 each (share), 16 and 12 (by_power)
+
 The largest row of `shares` also serves larger games. Only ties among counted players matter.
 
     95 points ante 9, and with 30 of three others the pot is 39: the first of four gets back 40 %, which is 15
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -34,8 +40,10 @@ from projections.contract import (
     refuse_two_in_a_seat,
 )
 
+COLUMNS = ("place", "seats", "vp", "status", "victory", "winners_place")
+PLACE, SEATS, VP, STATUS, VICTORY, WINNERS_PLACE = range(len(COLUMNS))
 # the constants before the rows of shares
-HEAD = 2
+HEAD = 3
 
 
 class AntePoolParams(Params):
@@ -43,13 +51,14 @@ class AntePoolParams(Params):
 
     The row `3 = [50, 30, 20]` is for three players. The largest also serves larger games, so it ends with 0, which is
     what everybody beyond its last place gets. Games with fewer players than the smallest row are not scored. The ante
-    is the points divided by `ante_divisor`. Season 2010-2 begins with the second of `season_months`, and ends before
-    the next; without them, seasons have no dates.
+    is the points divided by `ante_divisor`. Several `winners` share alike, or power parts them. Season 2010-2 begins
+    with the second of `season_months`, and ends before the next; without them, seasons have no dates.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 100
     ante_divisor: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     season_months: Annotated[list[Annotated[int, Field(ge=1, le=12)]], Field(max_length=12)] = []
+    winners: Literal["share", "by_power"] = "by_power"
     shares: Rows
 
 
@@ -79,13 +88,18 @@ def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
 
 
 def prepare(params: AntePoolParams) -> tuple[int, ...]:
-    """The divisor of the ante, the number of players of the largest row, then the rows of shares."""
-    return params.ante_divisor, max(map(int, params.shares)), *flat_rows(params.shares)
+    """Return the divisor of the ante, the largest row's players, the column of places, then the rows of shares."""
+    return params.ante_divisor, max(map(int, params.shares)), place_column(params), *flat_rows(params.shares)
+
+
+def place_column(params: AntePoolParams) -> int:
+    """Return the column of the places by which the pot is shared."""
+    return WINNERS_PLACE if params.winners == "share" else PLACE
 
 
 def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
     """Why a game cannot be scored: it has too few seats, or both players of a seat count."""
-    place, seats, _, status = columns
+    place, seats, status = columns[PLACE], columns[SEATS], columns[STATUS]
     if seats[0] < (least := min(map(int, params.shares))):
         return f"the ante pool needs at least {least} players, this game has {seats[0]}"
     return refuse_two_in_a_seat(place, status)
@@ -98,7 +112,7 @@ def ante(points: int, divisor: int) -> int:
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
     """Fill in the changes; returns the victory points, which are minted."""
-    place, seats, victory_points = columns[0], columns[1], columns[2]
+    place, seats, victory_points = columns[constants[2]], columns[SEATS], columns[VP]
     divisor, largest = constants[0], constants[1]
     size = min(seats[0], largest)
     row = HEAD + size * (size - 1) // 2 - 1
@@ -123,7 +137,7 @@ def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: AntePoolParams, change: Numbers
 ) -> list[list[Term]]:
     """For every player, their ante, their share of the pot, and the victory points they got."""
-    place, seats, victory_points = columns[0], columns[1], columns[2]
+    place, seats, victory_points = columns[place_column(params)], columns[SEATS], columns[VP]
     row = params.shares[str(min(seats[0], max(map(int, params.shares))))]
     pot = sum(ante(mine, params.ante_divisor) for mine in points)
     terms = []
@@ -157,6 +171,6 @@ def _share(pot: int, row: list[int], place: int, tied: int) -> Term:
 
 
 RULE = Rule(
-    name="ante-pool", number=1, scale=1, params=AntePoolParams, columns=("place", "seats", "vp", "status"),
+    name="ante-pool", number=1, scale=1, params=AntePoolParams, columns=COLUMNS,
     prepare=prepare, table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain,
 )  # fmt: skip

@@ -13,6 +13,9 @@
 (Youplay, League scoring system, Blue Max; without kill_points also Wooden Ships & Iron Men in leagues below 7150.)
 Shares and margins are compared exactly, by cross-multiplication. The same tests apply when no side has units left.
 
+With `impossible_kills = "refuse"` a game is not scored where a player destroyed more units than the other side lost.
+Several players who destroy one unit together have a kill each, so a side may have more kills than the other lost units.
+
 Not in the source: the best player has more than 0 game points, and teammates; after an agreed draw the points for
 units and for the best remain; players who surrendered score like everybody else. The result of a battle depends on the
 whole sides, whoever counts; when a seat changed hands, each of its players scores what they did themselves.
@@ -53,6 +56,7 @@ class BlueMaxParams(TableParams):
     best_margin: Annotated[int, Field(ge=0, le=1_000)] = 15
     best_comparison: Literal[">=", ">"] = ">="
     marginal_margin: Annotated[int, Field(ge=0, le=1_000)] = 15
+    impossible_kills: Literal["score", "refuse"] = "score"
 
 
 def refuse_params(params: BlueMaxParams, players_max: int) -> str | None:
@@ -71,6 +75,14 @@ def prepare(params: BlueMaxParams) -> tuple[int, ...]:
         params.draw, params.marginal, params.tactical, params.strategic, params.best, params.kill_points,
         params.unit_lost, params.best_margin, int(params.best_comparison == ">"), params.marginal_margin,
     )  # fmt: skip
+
+
+def check(n: int, columns: Columns, params: BlueMaxParams) -> str | None:
+    """Return why a game cannot be scored: a player destroyed more units than the other side lost; or None."""
+    for kills, lost in zip(columns[KILLS], columns[ENEMY_LOST], strict=True):
+        if kills > lost and params.impossible_kills == "refuse":
+            return f"a player destroyed {kills} enemy units, but the other side lost {lost}"
+    return None
 
 
 def exceeds(more: int, less: int, margin: int, strictly: int) -> bool:
@@ -188,6 +200,6 @@ def remark(n: int, names: Sequence[str], columns: Columns, params: BlueMaxParams
 
 RULE = Rule(
     name="blue-max", number=1, scale=1, params=BlueMaxParams, columns=COLUMNS, prepare=prepare, table=no_table,
-    refuse_params=refuse_params, check=None, score=score, explain=explain, ranking="table", counted_min=1,
+    refuse_params=refuse_params, check=check, score=score, explain=explain, ranking="table", counted_min=1,
     remark=remark,
 )  # fmt: skip

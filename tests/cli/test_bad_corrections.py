@@ -60,8 +60,8 @@ GAMES = {
     "victory points all kept by the winner": (
         b5("anna 20 1 +", "ben 15 0", "cleo 9 0"), NOON, "victory-points-all-kept",
     ),
-    "victory points all kept by two winners": (
-        b5("anna 20 1 +", "ben 20 1 +", "cleo 9 0", "dora 8 0"), NOON, "victory-points-all-kept",
+    "victory points all kept above a standard victory": (
+        b5("anna 20 3 ++", "ben 20 0 +", "cleo 9 0", "dora 8 0"), NOON, "victory-points-all-kept",
     ),
     "a referee who plays": (b5(*WON, referee="cleo"), NOON, "referee-plays"),
     "before the season": (b5(*WON), "2009-12-31T22:59:59.999999Z", "uncounted"),

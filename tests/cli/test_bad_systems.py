@@ -86,7 +86,7 @@ def test_impossible_game_is_refused(line: str, code: str, db: str, ratings: Rati
 
 POSSIBLE = {
     "a loss that nobody shot": battle({**RED, "kills": 0}, {**BLUE, "units_lost": 1}),
-    "more kills than losses": battle({**RED, "kills": 2}, {**RED, "kills": 1}, {**BLUE, "units_lost": 1}),
+    "more kills than losses": battle({**RED, "kills": 1}, {**RED, "kills": 1}, {**BLUE, "units_lost": 1}),
     "all lost": battle({**RED, "units": 2, "units_lost": 2}, {**BLUE, "units": 0}, BLUE),
     "34 centres in a year": diplomacy({"Austria": 30, "Italy": 4}),
     "34 centres of one power": diplomacy({"Austria": 34}),
@@ -101,6 +101,38 @@ POSSIBLE = {
 def test_odd_but_valid_game_is_appended(line: str, db: str, ratings: Ratings) -> None:
     """A game that only looks odd is imported without a refusal."""
     assert entered(ratings, db, line) == (0, [], 1)
+
+
+KILLS = battle({**RED, "kills": 5}, {**BLUE, "units_lost": 1})
+BLUE_MAX = "youplay-bluemax/L"
+
+
+def test_more_kills_than_the_enemy_lost_are_refused(db: str, ratings: Ratings) -> None:
+    """Five kills of one lost unit are refused; with --allow-uncounted the game is recorded and does not count."""
+    game = json.dumps(json.loads(KILLS)["data"])
+    result = ratings("record", "--at", "2010-03-05T20:00:00Z", db=db, input=game)
+    assert result.exit_code == 1
+    why = "a player destroyed 5 enemy units, but the other side lost 1"
+    told = f"uncounted: {BLUE_MAX} cannot count this game: {why} (--allow-uncounted records it)"
+    assert told in result.stdout + result.stderr
+    assert entered(ratings, db, KILLS) == (1, ["uncounted"], 0)
+
+    assert entered(ratings, db, KILLS, "--allow-uncounted") == (0, [], 1)
+    found = json.loads(ratings("explain", "g", BLUE_MAX, "--format", "json", db=db).stdout)
+    assert (found["ruleset"], found["counted"], found["why_not"]) == ("youplay-bluemax@2", False, why)
+    assert json.loads(ratings("standings", BLUE_MAX, "--format", "json", db=db).stdout)["rows"] == []
+    # the first version keeps what it always gave
+    before = ("explain", "g", BLUE_MAX, "--rules", "youplay-bluemax@1", "--format", "json")
+    players = json.loads(ratings(*before, db=db).stdout)["players"]
+    assert {player["player"]: player["change"] for player in players} == {"p0": "9", "p1": "-1"}
+
+
+def test_correction_to_impossible_kills_is_refused(db: str, ratings: Ratings) -> None:
+    """A correction that leaves a player more kills than the other side lost units is refused."""
+    assert entered(ratings, db, battle({**RED, "kills": 1}, {**BLUE, "units_lost": 1})) == (0, [], 1)
+    game = json.dumps(json.loads(KILLS)["data"])
+    result = ratings("correct", "g", "--reason", "a test", "--format", "json", db=db, input=game)
+    assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, "uncounted")
 
 
 @pytest.mark.parametrize(

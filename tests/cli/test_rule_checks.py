@@ -188,6 +188,27 @@ def test_major_victory_ranks_above_standard(league: str, ratings: Ratings) -> No
     assert [player["player"] for player in found] == ["major", "standard", "strong", "weak"]
 
 
+def test_two_standard_victories_share_the_ante(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """Winners at power 21 and 18 share the ante from version 2 on; version 1 still lets power decide."""
+    db = copied_file(new_ledger, "b5-league-1", "b5-league-2")
+    take_in(ratings, db, b5("g-1", "ian 21 1 +", "richie 18 1 +", "c 9 0", "d 8 0"))
+
+    assert explained(ratings, db, "g-1", SEASON)[0] == {"ian": "5", "richie": "5", "c": "-2", "d": "-6"}
+    found = read(ratings, db, "explain", "g-1", SEASON, "--rules", "b5-league@1")["players"]
+    assert [player["change"] for player in found] == ["7", "3", "-2", "-6"]
+    told = ratings("explain", "g-1", SEASON, db=db).stdout
+    assert "share: 35 % of the pot of 40" in told
+    assert "shares 40 + 30 of places 1 and 2, divided by 2" in told
+
+
+def test_dual_race_is_recorded_and_shown(league: str, ratings: Ratings) -> None:
+    """A dual race is recorded as it is written, from JSON and from a table."""
+    game = json.loads(b5("g-1", "a 20 0 +", "b 15 1", "c 9 0"))
+    game["data"]["participants"][0]["race"] = "Narn/Centauri"
+    take_in(ratings, league, json.dumps(game))
+    assert read(ratings, league, "games")["rows"][0]["participants"][0]["race"] == "Narn/Centauri"
+
+
 def test_rank_needs_five_season_games(league: str, ratings: Ratings) -> None:
     """A player needs five games for a rank, and a new season starts everybody at 100."""
     seats = ["a 20 0 +", "b 15 1", "c 9 0"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ledger.events.game_types import places
+from ledger.events.game_types import numbers, places
 from ledger.events.types import meaning, read_event
 from ledger.rejections import Refused
 
@@ -71,7 +71,7 @@ MEMBERS = {
     "1,001 victory points": ([ANNA, {**BEN, "vp": 1_001}, CLEO], "out-of-range", "participants.2.vp"),
     "an unknown victory": ([ANNA, {**BEN, "victory": "minor"}, CLEO], "bad-value", "participants.2.victory"),
     "a place": ([{**ANNA, "place": 1}, BEN, CLEO], "unknown-member", "participants.1.place"),
-    "a race with a slash": ([{**ANNA, "race": "a/b"}, BEN, CLEO], "bad-identifier", "participants.1.race"),
+    "an agenda with a slash": ([{**ANNA, "agenda": "a/b"}, BEN, CLEO], "bad-identifier", "participants.1.agenda"),
     "the same player twice": ([ANNA, BEN, {**CLEO, "player": "ben"}], "player-twice", "'ben' takes part twice"),
     "two players": ([ANNA, BEN], "b5-too-few-players", "at least 3 players, this one has 2"),
     "three players on two seats": (
@@ -153,8 +153,17 @@ def test_several_major_victories_add_one_point() -> None:
 
 KEPT = {
     "the winner keeps all": ([seat("anna 9 9", 1), seat("ben 8 8"), seat("cleo 7 7")], "victory-points-all-kept"),
-    "two tied winners keep all": (
-        [seat("anna 9 9", 1), seat("ben 9 9", 1), seat("cleo 7 7"), seat("dora 6 6")], "victory-points-all-kept",
+    "two tied winners give to each other": (
+        [seat("anna 9 9", 1), seat("ben 9 9", 1), seat("cleo 7 7"), seat("dora 6 6")], None,
+    ),
+    "one tied winner gives all to the other": (
+        [seat("anna 9 9", 2), seat("ben 9 9"), seat("cleo 7 7"), seat("dora 6 6")], None,
+    ),
+    "a winner with less power gives all to the other": (
+        [seat("anna 9 9 standard", 1), seat("ben 8 8 standard"), seat("cleo 7 7")], None,
+    ),
+    "a major victory takes precedence, and its winner keeps all": (
+        [seat("anna 9 9 major", 2), seat("ben 10 8 standard"), seat("cleo 7 7")], "victory-points-all-kept",
     ),
     "a leaver and his substitute keep all": (
         [seat("anna 9 9", 1, status="abandoned"), seat("ben 9 9", 0, status="substitute", replaces="anna"),
@@ -171,11 +180,36 @@ KEPT = {
 
 @pytest.mark.parametrize(("participants", "code"), KEPT.values(), ids=KEPT)
 def test_winner_must_share_victory_points(participants: list[dict[str, Any]], code: str | None) -> None:
-    """At least one victory point must go to somebody who did not win."""
+    """A player who wins alone must give at least one victory point to another player, if a winner too."""
     if code is None:
         assert read(*participants)["participants"]
     else:
         assert refusal(*participants)[0] == code
+
+
+@pytest.mark.parametrize("race", ["Narn/Centauri", "Human", "Minbari/Non-Aligned Worlds", "Drakh / Shadows"])
+def test_race_may_be_dual(race: str) -> None:
+    """A player may play two races, written with a slash."""
+    assert read({**ANNA, "race": race}, BEN, CLEO)["participants"][0]["race"] == race
+
+
+def test_race_is_checked_like_other_labels() -> None:
+    """A race with a control character or a space at its end is refused."""
+    for race in ("Narn\n", "", " Narn", "x" * 65):
+        assert refusal({**ANNA, "race": race}, BEN, CLEO)[0] == "bad-identifier"
+
+
+def test_winners_with_the_same_victory_share_a_place() -> None:
+    """Among the numbers for rules, players with the same victory share a place, whatever their power."""
+    game = {"kind": "b5", "participants": [
+        seat("a 18 9 standard"), seat("b 21 9 standard"), seat("c 30 9"), seat("d 5 5 major"), seat("e 30 9"),
+        {"player": "f", "status": "abandoned"}, seat("g 6 6 major", status="substitute", replaces="f"),
+    ]}  # fmt: skip
+
+    assert places(game) == [4, 3, 5, 2, 5, 1, 1]
+    found = numbers(game)
+    assert found["winners_place"] == [3, 3, 5, 1, 5, 1, 1]
+    assert found["victory"] == [1, 1, 0, 2, 0, 2, 2]
 
 
 PLACES = {

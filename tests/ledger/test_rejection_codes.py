@@ -328,14 +328,14 @@ CASES = {
     "list-running": Case(None, command=("publish", "catan-monthly/7/basic/9999-01")),
     "list-empty": Case(None, command=("publish", "catan-monthly/7/basic/2001-01")),
     "list-exists": Case(listed("12", "13")),
-    "bad-batch": Case(line(type="import.recorded", position=23, data={
+    "bad-batch": Case(line(type="import.recorded", position=25, data={
         "name": "a.csv", "ranges": [[1, 23]], "source": "a.csv", "sha256": "0" * 64,
     })),
     "batch-unknown": Case(None, command=("void", "--batch", "a.csv", "--reason", "wrong")),
     "nothing-to-undo": Case(None, command=("undo", "--by", "nobody", "--yes")),
     "never-undone": Case(None, command=("undo", "1", "--yes")),
-    "changed-since": Case(None, command=("undo", "19", "--yes")),
-    "undone-already": Case(None, command=("undo", "21", "--yes")),
+    "changed-since": Case(None, command=("undo", "21", "--yes")),
+    "undone-already": Case(None, command=("undo", "23", "--yes")),
     "bad-list": Case(listed("12").split(b"\n")[1]),
     "player-unknown": Case(renamed("zoe", "anna")),
     "renamed-already": Case(lines(renamed("anna", "anne"), renamed("anna", "annette"))),

@@ -61,5 +61,13 @@ def b5_faults(game: Event) -> set[str]:
     major = any(participant.get("victory") == "major" for participant in game["participants"])
     total = n - 2 + major + bool(game.get("within_time"))
     found = {"victory-points-total"} if sum(given.values()) != total else set()
-    losers = [player for player, place in places(game).items() if place > 1]
-    return found | ({"victory-points-all-kept"} if losers and not sum(given[player] for player in losers) else set())
+    won = [seat.last.get("victory") for seat in seats(game)]
+    best = "major" if "major" in won else "standard" if "standard" in won else None
+    winners = [
+        seat for seat, victory in zip(seats(game), won, strict=True)
+        if (victory == best if best else places(game)[seat.last["player"]] == 1)
+    ]  # fmt: skip
+    if len(winners) > 1:
+        return found
+    own = {winners[0].first["player"], winners[0].last["player"]}
+    return found | (set() if sum(given[player] for player in given.keys() - own) else {"victory-points-all-kept"})

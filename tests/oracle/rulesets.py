@@ -24,6 +24,7 @@ BOOK: dict[str, Event] = {
         "scope": {"game": ["babylon5"], "kind": ["b5"]}, "partition": {"by": ["season"]},
         "params": {
             "start": 100, "min_games": 5, "ante_divisor": 10, "shares": {"3": [50, 30, 20], "4": [40, 30, 20, 10]},
+            "winners": "share",
         },
     },
     "catan-elo": {
@@ -78,10 +79,17 @@ def version(data: Event, position: int = 0) -> Version:
 def by_the_book(log: Log) -> Log:
     """The log as it were if the shipped rulesets said what their sources say."""
     return [
-        {**event, "data": event["data"] | BOOK.get(event["data"]["id"], {})}
-        if event["type"] == "ruleset.published" else event
+        {**event, "data": event["data"] | in_the_book(event["data"])} if event["type"] == "ruleset.published" else event
         for event in log
-    ]  # fmt: skip
+    ]
+
+
+def in_the_book(data: Event) -> Event:
+    """What the sources say of a version; the first of the Babylon 5 league had another reading of several winners."""
+    found = BOOK.get(data["id"], {})
+    if (data["id"], data["version"]) == ("b5-league", "1"):
+        return {**found, "params": {**found["params"], "winners": "by_power"}}
+    return found
 
 
 def ruleset_of(ladder: str) -> str:

@@ -46,11 +46,22 @@ def ante_pool(
     pot = sum(ante.values())
     victory_points = {player: told[player].get("vp") or 0 for player in before}
     change = {}
+    if params.get("winners") == "share":
+        place = share_places(place, told)
     for player in before:
         tied = list(place.values()).count(place[player])
         share = sum(shares[place[player] - 1 : place[player] - 1 + tied])
         change[player] = Fraction(pot * share // (100 * tied) - ante[player] + victory_points[player])
     return change, Fraction(sum(victory_points.values()))
+
+
+def share_places(place: dict[str, int], told: dict[str, Event]) -> dict[str, int]:
+    """The places if all who won alike share the best place among them."""
+    won = {player: told[player].get("victory") for player in place}
+    return {
+        player: min(place[other] for other in place if won[other] == won[player]) if won[player] else own
+        for player, own in place.items()
+    }
 
 
 def shares_of_pot(n: int, params: Params) -> list[int]:

@@ -69,6 +69,28 @@ def test_tied_winners_get_35_percent_each():
     assert scored([100] * 4, [1, 1, 3, 4], [1, 0, 1, 0]) == ([14 - 10 + 1, 14 - 10, 8 - 10 + 1, 4 - 10], 2, 0)
 
 
+WINNERS = {
+    # places, victories (1 standard, 2 major), winners' places, and what each of four or five newcomers gets back
+    "two standard victories": ([1, 2, 3, 4], [1, 1, 3, 4], [14, 14, 8, 4], [16, 12, 8, 4]),
+    "a major above two standard ones": ([1, 2, 3, 4], [1, 2, 2, 4], [16, 10, 10, 4], [16, 12, 8, 4]),
+    "two tied anyway": ([1, 1, 3, 4], [1, 1, 3, 4], [14, 14, 8, 4], [14, 14, 8, 4]),
+    "three of five": ([1, 2, 3, 4, 5], [1, 1, 1, 4, 5], [15, 15, 15, 5, 0], [20, 15, 10, 5, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("places", "shared", "share", "by_power"), WINNERS.values(), ids=WINNERS)
+def test_winners_share_the_ante_or_power_decides(places, shared, share, by_power):
+    """Several winners share the ante for their places; by power, each gets the share of their own place."""
+    n = len(places)
+    for winners, expected in (("share", share), ("by_power", by_power)):
+        params, change = bound(winners=winners), [0] * n
+        game = [*columns(places), [0] * n, shared]
+        assert score(n, [100] * n, game, prepare(params), (), change) == 0
+        assert [back + 10 for back in change] == expected
+        terms = explain(n, [f"p{i}" for i in range(n)], [100] * n, game, params, change)
+        assert [sum(term.amount for term in mine) for mine in terms] == change
+
+
 FALL = [100, 90, 81, 73, 66, 60, 54, 49, 45, 41, 37, 34, 31, 28, 26, 24, 22, 20, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9]
 
 

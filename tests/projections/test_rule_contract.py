@@ -32,11 +32,13 @@ PARAMS: dict[str, list[dict[str, object]]] = {
     "annual-places/1": [{"of": "catan-monthly"}],
     "ante-pool/1": [
         {"shares": SHARES},
+        {"shares": SHARES, "winners": "share"},
         {"shares": {"2": [67, 33], "3": [50, 33, 0]}, "ante_divisor": 7, "start": 1500, "min_games": 5},
     ],
     "blue-max/1": [
         {},
         {"kill_points": 0},
+        {"impossible_kills": "refuse"},
         {
             "strategic": 50, "tactical": 20, "marginal": 7, "draw": 3, "best": 100, "kill_points": 1_000,
             "unit_lost": -9, "best_margin": 0, "best_comparison": ">", "marginal_margin": 0,
@@ -134,7 +136,11 @@ def columns_of_kind(found: Rule, n: int, chance: random.Random) -> list[list[int
 
 def column(name: str, ranks: list[int], chance: random.Random) -> list[int]:
     """A column of that name: competition places of these ranks, numbers of seats and tied, or random numbers."""
-    if name == "place":
+    if name == "victory":
+        return [int(rank < 4) for rank in ranks]
+    if name == "winners_place":  # some who differ share it
+        ranks = [max(rank, 3) for rank in ranks]
+    if name in ("place", "winners_place"):
         return [1 + sum(other < rank for other in ranks) for rank in ranks]
     if name == "seats":
         return [len(ranks)] * len(ranks)

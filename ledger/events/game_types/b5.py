@@ -2,8 +2,9 @@
 
     the victory points of a game: players - 2, +1 if the win is a major victory, +1 if it was won within time
 
-All of them are handed out, and at least one goes to somebody who did not win (Babylon 5 CCG: League Play). Whoever is
-placed first has won, even if time ran out before anybody met a victory condition.
+All of them are handed out, and the winner gives at least one to another player (Babylon 5 CCG: League Play). Winners
+are the players with the best victory or, if time ran out and nobody met a victory condition, those placed first.
+Several winners may give the points to each other, so every allotment is possible.
 """
 
 from operator import methodcaller
@@ -12,12 +13,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.events.fields import Label, PlayerId
+from ledger.events.fields import Label, PlayerId, Race
 from ledger.events.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values, seats_of
 from ledger.rejections import Refused, shown
 
 PLAYERS_MIN = 3
-COLUMNS = {"vp": "the victory points that the player got; 0 if none"}
+COLUMNS = {
+    "vp": "the victory points that the player got; 0 if none",
+    "victory": "0 no victory, 1 standard, 2 major",
+    "winners_place": "the place, if players with the same victory share it whatever their power and influence",
+}
 # None: no victory
 VICTORIES = ("major", "standard", None)
 
@@ -31,7 +36,7 @@ class B5Participant(Participant):
     influence: Strength | None = None
     victory: Literal["standard", "major"] | None = None
     vp: Annotated[int, Field(ge=0, le=1_000)] = 0
-    race: Label | None = None
+    race: Race | None = None
     agenda: Label | None = None
     lid: Label | None = None  # the player's id in the league
 
@@ -70,8 +75,10 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def numbers(game: dict[str, Any]) -> list[list[int]]:
-    """The victory points of the participants."""
-    return [_victory_points(game)]
+    """Return the numbers of the participants by column."""
+    by_seat = seat_values(game, lambda participant: VICTORIES.index(participant.get("victory")))
+    victories = [by_seat[p.get("replaces", p["player"])] for p in game["participants"]]
+    return [_victory_points(game), [2 - victory for victory in victories], _winners_places(game)]
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
@@ -117,13 +124,21 @@ def _check_victory_points_total(game: dict[str, Any]) -> None:
 
 
 def _check_victory_points_given(game: dict[str, Any]) -> None:
-    placed = places(game)
-    given = sum(points for points, place in zip(_victory_points(game), placed, strict=True) if place > 1)
-    if given == 0 and max(placed) > 1:
+    first = [place == 1 for place in _winners_places(game)]
+    winners = {p.get("replaces", p["player"]) for p, wins in zip(game["participants"], first, strict=True) if wins}
+    given = sum(points for points, wins in zip(_victory_points(game), first, strict=True) if not wins)
+    if given == 0 and len(winners) == 1:
         raise Refused(
             "victory-points-all-kept",
-            "at least one victory point goes to somebody who did not win; the winner keeps all",
+            f"{shown(*winners)} wins alone and keeps all victory points; give at least one away",
         )
+
+
+def _winners_places(game: dict[str, Any]) -> list[int]:
+    """Return the places of the participants if all with the same victory share one."""
+    return competition_places(
+        game, seat_values(game, lambda p: (_merit(p)[0], 0, 0) if p.get("victory") else _merit(p))
+    )
 
 
 def _victory_points(game: dict[str, Any]) -> list[int]:
