@@ -12,9 +12,7 @@
 
 (Youplay, League scoring system, Blue Max; without kill_points also Wooden Ships & Iron Men in leagues below 7150.)
 Shares and margins are compared exactly, by cross-multiplication. The same tests apply when no side has units left.
-
-With `impossible_kills = "refuse"` a game is not scored where a player destroyed more units than the other side lost.
-Several players who destroy one unit together have a kill each, so a side may have more kills than the other lost units.
+With `impossible_kills = "refuse"` nobody may destroy more units than the other side lost; a side may, by shared kills.
 
 Not in the source: the best player has more than 0 game points, and teammates; after an agreed draw the points for
 units and for the best remain; players who surrendered score like everybody else. The result of a battle depends on the
@@ -133,8 +131,7 @@ def explain(
 ) -> list[list[Term]]:
     """For every player, the result of their side and why, whether they were its best, and their kills and losses."""
     terms = []
-    for i in range(n):
-        kills, lost = columns[KILLS][i], columns[LOST][i]
+    for i, (kills, lost) in enumerate(zip(columns[KILLS], columns[LOST], strict=True)):
         mine = [_result(i, columns, params), *_best(i, columns, params)]
         if kills and params.kill_points:
             mine.append(Term("destroyed", kills * params.kill_points, f"{kills} enemy unit{'s' * (kills > 1)}"))
@@ -166,10 +163,8 @@ def _why(i: int, columns: Columns, margin: int, won: int) -> str:
     told = f"lost {lost} of {units} units, the enemy {enemy_lost} of {enemy_units}"
     if won == TACTICAL:
         return told
-    more = max(columns[SIDE_POINTS][i], columns[ENEMY_POINTS][i])
-    less = min(columns[SIDE_POINTS][i], columns[ENEMY_POINTS][i])
-    compared = f"{more} game points are {'' if won else 'not '}more than {margin} % above {less}"
-    return f"{told}, the same share; {compared}"
+    less, more = sorted((columns[SIDE_POINTS][i], columns[ENEMY_POINTS][i]))
+    return f"{told}, the same share; {more} game points are {'' if won else 'not '}more than {margin} % above {less}"
 
 
 def _best(i: int, columns: Columns, params: BlueMaxParams) -> list[Term]:
@@ -178,9 +173,9 @@ def _best(i: int, columns: Columns, params: BlueMaxParams) -> list[Term]:
     if columns[SIDE_SEATS][i] == 1 or not params.best or mine < max(next_best, 1):
         return []
     needed = f"{'at least' if params.best_comparison == '>=' else 'more than'} {params.best_margin} % above"
-    if is_best(i, columns, params.best_margin, int(params.best_comparison == ">")):
-        return [Term("best of the side", params.best, f"{mine} game points are {needed} the next, {next_best}")]
-    return [Term("best of the side", 0, f"{mine} game points are not {needed} the next, {next_best}")]
+    best = is_best(i, columns, params.best_margin, int(params.best_comparison == ">"))
+    told = f"{mine} game points are {'' if best else 'not '}{needed} the next, {next_best}"
+    return [Term("best of the side", params.best * best, told)]
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: BlueMaxParams) -> str:

@@ -29,10 +29,10 @@ from projections.rulesets.registry import rule, rule_names
 
 # in the order in which `init` publishes them
 SHIPPED = (
-    "galactic-points-1", "b5-league-1", "b5-league-2", "youplay-league-1", "youplay-bluemax-1", "youplay-bluemax-2",
-    "italia-2010-1", "club-catan-elo-1", "catan-elo-2009-01", "catan-monthly-pre-2008-03", "catan-monthly-2008-03",
-    "catan-open-pre-2008-03", "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03",
-    "youplay-wsim-v0", "youplay-wsim-v1", "youplay-wsim-v2",
+    "galactic-points-1", "b5-league-1", "youplay-league-1", "youplay-bluemax-1", "italia-2010-1", "club-catan-elo-1",
+    "catan-elo-2009-01", "catan-monthly-pre-2008-03", "catan-monthly-2008-03", "catan-open-pre-2008-03",
+    "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0", "youplay-wsim-v1",
+    "youplay-wsim-v2", "b5-league-2", "youplay-bluemax-2",
 )  # fmt: skip
 # limits of a ruleset file: far more than any needs
 NESTED_MAX, CHARACTERS_MAX = 200, 200_000

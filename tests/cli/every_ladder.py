@@ -15,7 +15,7 @@ Event = dict[str, Any]
 # the data of a game whose players are named from the first to the last
 Told = Callable[[Sequence[str]], dict[str, Any]]
 
-KNOWN_THEN = 81
+KNOWN_THEN = 83
 POWERS = ("Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey")
 CENTRES = dict(zip(POWERS, (10, 8, 6, 5, 3, 2, 0), strict=True))
 

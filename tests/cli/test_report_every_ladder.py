@@ -200,7 +200,7 @@ def test_adjusted_players_need_no_game(db: str, ratings: Ratings, tmp_path: Path
     adjust = ("adjust", "galactic-points", "newcomer", "50", "--reason", "rated elsewhere", "--by", "mira")
     assert ratings(*adjust, db=db).exit_code == 0
     page = report(ratings, db, tmp_path / "x.html", "newcomer", "galactic-points")
-    opening, lines, closing = page.account("What made the points, known at position 120")
+    opening, lines, closing = page.account("What made the points, known at position 122")
     assert (opening, lines, closing) == (1000, [("adjustment “rated elsewhere”", 50)], 1050)
     assert page.texts["Every game"][0] == "newcomer has no game there."
     page = report(ratings, db, tmp_path / "y.html", "cleo", "catan-annual/7/basic/2010")
@@ -213,12 +213,12 @@ def test_merged_games_say_whose_they_were(db: str, ratings: Ratings, tmp_path: P
     """A game of an id that became somebody's later is told as a game of somebody else then."""
     page = report(ratings, db, tmp_path / "x.html", "anna", "galactic-points", *THEN)
     told = [text for text in page.texts["magnate-7"] if "does not count" in text]
-    assert told == ["Known at position 81, it does not count: Anna G., who played it, was somebody else then."]
+    assert told == ["Known at position 83, it does not count: Anna G., who played it, was somebody else then."]
 
 
 def test_games_recorded_later_are_said_to_be(db: str, ratings: Ratings) -> None:
     """A game that was not recorded yet is told so by `explain`, with the position at which it was."""
     later = ratings("explain", "magnate-9", "galactic-points", *THEN, db=db)
     position = read(ratings, db, "log", "magnate-9")["rows"][0]["position"]
-    told = f"game-unknown: no game 'magnate-9' is recorded up to position 81; it was at {position}"
+    told = f"game-unknown: no game 'magnate-9' is recorded up to position 83; it was at {position}"
     assert (later.exit_code, told in later.stderr) == (1, True), later

@@ -176,7 +176,7 @@ def test_undo_restores_what_was_before(
 def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """What publishes a shipped ruleset is never undone, be it the last act: it is told how it is withdrawn."""
     db = copied_file(without_events)
-    for command in ("init --for chess --by mira", "rules publish --shipped b5-league --by zora"):
+    for command in ("init --for chess --by mira", "rules publish --shipped youplay-league --by zora"):
         assert ratings(*command.split(), db=db).exit_code == 0
     way = "ratings void --event 2 --reason TEXT withdraws it"
     for position in ([], ["2"]):
@@ -184,4 +184,4 @@ def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[...
         assert (told.exit_code, way in told.stderr) == (1, True)
     assert ratings("void", "--event", "2", "--reason", "r", "--by", "zora", db=db).exit_code == 0
     undone(ratings, db)
-    assert ratings("rules", "show", "b5-league", db=db).exit_code == 0
+    assert ratings("rules", "show", "youplay-league", db=db).exit_code == 0

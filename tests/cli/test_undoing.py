@@ -155,8 +155,8 @@ NEVER_UNDONE = {
         "zone Europe/Berlin",
     ),
     "shipped rules": (
-        "rules publish --shipped b5-league",
-        "the shipped ruleset b5-league@1 is not taken back; ratings void --event 4 --reason TEXT withdraws it",
+        "rules publish --shipped youplay-league",
+        "the shipped ruleset youplay-league@1 is not taken back; ratings void --event 4 --reason TEXT withdraws it",
         "void --event 4 --reason TEXT",
     ),
 }

@@ -46,7 +46,7 @@ def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, rat
     file.write_text(written.stdout, encoding="utf-8")
     assert ratings("rules", "check", file, db=db).exit_code == 0
     assert (
-        ratings("rules", "publish", file, db=db).stdout == f"{name}: 0 published, 1 already published; the head is 16\n"
+        ratings("rules", "publish", file, db=db).stdout == f"{name}: 0 published, 1 already published; the head is 18\n"
     )
 
 
@@ -119,17 +119,17 @@ def test_causes_name_author_time_and_reason(db: str, ratings: Ratings) -> None:
         "record", "--game", "catan", "--group", "basic", "--game-id", "g-1", *at, "anna", "ben", "--by", "mira", db=db
     )
     ratings("correct", "g-1", "ben", "anna", "--reason", "swapped", "--by", "the board", db=db)
-    told = read(ratings, db, "explain", "--change", "anna", ladder, "--from", "16")["causes"]
+    told = read(ratings, db, "explain", "--change", "anna", ladder, "--from", "18")["causes"]
     events = {event["position"]: event for event in read(ratings, db, "log", "--limit", "2")["rows"]}
     assert [(one["position"], one["by"], one["recorded_at"], one["reason"]) for one in told] == [
         (position, events[position]["by"], events[position]["recorded_at"], reason)
-        for position, reason in ((17, None), (18, "swapped"))
+        for position, reason in ((19, None), (20, "swapped"))
     ]
-    shown = ratings("explain", "--change", "anna", ladder, "--from", "16", db=db).stdout
-    assert re.search(r"^      17  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by mira$", shown, re.MULTILINE)
-    assert re.search(r"^      18  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by the board: swapped$", shown, re.MULTILINE)
+    shown = ratings("explain", "--change", "anna", ladder, "--from", "18", db=db).stdout
+    assert re.search(r"^      19  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by mira$", shown, re.MULTILINE)
+    assert re.search(r"^      20  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by the board: swapped$", shown, re.MULTILINE)
     assert max(map(len, shown.splitlines())) <= 80
-    csv = ratings("explain", "--change", "anna", ladder, "--from", "16", "--format", "csv", db=db).stdout
+    csv = ratings("explain", "--change", "anna", ladder, "--from", "18", "--format", "csv", db=db).stdout
     header, first, *_ = csv.splitlines()
     assert header.endswith(",reason,recorded_at,by")
     assert first.endswith(",mira")

@@ -329,7 +329,7 @@ CASES = {
     "list-empty": Case(None, command=("publish", "catan-monthly/7/basic/2001-01")),
     "list-exists": Case(listed("12", "13")),
     "bad-batch": Case(line(type="import.recorded", position=25, data={
-        "name": "a.csv", "ranges": [[1, 23]], "source": "a.csv", "sha256": "0" * 64,
+        "name": "a.csv", "ranges": [[1, 25]], "source": "a.csv", "sha256": "0" * 64,
     })),
     "batch-unknown": Case(None, command=("void", "--batch", "a.csv", "--reason", "wrong")),
     "nothing-to-undo": Case(None, command=("undo", "--by", "nobody", "--yes")),

@@ -52,8 +52,8 @@ def url(copied: Callable[..., str]) -> str:
 
 
 COORDINATES: list[dict[str, Any]] = [
-    {}, {"as_of": "2024-02-29"}, {"known_at": 18}, {"rules": "club-catan-elo@1"},
-    {"as_of": "2024-01-31", "known_at": 20, "rules": "club-catan-elo@1"},
+    {}, {"as_of": "2024-02-29"}, {"known_at": 20}, {"rules": "club-catan-elo@1"},
+    {"as_of": "2024-01-31", "known_at": 22, "rules": "club-catan-elo@1"},
 ]  # fmt: skip
 
 
@@ -87,17 +87,17 @@ def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> 
     """Games and events dump to the JSON of their commands, however they are chosen."""
     assert ratings("void", "g-2", "--reason", "a rehearsal", db=url).exit_code == 0
     with rl.open(url) as ledger:
-        view, early, before = ledger.at(), ledger.at(as_of="2024-02-29"), ledger.at(known_at=18)
+        view, early, before = ledger.at(), ledger.at(as_of="2024-02-29"), ledger.at(known_at=20)
         same_as_printed(ratings, url, {
             ("games", "--limit", 0): view.games(), ("games", "g-2"): view.games("g-2"),
             ("games", "--player", "dora", "--game", "club-catan"): view.games(player="dora", game="club-catan"),
             ("games", "--since", "2024-02-01", "--by", "mira", "--limit", 1):
                 view.games(since="2024-02-01", by="mira", limit=1),
-            ("games", "--as-of", "2024-02-29"): early.games(), ("games", "--known-at", 18): before.games(),
+            ("games", "--as-of", "2024-02-29"): early.games(), ("games", "--known-at", 20): before.games(),
             ("log", "--limit", 0): view.events(), ("log", "g-2"): view.events("g-2"),
             ("log", "anna", "--type", "game.recorded"): view.events("anna", types=["game.recorded"]),
             ("log", "--since", 20, "--by", "mira", "--limit", 2): view.events(since="20", by="mira", limit=2),
-            ("log", "--known-at", 18, "--limit", 1): before.events(limit=1),
+            ("log", "--known-at", 20, "--limit", 1): before.events(limit=1),
         })  # fmt: skip
         assert [game.voided for game in view.games().rows] == [rl.ABSENT, True, rl.ABSENT]
         assert (view.games(limit=1).older, view.events("g-2").rows[0].withdrawn) == (2, False)
@@ -107,12 +107,12 @@ def test_rulesets_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """The published versions and one of them with its timeline dump to the JSON of their commands."""
     assert ratings("rules", "publish", RULESET, db=url).exit_code == 0
     with rl.open(url) as ledger:
-        now, before = ledger.at(), ledger.at(known_at=18)
+        now, before = ledger.at(), ledger.at(known_at=20)
         same_as_printed(ratings, url, {
-            ("rules", "list"): now.rulesets(), ("rules", "list", "--known-at", 18): before.rulesets(),
+            ("rules", "list"): now.rulesets(), ("rules", "list", "--known-at", 20): before.rulesets(),
             ("rules", "show", "club-catan-elo"): now.ruleset("club-catan-elo"),
             ("rules", "show", "club-catan-elo@1"): now.ruleset("club-catan-elo@1"),
-            ("rules", "show", "club-catan-elo", "--known-at", 18): before.ruleset("club-catan-elo"),
+            ("rules", "show", "club-catan-elo", "--known-at", 20): before.ruleset("club-catan-elo"),
         })  # fmt: skip
         assert [len(one.ruleset("club-catan-elo").versions) for one in (before, now)] == [1, 2]
 
@@ -121,15 +121,15 @@ def test_decisions_are_told_with_what_they_did(url: str, ratings: Ratings) -> No
     """What somebody decided since a position, and what that did to points, which adds up to the difference."""
     assert ratings("void", "g-2", "--reason", "a rehearsal", "--by", "mira", db=url).exit_code == 0
     with rl.open(url) as ledger:
-        before, now = ledger.at(known_at=18), ledger.at()
-        found = now.decisions(18)
+        before, now = ledger.at(known_at=20), ledger.at()
+        found = now.decisions(20)
         had, has = ({row.player: row.points for row in view.standings(LADDER).rows} for view in (before, now))
     assert [(one.type, one.by, one.reason) for one in found.decisions][1:] == [("game.voided", "mira", "a rehearsal")]
     assert {(share.ladder, share.player) for share in found.shares} >= {(LADDER, "anna"), (LADDER, "ben")}
     for share in (share for share in found.shares if share.ladder == LADDER):
         assert sum(share.amounts.values()) == share.change
         assert (share.before, share.after) == (had.get(share.player), has.get(share.player))
-    assert json.loads(json.dumps(found.model_dump()))["from"] == 18
+    assert json.loads(json.dumps(found.model_dump()))["from"] == 20
 
 
 def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
@@ -186,14 +186,14 @@ def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None
     """Ladders at two coordinates, the causes between them, and a simulation dump to the JSON of their commands."""
     text = RULESET.read_text(encoding="utf-8")
     with rl.open(url) as ledger:
-        now, early, before = ledger.at(), ledger.at("2024-02-29"), ledger.at(known_at=18)
+        now, early, before = ledger.at(), ledger.at("2024-02-29"), ledger.at(known_at=20)
         versions, published = ledger.at(rules="club-catan-elo@1"), ledger.published()
         same_as_printed(ratings, url, {
-            ("diff", 18, "now"): ledger.compare(before, now),
+            ("diff", 20, "now"): ledger.compare(before, now),
             ("diff", "now", "as-of=2024-02-29", LADDER): ledger.compare(now, early, [LADDER]),
             ("diff", "now", "rules=club-catan-elo@1"): ledger.compare(now, versions),
             ("diff", "published", "now"): ledger.compare(published, now),
-            ("explain", "--change", "anna", LADDER, "--from", 18): ledger.attribute(LADDER, "anna", before, now),
+            ("explain", "--change", "anna", LADDER, "--from", 20): ledger.attribute(LADDER, "anna", before, now),
             ("explain", "--change", "anna", LADDER, "--from", "published", "--to", "as-of=2024-02-29"):
                 ledger.attribute(LADDER, "anna", published, early),
             ("whatif", RULESET): ledger.simulate(text, now),
