@@ -201,7 +201,7 @@ def append(
         done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
         if done is not None:
             return done
-    with rarely_collecting(), ledger.writing("writer") as connection:
+    with rarely_collecting(), ledger.writing("writer", appends=True) as connection:
         # a few are looked up along with the head
         few = len(drafts) <= LOOKUP_SIZE
         before, named = locked(connection, names(drafts) if few else ())
@@ -346,7 +346,7 @@ def append_restored(
 
     Raises `NotEmpty`, and what `check` raises.
     """
-    with ledger.writing("writer") as connection:
+    with ledger.writing("writer", appends=True) as connection:
         ledger.dialect.lock_appends(connection)
         latest = insert_event_rows(connection, rows, _empty(ledger, head(connection)))
         check(connection, latest)

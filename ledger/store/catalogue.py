@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, inspect
 
 from ledger.store.dialect import dialect_of
+from ledger.store.foreign import generated_objects
 from ledger.store.schema import VIEWS_BY_DIALECT, metadata
-from ledger.store.sqlite_catalogue import made
 
 
 def object_differences(connection: Connection) -> Iterator[str | None]:
@@ -26,7 +26,7 @@ def missing_views(connection: Connection) -> dict[str, str]:
 
 def _views(connection: Connection) -> dict[str, str]:
     """The views that this program makes in such a database, and how."""
-    views = {name: str(sql) for (kind, name), (_, sql) in made().items() if kind == "view"}
+    views = {name: sql for (kind, _, name), sql in generated_objects("sqlite").items() if kind == "view"}
     dialect = dialect_of(connection)
     # stores have their own words for these: the migrations, which were just run, bring them along
     return {**views, "events_readable": dialect.READABLE_VIEW, **metadata.info[VIEWS_BY_DIALECT](dialect)}

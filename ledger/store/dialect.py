@@ -53,16 +53,25 @@ class Dialect(Protocol):
     def lock_appends(self, connection: Connection) -> None:
         """Let nobody else append until the transaction ends; what is read next is the true head.
 
-        Raises `StoreUnavailable` if the store may lose what it acknowledges.
+        Raises `StoreUnavailable` if the store may lose what it acknowledges, and what `refuse_foreign` raises.
+        """
+
+    def refuse_foreign(self, connection: Connection) -> None:
+        """Compare the catalogue with the generated one, in a transaction that writes. Raises `StoreDamaged`.
+
+        Refused is whatever could run, refuse or hide something on our tables: triggers, rules, policies, unique or
+        non-plain indexes, defaults, constraints, references, functions with our names, and altered guards.
         """
 
     def fence(self, connection: Connection) -> None:
-        """Let nobody else begin, promote or roll back a generation until the transaction ends."""
+        """Let nobody else begin, promote or roll back a generation until the transaction ends, and refuse foreign
+        objects."""
 
     def brief(self, connection: Connection, milliseconds: int, alone: bool) -> AbstractContextManager[None]:
         """A transaction on the table `runs`, on an autocommitting connection, that waits at most so long for others.
 
         With `alone` no other transaction changes the table meanwhile. It leaves nothing behind if it fails.
+        Raises `StoreDamaged` for foreign objects.
         """
 
     # appending and reading
@@ -71,7 +80,7 @@ class Dialect(Protocol):
         """Take the append lock as `lock_appends` does; the row of `NEWEST` under it, None in an empty log, and the
         events of these names.
 
-        Raises `StoreDamaged` if something that is not ours could change what is appended, `StoreUnavailable`.
+        Raises `StoreDamaged` for foreign objects, `StoreUnavailable`.
         """
 
     def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:

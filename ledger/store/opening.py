@@ -32,6 +32,8 @@ class Ledger:
     dialect: Dialect
     location: str
     url: URL
+    # whether it is known to hold this program's tables, so that every transaction compares the catalogue
+    compares: bool = False
     _at_hand: list[PoolProxiedConnection] = field(default_factory=list)
     _closed: Event = field(default_factory=Event)
 
@@ -47,10 +49,16 @@ class Ledger:
             yield self.dialect.autocommitting(connection)
 
     @contextmanager
-    def writing(self, role: str | None = None) -> Iterator[Connection]:
-        """A connection in one transaction, which commits at the end or leaves nothing behind; with `role` as above."""
+    def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
+        """A connection in one transaction, which commits at the end or leaves nothing behind; with `role` as above.
+
+        Raises `StoreDamaged` if something foreign could run on the tables of an opened ledger. With `appends` the caller
+        takes the append lock first, which makes sure of that.
+        """
         with self.translated(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
+            if self.compares and not appends:
+                self.dialect.refuse_foreign(connection)
             yield connection
 
     @contextmanager
@@ -66,11 +74,13 @@ class Ledger:
                 connection = self.engine.raw_connection()
             try:
                 yield connection.driver_connection
-            finally:
-                if isinstance(self.engine.pool, QueuePool) and not self._at_hand:
-                    self._at_hand.append(connection)
-                else:
-                    connection.close()
+            except BaseException:
+                connection.invalidate()
+                raise
+            if isinstance(self.engine.pool, QueuePool) and not self._at_hand:
+                self._at_hand.append(connection)
+            else:
+                connection.close()
 
     def close(self) -> None:
         """Close the connections that are kept open. Whatever is asked afterwards is refused."""
@@ -130,7 +140,7 @@ def parse_url(name: str) -> URL:
     return url
 
 
-def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
+def connect(name: str, create: bool = False, keep_open: bool = False, compares: bool = False) -> Ledger:
     """The store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
@@ -138,7 +148,7 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     engine = dialect.engine(url, create, QueuePool if keep_open else NullPool)
     engine.update_execution_options(dialect=dialect)
-    return Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url)
+    return Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
@@ -147,7 +157,7 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
     Connecting takes as long as appending, so a program that appends one event after another keeps its connection open
     until `close`. A forked process opens the ledger anew.
     """
-    ledger = connect(name, keep_open=keep_open)
+    ledger = connect(name, keep_open=keep_open, compares=True)
     with ledger.reading() as connection:
         found = schema_revision(connection)
         init = f"ratings --db {shlex.quote(ledger.location)} init"

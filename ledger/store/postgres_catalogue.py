@@ -29,6 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import Column, DefaultClause, Index
 
 from ledger.rejections import shown
+from ledger.store.foreign import Objects, generated_objects, refuse_difference
 from ledger.store.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.store.schema import metadata
 
@@ -51,6 +52,106 @@ _IMMUTABLE = sorted({name.partition("_refuse_")[0] for name in POSTGRES_TRIGGERS
 FOREIGN = "is none of this program's"
 
 Found = Iterator[str | None]
+
+
+# what can run, refuse or hide something on our tables, in words that are the same on every server; an index of plain
+# columns is an operator's own. A reference to a table whose rows never change brings triggers that never run
+_OBJECTS = (
+    """WITH t AS MATERIALIZED (SELECT c.* FROM unnest(CAST(%s AS text[])) n JOIN pg_catalog.pg_class c
+    ON c.oid = pg_catalog.to_regclass(n)),
+  e AS MATERIALIZED (SELECT relnamespace AS space, relowner AS owner FROM t WHERE relname = 'events')
+SELECT 'table', relname::text, relname::text, concat_ws(' ', relkind, relpersistence, relrowsecurity,
+  relforcerowsecurity, relam, reloftype, relowner = owner, relnamespace = space) FROM t, e
+UNION ALL SELECT 'row type', relname, relname, (SELECT string_agg(concat_ws(' ', attname, atttypid, atttypmod,
+  attnotnull, nullif(attgenerated, ''), nullif(attidentity, ''), attcollation,
+  (SELECT 'DEFAULT ' || pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = attrelid AND adnum = attnum)), ', '
+  ORDER BY attnum) FROM pg_attribute WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped) FROM t
+UNION ALL SELECT 'trigger', t.relname, CASE WHEN tgisinternal THEN concat_ws(' for ', p.proname, r.relname)
+  ELSE tgname END, concat_ws(' ', p.proname, pronamespace = space, tgtype, tgenabled IN ('O', 'A'), tgattr, tgnargs,
+  tgqual, tgdeferrable, tginitdeferred, tgoldtable, tgnewtable, tgconstraint = 0)
+  FROM t CROSS JOIN e JOIN pg_trigger g ON g.tgrelid = t.oid JOIN pg_proc p ON p.oid = tgfoid
+  LEFT JOIN pg_class r ON r.oid = tgconstrrelid
+  WHERE NOT (tgisinternal AND t.relname = ANY(CAST(%s AS text[])) AND tgconstrrelid <> t.oid)
+UNION ALL SELECT 'rule', relname, rulename, '' FROM t JOIN pg_rewrite ON ev_class = t.oid
+UNION ALL SELECT 'policy', relname, polname, '' FROM t JOIN pg_policy ON polrelid = t.oid
+UNION ALL SELECT 'inheritance', relname, (CASE t.oid WHEN inhrelid THEN inhparent ELSE inhrelid END)::regclass::text, ''
+  FROM t JOIN pg_inherits ON t.oid IN (inhrelid, inhparent)
+UNION ALL SELECT 'constraint', t.relname, conname, concat_ws(' ', contype, condeferrable, condeferred, convalidated,
+  conkey, confkey, confupdtype, confdeltype, confmatchtype, r.relname, pg_get_expr(conbin, conrelid))
+  FROM t JOIN pg_constraint ON conrelid = t.oid LEFT JOIN t r ON r.oid = confrelid WHERE contype <> 'n'
+UNION ALL SELECT 'index', t.relname, c.relname, concat_ws(' ', indisunique, indisprimary, indisexclusion, indimmediate,
+  indisvalid, indisready, indislive, indkey, indclass, indcollation, indoption, indexprs IS NULL,
+  pg_get_expr(indpred, indrelid), coalesce(to_jsonb(i) ->> 'indnullsnotdistinct' = 'true', false))
+  FROM t JOIN pg_index i ON indrelid = t.oid JOIN pg_class c ON c.oid = indexrelid WHERE indisunique OR indisexclusion
+  OR indexprs IS NOT NULL OR indpred IS NOT NULL OR EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY(indclass)
+    AND opcnamespace <> 'pg_catalog'::regnamespace AND NOT """
+    + _EXTENSION.format("o", "pg_opclass")
+    + """)
+UNION ALL SELECT 'function', '', concat(CASE WHEN pronamespace <> space THEN pronamespace::regnamespace || '.' END,
+  proname, '(', oidvectortypes(proargtypes), ')'), concat_ws(' ', proowner = owner, lanname, prokind, prosecdef,
+  proleakproof, proisstrict, proretset, provolatile, proparallel, procost, prorows, prorettype, proallargtypes,
+  proargmodes, proargnames, proargdefaults IS NULL, proconfig, encode(sha256(convert_to(prosrc, 'UTF8')), 'hex'))
+  FROM e CROSS JOIN pg_proc p JOIN pg_language l ON l.oid = prolang
+  WHERE proname = ANY(CAST(%s AS text[])) AND pronamespace::regnamespace::text = ANY(
+    SELECT quote_ident(s) FROM unnest(current_schemas(true)) s)"""
+)
+
+
+def read_objects(cursor: Any, tables: Sequence[str]) -> Objects:
+    """Return everything that could run, refuse or hide something on our tables, given their names."""
+    found = cursor.execute(_OBJECTS, (list(tables), _IMMUTABLE, list(_FUNCTIONS))).fetchall()
+    return {(kind, table, name): definition for kind, table, name, definition in found}
+
+
+def _foreign_differences(cursor: Any) -> Found:
+    """Name what could run, refuse or hide something on our tables, and is not as this program makes it."""
+    wanted = generated_objects("postgresql")
+    found = read_objects(cursor, [table for kind, table, _ in wanted if kind == "table"])
+    for kind, table, name in sorted(key for key, _ in found.items() ^ wanted.items()):
+        what = f"the {kind} {name}" + (f" on {table}" if table not in ("", name) else "")
+        if (kind, table, name) not in wanted:
+            yield f"{what} {FOREIGN}"
+        else:
+            yield f"{what} is {'not as this program makes it' if (kind, table, name) in found else 'missing'}"
+
+
+def refuse_foreign_objects(cursor: Any) -> None:
+    """Raise `StoreDamaged` if anything but this program's objects could run, refuse or hide something on its tables."""
+    refuse_difference(cursor, _foreign_differences(cursor))
+
+
+# changes whenever something does that runs on an append; `xmin` names the transaction that wrote a row of the catalogue
+_APPEND_STATE = """ARRAY(SELECT xmin FROM pg_catalog.pg_class WHERE oid = {events}
+  UNION ALL SELECT xmin FROM pg_catalog.pg_attribute WHERE attrelid = {events} AND attnum > 0
+  UNION ALL SELECT xmin FROM pg_catalog.pg_index WHERE indrelid = {events}
+  UNION ALL SELECT xmin FROM pg_catalog.pg_trigger WHERE tgrelid = {events}
+  UNION ALL SELECT xmin FROM pg_catalog.pg_proc WHERE oid IN ({functions}))::text"""
+_PREPARE_APPEND = """PREPARE ratings_append_one (text, text, smallint, text, bigint, bigint, text, text, text, bigint)
+AS SELECT * FROM {schema}.events_append_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+WHERE pg_catalog.to_regclass('events') = {events} AND {state} = '{value}'"""
+
+
+def prepare_append(connection: Any) -> bool:
+    """Prepare the statement `ratings_append_one` on a driver's connection: it appends only while the catalogue stays.
+
+    Return False if there is something foreign.
+    """
+    row = connection.execute(
+        "SELECT c.oid, relnamespace::regnamespace::text, (SELECT string_agg(p.oid::text, ',') FROM pg_proc p "
+        "WHERE pronamespace = relnamespace AND proname = ANY(%s)) FROM pg_class c WHERE c.oid = 'events'::regclass",
+        (list(_FUNCTIONS),),
+    ).fetchone()
+    events, schema, functions = row
+    if functions is None:
+        return False
+    state = _APPEND_STATE.format(events=events, functions=functions)
+    # before the comparison, so that whatever changes meanwhile is noticed afterwards
+    value = connection.execute(f"SELECT {state}").fetchone()[0]
+    if any(_foreign_differences(connection)):
+        return False
+    connection.execute("DEALLOCATE ALL")
+    connection.execute(_PREPARE_APPEND.format(schema=schema, events=events, state=state, value=value))
+    return True
 
 
 class _Place(NamedTuple):

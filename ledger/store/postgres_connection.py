@@ -6,10 +6,10 @@ and is waited for; one that does not answer is given up, and on other connection
 """
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
-from psycopg import Connection, OperationalError
+from psycopg import ClientCursor, Connection, OperationalError
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
@@ -20,7 +20,20 @@ _given_up = set[str]()
 
 
 class AnsweringConnection(Connection[Any]):
-    """A connection whose statements fail with `OperationalError` when the server no longer answers."""
+    """A connection whose statements fail with `OperationalError` when the server no longer answers.
+
+    `can_append` says whether the statement of single appends is prepared, for the catalogue as it was last compared.
+    """
+
+    can_append = False
+
+    def execute_last(self, statements: str, arguments: Sequence[Any]) -> Any:
+        """Execute statements that are sent together; return the first row of the last one's result, or None."""
+        with ClientCursor(self) as cursor:
+            cursor.execute(statements, arguments)
+            while cursor.nextset():
+                pass
+            return cursor.fetchone()
 
     def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
         """Consume one of the driver's generators, as `Connection.wait` does. Raises `OperationalError`."""

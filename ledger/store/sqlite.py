@@ -36,6 +36,7 @@ from ledger.store.common import (
 )
 from ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
 from ledger.store.schema import NEWEST
+from ledger.store.sqlite_catalogue import altered_guards, refuse_foreign_objects
 from ledger.store.sqlite_catalogue import object_differences as object_differences
 
 # in one statement, which are 160 rows of the log; SQLite before 3.32 takes at most 999
@@ -70,7 +71,6 @@ LAST_POSITIONS: tuple[str, ...] = (
     "SELECT count(*) FROM events INDEXED BY events_by_subject",
     "SELECT max(position) FROM events",
 )
-_TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = '{}'"
 _FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 # by this process and its file; closing any descriptor of a file drops the locks that SQLite has on it in this process:
 # none is ever closed
@@ -139,25 +139,29 @@ def lock_schema(connection: Connection) -> None:
 
 
 def lock_appends(connection: Connection) -> None:
-    """BEGIN IMMEDIATE has already taken the lock."""
+    """BEGIN IMMEDIATE has already taken the lock. Raises `StoreDamaged` for foreign objects."""
+    refuse_foreign(connection)
+
+
+def refuse_foreign(connection: Connection) -> None:
+    """Raise `StoreDamaged` if something foreign could run, refuse or hide something on our tables."""
+    refuse_foreign_objects(connection.connection.cursor())
 
 
 def fence(connection: Connection) -> None:
-    """BEGIN IMMEDIATE has already taken the lock."""
+    """BEGIN IMMEDIATE has already taken the lock, and the catalogue has been compared under it."""
 
 
 @contextmanager
 def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
     """A transaction on the table `runs` that waits at most so long for others, and is alone in any case.
 
-    Raises `StoreDamaged` for a table with triggers: in a stranger's file something might run, even while it is being
-    verified.
+    Raises `StoreDamaged` for foreign objects: in a stranger's file something might run, even while it is being verified.
     """
     before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
     try:
         with transaction(connection, f"PRAGMA busy_timeout = {milliseconds}", "BEGIN IMMEDIATE"):
-            if connection.exec_driver_sql(_TRIGGERS.format("runs")).first():
-                raise StoreDamaged("the table runs has triggers, none of which is this program's")
+            refuse_foreign(connection)
             yield
     finally:
         with suppress(SQLAlchemyError):
@@ -177,11 +181,10 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
     """The row of the head, and the events of these names; the append lock is already held.
 
-    Raises `StoreDamaged` if triggers other than the guards could change what is appended.
+    Raises `StoreDamaged` for foreign objects.
     """
     cursor: Any = connection.connection.cursor()
-    if not {row[0] for row in cursor.execute(_TRIGGERS.format("events"))} <= SQLITE_TRIGGERS.keys():
-        raise StoreDamaged("the table events has other triggers than this program's; see: ratings verify")
+    refuse_foreign_objects(cursor)
     return cursor.execute(NEWEST).fetchone(), events_named(cursor, names) if names else []
 
 
@@ -194,6 +197,7 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
     with ledger.driving() as driver:
         driver.execute("BEGIN IMMEDIATE")
         try:
+            refuse_foreign_objects(driver)
             *members, now, by, before, behind, head_seen = values()
             position, chain, recorded_at = driver.execute(NEWEST).fetchone() or (0, ZERO, 0)
             if recorded_at <= now and head_seen in (None, position):
@@ -282,10 +286,7 @@ def place(connection: Connection) -> tuple[str, ...]:
 
 def guards_missing(connection: Connection) -> list[str]:
     """The triggers that are absent or not what the migrations installed."""
-    found: dict[str, bytes] = dict(
-        connection.exec_driver_sql("SELECT name, CAST(sql AS BLOB) FROM sqlite_master WHERE type = 'trigger'").all()
-    )
-    return sorted(name for name, sql in SQLITE_TRIGGERS.items() if found.get(name) != sql.encode())
+    return altered_guards(connection.connection.cursor())
 
 
 def storage_findings(connection: Connection) -> list[str]:

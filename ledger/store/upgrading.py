@@ -40,7 +40,7 @@ def upgrade(name: str) -> Ledger:
                 )
             if found != SCHEMA_REVISION:
                 make_tables(connection)
-    return connect(name)
+    return open_ledger(name)
 
 
 class UpgradePlan(NamedTuple):

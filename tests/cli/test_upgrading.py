@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from alembic import command
 from roles import documented_roles
 from sqlalchemy import make_url, text
 
+from ledger.errors import NotALedger
 from ledger.events.types import Draft
+from ledger.store import postgres, sqlite
 from ledger.store.appending import append
 from ledger.store.migrations import configuration
 from ledger.store.opening import Ledger, connect, schema_revision
@@ -29,8 +32,19 @@ def at(url: str, revision: str) -> str:
         config = configuration()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
-    register(connect(url), 1, 2)  # together, as a single one goes another way that first schemas lack
+    with as_an_older_program():
+        register(connect(url), 1, 2)  # together, as a single one goes another way that first schemas lack
     return url
+
+
+@contextmanager
+def as_an_older_program() -> Iterator[None]:
+    """Take the tables of an earlier schema for this program's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for store in (sqlite, postgres):
+            patch.setattr(store, "refuse_foreign_objects", lambda cursor: None)
+        patch.setattr(postgres, "prepare_append", lambda connection: False)
+        yield
 
 
 def register(ledger: Ledger, *numbers: int) -> None:
@@ -119,7 +133,10 @@ def test_recording_survives_an_upgrade(store: str, ratings: Ratings) -> None:
     """
     at(store, OLD)
     recording = connect(store, keep_open=True)
-    register(recording, 3)
+    with pytest.raises(NotALedger, match=f"the ledger has schema {OLD}, this program needs {SCHEMA_REVISION}"):
+        register(recording, 3)
+    with as_an_older_program():
+        register(recording, 3)
     assert ratings("upgrade", db=store).exit_code == 0
     register(recording, 4)
     recording.close()

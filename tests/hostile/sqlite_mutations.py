@@ -8,15 +8,19 @@ from collections.abc import Iterator
 
 from catalogue_mutations import Mutation
 
-from ledger.store import sqlite_catalogue
+from ledger.store.foreign import generated_objects
+from ledger.store.guards import SQLITE_TRIGGERS
 
 
-def sqlite_objects() -> list[tuple[str, str]]:
-    return list(sqlite_catalogue.made())
+def sqlite_objects() -> dict[tuple[str, str], tuple[str, str]]:
+    """The table and the definition of each object, by kind and name."""
+    objects = {(kind, name): (table, sql) for (kind, table, name), sql in generated_objects("sqlite").items()}
+    guards = {("trigger", name): (sql.partition(" ON ")[2].split()[0], sql) for name, sql in SQLITE_TRIGGERS.items()}
+    return objects | guards
 
 
 def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
-    table, sql = sqlite_catalogue.made()[kind, name]
+    table, sql = sqlite_objects()[kind, name]
 
     def mutation(how: str, *statements: str, named: str = name, more: frozenset[str] = frozenset()) -> Mutation:
         return Mutation(f"{kind} {name}", how, statements, named, more)
@@ -26,7 +30,7 @@ def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
 
     where = f"WHERE type = '{kind}' AND name = '{name}'"
     yield mutation("gone by hand", *hand(f"DELETE FROM sqlite_master {where}"))
-    if sql is None:
+    if not sql:
         return
     yield mutation("altered by hand", *hand(f"UPDATE sqlite_master SET sql = sql || ' /* x */' {where}"))
     renamed = f"UPDATE sqlite_master SET name = 'zz', sql = replace(sql, '{name}', 'zz')"

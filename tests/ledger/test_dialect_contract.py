@@ -24,7 +24,7 @@ from sqlalchemy.pool import NullPool
 from stores import postgres_database, without_events
 
 from ledger import clock
-from ledger.errors import REASONS, LedgerError, NotALedger, StoreUnavailable
+from ledger.errors import REASONS, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.events.canonical import parse_instant
 from ledger.events.records import around_position, chain_hash, leaf_hash
 from ledger.events.types import Draft, read_event
@@ -35,7 +35,7 @@ from ledger.store.catalogue import missing_views, object_differences
 from ledger.store.common import PREFIX, SCHEMA, transaction
 from ledger.store.dialect import DIALECTS, Dialect, dialect_of
 from ledger.store.log import Head, driver_cursor, head, read_page, read_records
-from ledger.store.opening import Ledger, open_ledger
+from ledger.store.opening import Ledger, connect, open_ledger
 
 # a process that had this one's number before
 GONE = f"{this_process().split()[0]} {os.getpid()} 1"
@@ -293,6 +293,18 @@ class DialectContract:
             with pytest.raises(LedgerError) as raised:
                 ledger.dialect.locked(connection, ())
         assert raised.value.reason in ("damaged", "unsafe-settings")
+
+    def test_refuse_foreign_leaves_what_is_an_operators_own(self, ledger: Ledger) -> None:
+        """A trigger of a stranger's and a missing guard are refused; a plain index is not."""
+        self.execute(ledger, "CREATE INDEX plain ON events (recorded_by)")
+        for statement in (self.intrude, self.unguard):
+            with ledger.reading() as connection:
+                ledger.dialect.refuse_foreign(connection)
+            with connect(ledger.location).writing() as connection:
+                connection.exec_driver_sql(statement)
+                with pytest.raises(StoreDamaged, match="theirs|events_refuse_update"):
+                    ledger.dialect.refuse_foreign(connection)
+                connection.rollback()
 
     def test_append_one_continues_the_log(self, ledger: Ledger) -> None:
         """Events come one behind the other, each row with its hashes, and the new head is given."""

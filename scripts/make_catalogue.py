@@ -1,0 +1,56 @@
+"""Generate ledger/store/catalogue.json: the objects that the migrations make, which every write compares.
+
+For PostgreSQL it needs a server: the one that RATINGS_TEST_POSTGRES names, else one that it starts.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine
+
+from ledger.store import postgres_catalogue, sqlite_catalogue
+from ledger.store.foreign import Objects
+from ledger.store.migrations import make_tables
+from ledger.store.opening import connect
+from ledger.store.schema import metadata
+from ledger.store.upgrading import upgrade
+
+ROOT = Path(__file__).parents[1]
+PATH = ROOT / "ledger/store/catalogue.json"
+
+
+def sqlite_objects() -> list[list[str]]:
+    """Return the objects of a ledger that is made in memory, without the guards, which have a constant of their own."""
+    with create_engine("sqlite://").begin() as connection:
+        make_tables(connection)
+        cursor: Any = connection.connection.cursor()
+        return _sorted({key: sql for key, sql in sqlite_catalogue.read_objects(cursor).items() if key[0] != "trigger"})
+
+
+def postgres_objects(url: str) -> list[list[str]]:
+    """Return the objects of a fresh ledger in PostgreSQL."""
+    tables = ["alembic_version", *metadata.tables]
+    with connect(url).reading() as connection:
+        return _sorted(postgres_catalogue.read_objects(connection.connection.cursor(), tables))
+
+
+def _sorted(objects: Objects) -> list[list[str]]:
+    return [[*key, definition] for key, definition in sorted(objects.items())]
+
+
+def catalogue(url: str) -> str:
+    """Return the text of the file, given an empty database."""
+    upgrade(url)
+    stores = {"sqlite": sqlite_objects(), "postgresql": postgres_objects(url)}
+    lines = {name: ",\n".join(map(json.dumps, objects)) for name, objects in stores.items()}
+    return "{" + ",\n".join(f'"{name}": [\n{objects}]' for name, objects in lines.items()) + "}\n"
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "tests"))
+    from stores import postgres_database, postgres_server
+
+    with postgres_server() as server, postgres_database(server) as url:
+        PATH.write_text(catalogue(url))
