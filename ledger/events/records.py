@@ -14,6 +14,8 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ledger.events.canonical import (
+    INSTANT_MAX,
+    INSTANT_MIN,
     dump,
     dump_in_order,
     dump_text,
@@ -106,6 +108,17 @@ def leaf_hash(record: str | bytes) -> bytes:
 def chain_hash(before: bytes, leaf: bytes) -> bytes:
     """SHA-256(chain hash of the previous position || leaf hash): identifies one exact history."""
     return sha256(before + leaf).digest()
+
+
+def is_head(position: object, chain: object, recorded_at: object) -> bool:
+    """Whether these are the columns of a row that the log can be continued after; SQLite stores any value in any."""
+    return (
+        isinstance(position, int)
+        and isinstance(chain, (bytes, memoryview))
+        and len(chain) == len(ZERO)
+        and isinstance(recorded_at, int)
+        and INSTANT_MIN <= recorded_at <= INSTANT_MAX
+    )
 
 
 def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
 
-from ledger.errors import NotALedger
+from ledger.errors import NotALedger, StoreDamaged
 from ledger.events.canonical import dump
-from ledger.events.records import ZERO, read
+from ledger.events.records import ZERO, is_head, read
 from ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
 from ledger.events.types import TYPES
 from ledger.rejections import Refused, did_you_mean, shown
@@ -59,7 +59,7 @@ def home_zone(connection: Connection, until: int | None = None) -> str | None:
 
 
 def head(connection: Connection) -> Head:
-    """The head of the log."""
+    """The head of the log. Raises `StoreDamaged` if its row is none."""
     with driver_cursor(connection) as cursor:
         return _head(cursor.execute(NEWEST).fetchone())
 
@@ -71,7 +71,13 @@ def locked(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, lis
 
 
 def _head(row: tuple[int, bytes, int] | None) -> Head:
-    return Head(0, ZERO, 0) if row is None else Head(row[0], bytes(row[1]), row[2])
+    if row is None:
+        return Head(0, ZERO, 0)
+    if not is_head(*row):
+        raise StoreDamaged(
+            f"the last event, at position {shown(str(row[0]))}, is not as it was written; see: ratings verify"
+        )
+    return Head(row[0], bytes(row[1]), row[2])
 
 
 @contextmanager
@@ -95,9 +101,12 @@ def chain_hash_at(connection: Connection, position: int) -> bytes | None:
 def position_known_at(connection: Connection, instant: int) -> int:
     """The last position recorded up to an instant (recorded times never decrease along the log)."""
     low, high = 0, head(connection).position
+    last = select(events.c.position, events.c.recorded_at).order_by(events.c.position.desc()).limit(1)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if recorded_at(connection, middle) <= instant else (low, middle - 1)
+        # positions may be absent in a damaged log
+        row = connection.execute(last.where(events.c.position <= middle)).first()
+        low, high = (middle, high) if row is None or row.recorded_at <= instant else (low, row.position - 1)
     return low
 
 
@@ -324,7 +333,10 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
     after, until = 0, head(connection).position if until is None else until
     quoted = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
     place = events.c.position
-    while after < until:
+    following = select(func.min(place)).where(place > bindparam("after"))
+    # positions may be absent in a damaged log, perhaps billions of them
+    while after < until and (first := connection.execute(following, {"after": after}).scalar()) is not None:
+        after = first - 1
         page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
         rows = connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all()
         yield from known_events((row.position, _text(row.record)) for row in rows)

@@ -52,8 +52,8 @@ class Ledger:
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
         """A connection in one transaction, which commits at the end or leaves nothing behind; with `role` as above.
 
-        Raises `StoreDamaged` if something foreign could run on the tables of an opened ledger. With `appends` the caller
-        takes the append lock first, which makes sure of that.
+        Raises `StoreDamaged` if something foreign could run on the tables of an opened ledger. With `appends` the
+        caller takes the append lock first, which makes sure of that.
         """
         with self.translated(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.events.records import ZERO, EventRow, chain_hash, leaf_hash
+from ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
 from ledger.processes.identity import is_there
 from ledger.rejections import shown
 from ledger.store.common import (
@@ -156,7 +156,7 @@ def fence(connection: Connection) -> None:
 def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
     """A transaction on the table `runs` that waits at most so long for others, and is alone in any case.
 
-    Raises `StoreDamaged` for foreign objects: in a stranger's file something might run, even while it is being verified.
+    Raises `StoreDamaged` for foreign objects: in a stranger's file something might run, even while it is verified.
     """
     before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
     try:
@@ -199,8 +199,9 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
         try:
             refuse_foreign_objects(driver)
             *members, now, by, before, behind, head_seen = values()
-            position, chain, recorded_at = driver.execute(NEWEST).fetchone() or (0, ZERO, 0)
-            if recorded_at <= now and head_seen in (None, position):
+            last = driver.execute(NEWEST).fetchone()
+            position, chain, recorded_at = last or (0, ZERO, 0)
+            if (last is None or is_head(*last)) and recorded_at <= now and head_seen in (None, position):
                 position += 1
                 record = f"{before}{position}{behind}"
                 leaf = leaf_hash(record)

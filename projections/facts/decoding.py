@@ -138,7 +138,8 @@ def _grown(connection: Connection, root: Path, newest: int, position: int, lazil
                     until = cache.position + DELTA_EVENTS
                     if newest - until < DELTA_EVENTS // 8:  # few more are not worth a segment
                         until = newest
-                    if not cache.append(_delta(connection, cache, until)):
+                    # where positions are absent no segments can follow each other, perhaps for billions of them
+                    if chain_hash_at(connection, until) is None or not cache.append(_delta(connection, cache, until)):
                         return None
                 if cache is None or not position:
                     return None

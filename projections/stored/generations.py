@@ -19,6 +19,7 @@ from sqlalchemy.types import NullType
 from ledger.clock import Clock
 from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
 from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, format_instant
+from ledger.rejections import shown
 from ledger.store.dialect import dialect_of
 from ledger.store.log import driver_cursor
 from ledger.store.opening import Ledger
@@ -382,6 +383,26 @@ def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[An
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
     rows = connection.execute(query)
     return [tuple(int(value) if isinstance(value, bool) else value for value in row) for row in rows]
+
+
+def standings_differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[str]:
+    """Name the differences between a ladder's stored rows, or what is stored about them, and a replay."""
+    rows = plain_rows(connection, stored.build, stored.ladder)
+    wanted = [
+        (ordinal, *row, *(None,) * (len(RankedRow._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
+    ]
+    if stored.digest != replayed.digest or _typed(rows) != _typed(wanted):
+        yield f"{stored.ladder}: the stored standings differ from a replay"
+    expected = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
+    for name, value in expected.items():
+        if getattr(stored, name) != value:
+            actual = shown(getattr(stored, name))
+            yield f"{stored.ladder}: {name} is stored as {actual}, a replay has {shown(value)}"
+
+
+def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
+    """Values with their types, so that no text or fraction passes for the number it equals."""
+    return [[(type(value), value) for value in row] for row in rows]
 
 
 def built_otherwise(connection: Connection, generation: int) -> list[str]:

@@ -37,6 +37,7 @@ from projections.stored.computing import (
     ladder_failure,
     of_packages,
     plan,
+    stored_row,
 )
 from projections.stored.rebuild_lock import RebuildLock, only_one
 from projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
@@ -62,8 +63,8 @@ class HistoryMissing(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Result):
-    """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave different
-    standings, so nothing was promoted. `left_out` are the positions of events that do not count, with the reasons in
+    """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave other
+    standings than are stored, so nothing was promoted. `left_out` are the positions of events that do not count, with the reasons in
     `why_left_out`. `history` says whether changes and games are kept for SQL; `changes` is how many changes the ladders
     have that were built. `failed_games` are the games at which rules failed, by position; of what is `not_stored` there
     are no earlier standings that could stay.
@@ -212,12 +213,12 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
     # a requested ladder that no longer has games is stored as it is now, empty
     named = [row.ladder for row in old if is_named(row.ladder, asked)]
     known, results = work.compute(asked, named, keeping is not None)
-    digests, rows, failures, changes = _build(ledger, facts, results, known, generation, clock, keeping, tell)
+    ladders, rows, failures, changes = _build(ledger, facts, results, known, generation, clock, keeping, tell)
     failed = {failure.ladder for failure in failures}
     failed_games = _games_at(ledger, [failure.position for failure in failures]) if failures else {}
     unchanged = [
         row for row in (old or _stored(ledger, before) if asked or failed else ())
-        if row.ladder not in digests
+        if row.ladder not in ladders
         and (is_named(row.ladder, failed) or (asked and not is_named(row.ladder, asked)))
     ]  # fmt: skip
     generations.copy_rows(ledger, generation, unchanged)
@@ -225,14 +226,14 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
         _keep_the_rest(keeping, facts, work.games, asked, kept.before, [row.ladder for row in unchanged], tell)
     differing: list[str] = []
     if check:
-        tell("checking", {"ladders_done": 0, "ladders": len(digests)})
+        tell("checking", {"ladders_done": 0, "ladders": len(ladders)})
         with compiling.interpreting():
             again, digested = _plainly(ledger, facts.position), _digested_with_changes if keeping else _digested
             results = compute(
                 again, plan(again, asked, named, of_packages(facts)), digested, cores,
                 guarded(again, asked, named, digested, rule_seconds), changes=keeping is not None,
             )  # fmt: skip
-            differing = _differing(results, digests, failed, tell)
+            differing = _differing(ledger, generation, again.facts, results, ladders, failed, keeping, tell)
         for ladder, path in wrong_traces(facts, again.facts):
             logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
     if not differing:
@@ -244,7 +245,7 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
         )
     stored = {name for row in unchanged for name in (row.ladder, parse_name(row.ladder).ruleset_id)}
     return Rebuilt(
-        generation, facts.position, facts.chain_hash.hex(), len(digests), rows, work.games, failures,
+        generation, facts.position, facts.chain_hash.hex(), len(ladders), rows, work.games, failures,
         len(unchanged), differing, not differing, ABSENT if keeping is None else changes,
         tuple(facts.left_out) or ABSENT, keeping is not None, facts.left_out, failed_games,
         frozenset(failed - stored),
@@ -279,10 +280,10 @@ def _refuse_unknown(connection: Connection, position: int, asked: Collection[str
 def _build(
     ledger: Ledger, facts: Facts, results: Generator[Built | LadderFailure], known: int, generation: int,
     clock: Clock, keeping: Keeping | None, tell: Tell,
-) -> tuple[dict[str, str], int, list[LadderFailure], int]:  # fmt: skip
-    """Store the results for the ladders, `known` of them known beforehand; returns the digests by ladder, the number of
+) -> tuple[set[str], int, list[LadderFailure], int]:  # fmt: skip
+    """Store the results for the ladders, `known` of them known beforehand; returns the ladders, the number of
     standings, what could not be built, and the number of changes that are kept."""
-    digests: dict[str, str] = {}
+    ladders = set[str]()
     failures: list[LadderFailure] = []
     waiting: list[Built] = []
     rows = waiting_rows = waiting_changes = changes = 0
@@ -293,7 +294,7 @@ def _build(
             if isinstance(result, LadderFailure):
                 failures.append(result)
                 continue
-            digests[result.ladder] = _whole_digest(result)
+            ladders.add(result.ladder)
             waiting.append(result)
             waiting_rows += len(result.rows) + 1
             waiting_changes += sum(len(players) for _, players, _, _ in result.changes or ())
@@ -302,13 +303,13 @@ def _build(
                 changes += sql_history.write_changes(keeping, waiting) if keeping else 0
                 rows += waiting_rows - len(waiting)
                 waiting, waiting_rows, waiting_changes = [], 0, 0
-                tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
+                tell("building", numbers | {"ladders_done": len(ladders), "standings": rows, "failures": len(failures)})
     generations.write(ledger, facts, generation, waiting, clock())
     changes += sql_history.write_changes(keeping, waiting) if keeping else 0
     rows += waiting_rows - len(waiting)
-    done = {"ladders_done": len(digests), "ladders": max(known, len(digests) + len(failures))}
+    done = {"ladders_done": len(ladders), "ladders": max(known, len(ladders) + len(failures))}
     tell("building", numbers | done | {"standings": rows, "failures": len(failures)})
-    return digests, rows, sorted(failures), changes
+    return ladders, rows, sorted(failures), changes
 
 
 def _keep_the_rest(
@@ -330,21 +331,29 @@ def _keep_the_rest(
 
 
 def _differing(
-    results: Generator[Built | LadderFailure], digests: dict[str, str], failed: set[str], tell: Tell
+    ledger: Ledger, generation: int, facts: Facts, results: Generator[Built | LadderFailure], built: set[str],
+    failed: set[str], keeping: Keeping | None, tell: Tell,
 ) -> list[str]:  # fmt: skip
-    """The ladders that come out differently when computed again."""
-    found: dict[str, str] = {}
-    failed_again: set[str] = set()
-    with closing(results):
+    """The ladders of a generation whose rows, as they are stored by now, are not those of another replay."""
+    again, differing, failed_again = set[str](), set[str](), set[str]()
+    with closing(results), ledger.reading() as connection:
+        stored = {row.ladder: row for row in generations.ladders_of(connection, generation)}
+        parts = sql_history.kept_parts(connection, generation) if keeping else {}
         for number, result in enumerate(results, 1):
             if isinstance(result, LadderFailure):
                 failed_again.add(result.ladder)
-            else:
-                found[result.ladder] = _whole_digest(result)
+                continue
+            again.add(result.ladder)
+            if result.ladder in stored and (
+                any(generations.standings_differing(connection, stored[result.ladder], result))
+                or (keeping and sql_history.differing(connection, parts.get(result.ladder, []), result))
+            ):
+                differing.add(result.ladder)
             if number % TOLD_LADDERS == 0:
-                tell("checking", {"ladders_done": number, "ladders": len(digests)})
-    others = {name for name in digests.keys() | found.keys() if digests.get(name) != found.get(name)}
-    return sorted(others | (failed ^ failed_again))
+                tell("checking", {"ladders_done": number, "ladders": len(built)})
+        if sql_history.GAMES in parts and sql_history.games_differing(connection, parts[sql_history.GAMES], facts):
+            differing.add("live_games")
+    return sorted(differing | (built ^ again) | (failed ^ failed_again))
 
 
 def _plainly(ledger: Ledger, position: int) -> Ladders:
@@ -354,24 +363,18 @@ def _plainly(ledger: Ledger, position: int) -> Ladders:
 
 
 def _digested(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """The digest of a ladder by its definition, without the rows."""
+    """A ladder with the digest by its definition."""
     try:
         found = ladders.of_stream(stream)
     except RuleFailure as error:
         return ladder_failure(stream.ladder, ladders, error)
     digest = digest_of(found.ruleset, found.json_rows())
-    return Built(found.ladder, found.ruleset, digest, found.scale, found.games, [])
+    return Built(found.ladder, found.ruleset, digest, found.scale, found.games, [stored_row(row) for row in found.rows])
 
 
 def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """The same with the digests of all changes that led there."""
+    """The same with all changes that led there."""
     found = _digested(ladders, stream)
-    if isinstance(found, LadderFailure):
-        return found
-    blocks = blocks_of(ladders.facts, replay(stream))
-    return found._replace(changes=[(digest, [], [], b"") for digest, *_ in blocks])
-
-
-def _whole_digest(result: Built) -> str:
-    """The digest of a ladder's standings, and of the changes if they are kept."""
-    return " ".join([result.digest, *(digest for digest, *_ in result.changes or ())])
+    return (
+        found if isinstance(found, LadderFailure) else found._replace(changes=blocks_of(ladders.facts, replay(stream)))
+    )

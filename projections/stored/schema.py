@@ -17,7 +17,8 @@ from sqlalchemy import (
     Text,
 )
 
-from ledger.store.schema import metadata
+from ledger.store.schema import VIEWS_BY_DIALECT, metadata
+from projections.stored.views import history_views
 
 # one row per rebuild; finished_at is empty while it runs or if it was cut off
 generations = Table(
@@ -157,6 +158,8 @@ history_participants = Table(
     Index("history_participants_by_game", "game_id"),
     sqlite_with_rowid=False,
 )
+
+metadata.info[VIEWS_BY_DIALECT] = history_views
 
 VIEWS = {
     "live_ladders": """CREATE VIEW live_ladders AS

@@ -1,6 +1,6 @@
 """`verify` for the projections: published lists and stored standings against a replay where they were computed."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from shlex import quote
@@ -24,7 +24,6 @@ from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import clock_of, decode, extend
 from projections.facts.segments import TRACES, segments_of
 from projections.game_clock.state import run_out
-from projections.lists.contract import RankedRow
 from projections.queries.publication import as_published
 from projections.queries.results import Result
 from projections.queries.standings import Ladders, UnknownLadder
@@ -32,7 +31,13 @@ from projections.replay.kept_traces import wrong_traces
 from projections.replay.ladders import parse_name
 from projections.stored import sql_history
 from projections.stored.computing import Built, LadderFailure, is_named
-from projections.stored.generations import built_otherwise, ladders_of, live, plain_rows, pointer_findings
+from projections.stored.generations import (
+    built_otherwise,
+    ladders_of,
+    live,
+    pointer_findings,
+    standings_differing,
+)
 from projections.stored.rule_processes import RULE_SECONDS, one_ladder, try_to_load, why_lost
 from projections.stored.work import WorkAt, work_here_at
 
@@ -189,7 +194,7 @@ def verify_standings(
                         found.append(Finding("rule", result.position, f"{result.ladder}: {result.message}"))
                     told.add(result.ladder)
                 elif result.ladder in here:
-                    found += _differing(connection, here[result.ladder], result)
+                    found += map(_standings, standings_differing(connection, here[result.ladder], result))
                     if parts is not None:
                         own, older = parts.pop(result.ladder, []), here[result.ladder].position < generation.position
                         differing += [] if older and not own else _of(sql_history.differing(connection, own, result))
@@ -216,8 +221,12 @@ def _has_history(connection: Connection, generation: Row[Any]) -> bool:
     return now is not None and generation.generation == now.generation == sql_history.pointer(connection)
 
 
+def _standings(message: str) -> Finding:
+    return Finding("standings", None, message)
+
+
 def _of(message: str | None) -> list[Finding]:
-    return [] if message is None else [Finding("standings", None, message)]
+    return [] if message is None else [_standings(message)]
 
 
 def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
@@ -232,26 +241,6 @@ def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | 
             if not isinstance(value, wanted) or (wanted is int and not -1 <= value < 2**62):
                 return f"{what}: {name} is stored as {shown(str(value)[:40])}"
     return None
-
-
-def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
-    """Values with their types, so that no text or fraction passes for the number it equals."""
-    return [[(type(value), value) for value in row] for row in rows]
-
-
-def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
-    """Differences between a ladder's stored rows, or what is stored about them, and a replay."""
-    rows = plain_rows(connection, stored.build, stored.ladder)
-    wanted = [
-        (ordinal, *row, *(None,) * (len(RankedRow._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
-    ]
-    if stored.digest != replayed.digest or _typed(rows) != _typed(wanted):
-        yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")
-    said = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
-    for name, value in said.items():
-        if getattr(stored, name) != value:
-            told = f"{stored.ladder}: {name} is stored as {shown(getattr(stored, name))}, a replay has {shown(value)}"
-            yield Finding("standings", None, told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ PostgreSQL, in SQLite a text as a record has it, 2024-03-01T19:30:00.000000Z, wh
 """
 
 from ledger.store.dialect import Dialect
-from ledger.store.schema import VIEWS_BY_DIALECT, metadata
 
 
 def history_views(dialect: Dialect) -> dict[str, str]:
@@ -45,8 +44,6 @@ FROM history_participants r
 {live}""",
     }
 
-
-metadata.info[VIEWS_BY_DIALECT] = history_views
 
 _RULESET = "the version of the ruleset, such as catan-elo@2009-01"
 _SCALE = "units per point"

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import pytest
 from forging import FORGED, GAME, OTHERS, WRITTEN, forge, forged, instead
 from lengths import at_length_but
 from sqlalchemy import text
-from test_verify import made, rename, verified
+from stores import postgres_database
+from test_verify import do, made, rename, verified
 
 from ledger.store.opening import connect
 from projections.facts import decoding
@@ -268,3 +269,72 @@ def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypa
     after = ratings(*command, db=db)
     assert "cache" not in after.stderr
     assert json.loads(after.stdout)["rows"] == before["rows"]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("position", [10**8, 10**10])
+def test_far_position_is_answered_as_fast(position: int, db: str, ratings: Ratings) -> None:
+    """Billions of absent positions take no longer than none, and `verify` names them."""
+    forge(db, {**GAME, "game_id": "forged"}, position=position, columns={"position": position})
+    for command in (
+        ("standings", "elo-chess/all"), ("standings", "elo-chess/all", "--known-at", "2999-01-01T00:00Z"),
+        ("history", "anna", "elo-chess/all"), ("log", "anna"), ("diff", "2", "now"), ("rebuild", "--check"),
+        ("void", "g-1", "--reason", "twice"),
+    ):  # fmt: skip
+        done = ratings(*command, db=db)
+        assert done.exit_code == 0, (command, done)
+    assert any(message.startswith("missing: positions ") for message in verified(ratings, db))
+
+
+SQLITE_HEADS = {
+    "no chain hash": "chain_hash = NULL", "a chain hash that is a text": "chain_hash = 'abc'",
+    "a short chain hash": "chain_hash = x'00'", "a time that is a text": "recorded_at = 'x'",
+    "a time with a fraction": "recorded_at = 9e30", "a time after all times": "recorded_at = 4611686018427387904",
+}  # fmt: skip
+
+
+@pytest.fixture
+def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
+    with postgres_database(server, original_databases(made)) as url:
+        yield url
+
+
+def damage_head(path: str, change: str) -> None:
+    """Change the last row of a file, which has the same schema before and after."""
+    schema = "SELECT name, sql FROM sqlite_master WHERE name IN ('events', 'events_refuse_update')"
+    by_hand = "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET sql = ? WHERE name = 'events'"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        definitions = dict(connection.execute(schema).fetchall())
+        connection.execute("DROP TRIGGER events_refuse_update")
+        connection.execute(by_hand[0])
+        connection.execute(by_hand[1], (definitions["events"].replace("chain_hash BLOB NOT NULL", "chain_hash BLOB"),))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(f"UPDATE events SET {change} {HEAD}")
+        connection.execute(definitions["events_refuse_update"])
+        connection.execute(by_hand[0])
+        connection.execute(by_hand[1], (definitions["events"],))
+
+
+HEAD = "WHERE position = (SELECT max(position) FROM events)"
+
+
+@pytest.mark.parametrize("what", [*SQLITE_HEADS, "postgres"])
+def test_damaged_head_is_named(what: str, ratings: Ratings, request: pytest.FixtureRequest) -> None:
+    """A last row with values that nothing writes ends every command with a message, and `verify` goes on past it."""
+    if what == "postgres":
+        db = str(request.getfixturevalue("postgres_db"))
+        trigger = "ALTER TABLE events {} TRIGGER events_refuse_update"
+        after_all_times = f"UPDATE events SET recorded_at = 4611686018427387904 {HEAD}"
+        do(db, trigger.format("DISABLE"), after_all_times, trigger.format("ENABLE"))
+    else:
+        db = f"sqlite:///{request.getfixturevalue('copied_file')(made)}"
+        damage_head(db.removeprefix("sqlite:///"), SQLITE_HEADS[what])
+    for command in (
+        ("standings", "elo-chess/all"), ("status",), ("log",), ("doctor",), ("rebuild",), ("publish", "elo-chess/all"),
+        ("record", "-q", "--game", "chess", "--game-id", "g-9", "--at", "2024-02-01T20:00Z", "anna", "ben"),
+    ):  # fmt: skip
+        done = ratings(*command, db=db)
+        assert (done.exit_code, "bug" in done.stderr) == (1, False), (command, done)
+        assert "the last event, at position 5, is not as it was written; see: ratings verify" in done.stderr, command
+    assert verified(ratings, db) != []

@@ -302,7 +302,7 @@ class DialectContract:
                 ledger.dialect.refuse_foreign(connection)
             with connect(ledger.location).writing() as connection:
                 connection.exec_driver_sql(statement)
-                with pytest.raises(StoreDamaged, match="theirs|events_refuse_update"):
+                with pytest.raises(StoreDamaged, match=r"theirs|events_refuse_update"):
                     ledger.dialect.refuse_foreign(connection)
                 connection.rollback()
 

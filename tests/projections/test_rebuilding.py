@@ -224,6 +224,38 @@ def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypat
     assert ratings("rebuild", THREE, "--check", db=db).stdout.startswith("generation 4: 1 ladder, ")
 
 
+ALTERED = {
+    "points": ("UPDATE generation_standings SET points = points + 1 WHERE build = 2 AND ladder = :ladder", [ALL]),
+    "a row": ("DELETE FROM generation_standings WHERE build = 2 AND ladder = :ladder AND ordinal = 2", [ALL]),
+    "what is said about them": (
+        "UPDATE generation_ladders SET games = games + 1 WHERE generation = 2 AND ladder = :ladder", [ALL]),
+    "a change": (
+        "UPDATE history_changes SET before = before + 1 WHERE ordinal = 1 AND part = "
+        "(SELECT min(part) FROM history_parts WHERE generation = 2 AND ladder = :ladder)", [ALL]),
+    "a game": (
+        "UPDATE history_games SET game = 'zz' WHERE part = "
+        "(SELECT min(part) FROM history_parts WHERE generation = 2 AND ladder <> :ladder AND ladder = '')",
+        ["live_games"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
+    """A checked rebuild compares what is stored: whatever altered rows meanwhile, they are not promoted."""
+    rebuild(either, ticking(), keep_history=True)
+    before = stored(either)
+    statement, differing = ALTERED[what]
+
+    def alter(step, numbers):
+        if step == "checking" and numbers["ladders_done"] == 0:
+            with either.writing() as connection:
+                assert connection.execute(text(statement), {"ladder": ALL}).rowcount
+
+    done = rebuild(either, ticking(), check=True, tell=alter)
+    assert (done.promoted, done.differing) == (False, differing)
+    assert (numbers(either), stored(either)) == ([1], before)
+
+
 def test_failure_in_one_replay_is_difference(ledger, monkeypatch):
     """A failure that only one of the two replays meets counts as a difference."""
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
