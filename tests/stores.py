@@ -5,6 +5,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 import uuid
@@ -215,6 +216,13 @@ def without_events(_: Callable[..., Any], url: str) -> None:
 def with_shipped_rulesets(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger as `init` does."""
     assert ratings("init", db=url).exit_code == 0
+
+
+def coded(code: str) -> sqlite3.OperationalError:
+    """An error of SQLite's."""
+    error = sqlite3.OperationalError("what it says")
+    error.sqlite_errorname = code
+    return error
 
 
 def taken_in(db: str, lines: str, by: str | None = None, **terms: Any) -> Imported:

@@ -60,8 +60,8 @@ def rebuild_(
 ) -> int:
     """Replay every ladder, or those named, into stored standings. They are promoted in one step.
 
-    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay came to different
-    standings; then nothing is promoted.
+    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay differs from what is
+    stored; then nothing is promoted.
     """
     keeps = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or keeps):

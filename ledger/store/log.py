@@ -74,9 +74,7 @@ def _head(row: tuple[int, bytes, int] | None) -> Head:
     if row is None:
         return Head(0, ZERO, 0)
     if not is_head(*row):
-        raise StoreDamaged(
-            f"the last event, at position {shown(str(row[0]))}, is not as it was written; see: ratings verify"
-        )
+        raise StoreDamaged(f"the last event, at position {row[0]}, is not as it was written; see: ratings verify")
     return Head(row[0], bytes(row[1]), row[2])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -12,7 +13,9 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.rejections import shown
 from ledger.store.common import Connections, NamedEvent, Setting, busy_seconds, transaction
+from ledger.store.foreign import generated_objects
 from ledger.store.guards import (
     AHEAD,
     POSTGRES_APPEND,
@@ -41,7 +44,7 @@ _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS 
 # whoever holds the append lock can still change the table
 _KEEP_TABLE = "LOCK TABLE events IN ROW EXCLUSIVE MODE"
 # statements in one message are one transaction; the second one's lock is why the third one sees the true catalogue
-_APPEND_ONE = f"""SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK}); {_KEEP_TABLE};
+_APPEND_ONE = f"""EXECUTE ratings_append_lock; {_KEEP_TABLE};
 EXECUTE ratings_append_one({", ".join(["%s"] * 10)})"""
 # whether what is acknowledged survives a crash, and is in no other table
 _KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
@@ -73,6 +76,11 @@ JOINED_TOGETHER = 1_700
 
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
+
+# where the session finds each of our tables that it finds, sorted by the tables of each schema
+_PLACES = """SELECT n.nspname, pg_catalog.string_agg(t.name, ', ') FROM pg_catalog.unnest(%s::pg_catalog.text[]) t(name)
+JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.name)
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace GROUP BY 1 ORDER BY pg_catalog.count(*) DESC, 1"""
 
 # session settings, whatever the server, the database, the role or the environment say; set by statements, so that a
 # pooler that keeps a session for its client passes them on
@@ -149,7 +157,8 @@ def open_session(
     """Configure a new connection of the driver for this program. `connect` makes another one; `poolers` remembers those
     known to keep a session for their client.
 
-    Raises `NotALedger` for another encoding, and for a pooler that pools by transaction or by statement.
+    Raises `NotALedger` for another encoding, for a pooler that pools by transaction or by statement, and for a search
+    path that leads to tables of different schemas.
     """
     before, connection.autocommit = connection.autocommit, True
     encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
@@ -163,8 +172,23 @@ def open_session(
                 "needs one that pools by session, or none (PgBouncer: pool_mode = session)"
             )
         poolers.add(location)
+    _refuse_mixed(connection, location)
     connection.execute("; ".join((*SESSION, lock_timeout)))
     connection.autocommit = before
+
+
+def _refuse_mixed(connection: Any, location: str) -> None:
+    """Raise `NotALedger` if the search path leads to some tables of this ledger, and to others of something else."""
+    names = [name for kind, _, name in generated_objects("postgresql") if kind == "table"]
+    places = connection.execute(_PLACES, (names,)).fetchall()
+    if len(places) > 1:
+        (schema, _), (other, tables) = places[:2]
+        path = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()[0]
+        option = quote(f"-csearch_path={schema}")
+        raise NotALedger(
+            f"{location}: search_path = {path} leads to the ledger in the schema {shown(schema)}, but to {tables} in "
+            f"the schema {shown(other)}; name the ledger's schema alone in the URL: options={option}"
+        )
 
 
 def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:

@@ -30,7 +30,7 @@ from sqlalchemy.schema import Column, DefaultClause, Index
 
 from ledger.rejections import shown
 from ledger.store.foreign import Objects, generated_objects, refuse_difference
-from ledger.store.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.store.guards import POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.store.schema import metadata
 
 # alembic's own table
@@ -126,13 +126,17 @@ _APPEND_STATE = """ARRAY(SELECT xmin FROM pg_catalog.pg_class WHERE oid = {event
   UNION ALL SELECT xmin FROM pg_catalog.pg_index WHERE indrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_trigger WHERE tgrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_proc WHERE oid IN ({functions}))::text"""
-_PREPARE_APPEND = """PREPARE ratings_append_one (text, text, smallint, text, bigint, bigint, text, text, text, bigint)
+# planned once, by the indexes: the tables of the catalogue are small, but not that small
+_PREPARE_APPEND = """SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; DEALLOCATE ALL;
+PREPARE ratings_append_lock AS SELECT pg_catalog.pg_advisory_xact_lock({lock});
+PREPARE ratings_append_one (text, text, smallint, text, bigint, bigint, text, text, text, bigint)
 AS SELECT * FROM {schema}.events_append_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-WHERE pg_catalog.to_regclass('events') = {events} AND {state} = '{value}'"""
+WHERE pg_catalog.to_regclass('events') = {events} AND {state} = '{value}';
+EXPLAIN EXECUTE ratings_append_one ({nothing}); RESET plan_cache_mode; RESET enable_seqscan"""
 
 
 def prepare_append(connection: Any) -> bool:
-    """Prepare the statement `ratings_append_one` on a driver's connection: it appends only while the catalogue stays.
+    """Prepare the statements of a single append on a driver's connection: it appends only while the catalogue stays.
 
     Return False if there is something foreign.
     """
@@ -149,8 +153,8 @@ def prepare_append(connection: Any) -> bool:
     value = connection.execute(f"SELECT {state}").fetchone()[0]
     if any(_foreign_differences(connection)):
         return False
-    connection.execute("DEALLOCATE ALL")
-    connection.execute(_PREPARE_APPEND.format(schema=schema, events=events, state=state, value=value))
+    given = {"schema": schema, "events": events, "state": state, "value": value, "lock": POSTGRES_APPEND_LOCK}
+    connection.execute(_PREPARE_APPEND.format(**given, nothing=", ".join(["NULL"] * 10)))
     return True
 
 

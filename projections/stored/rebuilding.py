@@ -64,10 +64,10 @@ class HistoryMissing(ValueError):
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Result):
     """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave other
-    standings than are stored, so nothing was promoted. `left_out` are the positions of events that do not count, with the reasons in
-    `why_left_out`. `history` says whether changes and games are kept for SQL; `changes` is how many changes the ladders
-    have that were built. `failed_games` are the games at which rules failed, by position; of what is `not_stored` there
-    are no earlier standings that could stay.
+    standings than are stored, so nothing was promoted. `left_out` are the positions of events that do not count, with
+    the reasons in `why_left_out`. `history` says whether changes and games are kept for SQL; `changes` is how many
+    changes the ladders have that were built. `failed_games` are the games at which rules failed, by position; of what
+    is `not_stored` there are no earlier standings that could stay.
     """
 
     generation: int

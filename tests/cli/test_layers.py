@@ -22,8 +22,8 @@ SQL_FILES = {
     "ledger/store/log.py", "ledger/store/appending.py", "ledger/store/sqlite.py", "ledger/store/postgres.py",
     "ledger/store/opening.py", "ledger/verification.py", "ledger/intake/spool.py", "ledger/store/upgrading.py",
     "ledger/store/sqlite_catalogue.py", "ledger/store/postgres_catalogue.py", "ledger/store/postgres_roles.py",
-    "ledger/store/runs.py", "ledger/store/common.py", "projections/stored/generations.py",
-    "projections/stored/sql_history.py",
+    "ledger/store/runs.py", "ledger/store/common.py", "ledger/store/foreign.py", "ledger/store/postgres_connection.py",
+    "projections/stored/generations.py", "projections/stored/sql_history.py",
 }  # fmt: skip
 SQL_CALLS = {"execute", "executemany", "executescript", "exec_driver_sql", "scalar_one", "begin_nested"}
 TIME_CALLS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}

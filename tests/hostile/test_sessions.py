@@ -118,6 +118,34 @@ def test_temporary_table_hides_nothing(db: str) -> None:
         assert connection.execute(text("SELECT count(*) FROM events")).scalar_one() == 1
 
 
+@pytest.mark.parametrize("table", ["events", "generation_standings", "ledger_identity", "alembic_version", "runs"])
+@pytest.mark.parametrize("how", ["role", "url"])
+def test_foreign_search_path_is_refused(table: str, how: str, ratings: Ratings, db: str) -> None:
+    """No answer comes from a table of somebody else's that comes first in the search path; the refusal names it.
+
+    The option that it names gives the ledger's answers.
+    """
+    right = ratings("standings", "elo-chess/all", "--format", "json", db=db)
+    execute(db, "CREATE SCHEMA evil")
+    execute(db, f"CREATE TABLE evil.{table} AS SELECT * FROM public.{table} LIMIT 0")
+    if how == "role":
+        execute(db, "ALTER DATABASE SET search_path = evil, public")
+        url = db
+    else:
+        url = with_options(db, "-csearch_path=evil,public")
+    for command in (("standings", "elo-chess/all"), ("status",), ("verify",), ("rebuild",)):
+        told = ratings(*command, db=url)
+        assert (told.exit_code, told.stdout) == (2, ""), told
+        assert f"leads to the ledger in the schema 'public', but to {table} in the schema 'evil'" in told.stderr
+        assert told.stderr.endswith("in the URL: options=-csearch_path%3Dpublic\n")
+    by_option = ratings("standings", "elo-chess/all", "--format", "json", db=with_options(db, "-csearch_path=public"))
+    assert by_option == right
+
+
+def with_options(db: str, options: str) -> str:
+    return make_url(db).update_query_dict({"options": options}).render_as_string(hide_password=False)
+
+
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_other_encoding_is_refused(encoding: str, ratings: Ratings, postgres_url: str) -> None:
     """`init` refuses a database that is not in UTF-8 before it creates anything."""
