@@ -93,8 +93,7 @@ def impatient(ledger: Ledger) -> Ledger:
 
 
 def reason_of(error: BaseException, ledger: Ledger) -> str | None:
-    failure = ledger.dialect.failure(error, "the-location")
-    return None if failure is None else failure.reason
+    return getattr(ledger.dialect.failure(error, "the-location"), "reason", None)
 
 
 class DialectContract:
