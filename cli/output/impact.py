@@ -75,14 +75,15 @@ def _largest(one: Radius) -> str:
 
 
 def print_differing(lists: Sequence[DifferingList], times: Times, when: str = "today") -> None:
-    """Print the published lists that would come out differently."""
-    if not lists:
-        return
-    render.echo(f"\nPublished, and would come out differently {when}:")
-    for one in lists[:SHOWN_CHANGES]:
-        render.echo(f"  {listed(one, times)}, published at position {one.position}")
-    if len(lists) > SHOWN_CHANGES:
-        render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
+    """Print the published lists that would come out differently, apart from those that differed before this change."""
+    for already, heading in ((False, ""), (True, ", as they already did before this change")):
+        differing = [one for one in lists if one.already == already]
+        if differing:
+            render.echo(f"\nPublished, and would come out differently {when}{heading}:")
+        for one in differing[:SHOWN_CHANGES]:
+            render.echo(f"  {listed(one, times)}, published at position {one.position}")
+        if len(differing) > SHOWN_CHANGES:
+            render.echo(f"  ... and {len(differing) - SHOWN_CHANGES:,} more")
 
 
 def listed(one: DifferingList, times: Times) -> str:

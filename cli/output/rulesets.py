@@ -4,7 +4,7 @@ from cli.output import render
 from projections.queries.answers_recorded import AllRulesets, RulesetState
 from projections.queries.results import ABSENT
 
-VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by")
+VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by", "withdrawn")
 KEYS = ("key", "value", "assumed because")
 
 
@@ -15,7 +15,10 @@ def print_rulesets_csv(found: AllRulesets) -> None:
 
 def print_rulesets(found: AllRulesets) -> None:
     """The versions; who published them, and where, is told by `ratings log`."""
-    rows = [[*row.values()][:5] for row in found.model_dump()]
+    rows = [
+        (row.version, row.rule, row.effective_from, row.in_force if row.withdrawn is None else "withdrawn", row.assumed)
+        for row in found.rows
+    ]
     render.print_table(VERSIONS[:5], rows, right=("assumed",))
 
 
@@ -34,7 +37,9 @@ def print_ruleset_csv(found: RulesetState) -> None:
 def print_ruleset(found: RulesetState) -> None:
     """What the version says, then the timeline."""
     ruleset, times = found.ruleset, found.times
-    render.echo(f"{ruleset.name}, published at position {found.position} by {render.plain(found.by)}\n")
+    withdrawn = f"; {found.withdrawn}" if found.withdrawn else ""
+    render.hanging(f"{ruleset.name}, published at position {found.position} by {render.plain(found.by)}{withdrawn}", 2)
+    render.echo()
     columns = 3 if ruleset.assumed else 2
     render.print_table(KEYS[:columns], [row[:columns] for row in found.keys])
     of_leagues = ruleset.freeze == "league-start"
@@ -49,4 +54,5 @@ def print_ruleset(found: RulesetState) -> None:
     render.print_table(header, rows, right=("position",))
     for one in found.never_in_force:
         render.hanging(f"Version {one.version} is never in force: {one.why}.", 2)
-    render.hanging(found.between or "It does not run here.", 2)
+    if not found.withdrawn:
+        render.hanging(found.between or "It does not run here.", 2)

@@ -221,18 +221,19 @@ def refuse_stale(events: Events, draft: Draft) -> None:
         raise Refused("changed-meanwhile", f"what this changes of {shown(what)} could not be recorded itself")
 
 
-def voided_ids(voids: Iterable[tuple[str, str]]) -> set[str]:
-    """The ids of the withdrawn events, given all `event.voided` in order as (id, id of the event voided).
+def voided_ids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return which event withdraws which, given all `event.voided` in order as (id, id of the event voided).
 
     >>> voided_ids([("v1", "a"), ("v2", "b"), ("v3", "v1")])
-    {'b'}
+    {'b': 'v2'}
     """
     roots: dict[str, str] = {}
-    found: set[str] = set()
+    withdrawn: dict[str, str] = {}
     for event_id, target in voids:
-        roots[event_id] = roots.get(target, target)
-        found ^= {roots[event_id]}
-    return found
+        root = roots[event_id] = roots.get(target, target)
+        if withdrawn.pop(root, None) is None:
+            withdrawn[root] = event_id
+    return withdrawn
 
 
 class DraftBatch(Events):

@@ -230,12 +230,12 @@ def newest_games(connection: Connection, until: int, type_name: str = "game.reco
 def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[KnownEvent]:
     """The events of a type, or those of them about a subject, in log order, without withdrawn ones."""
     found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
-    gone = withdrawn_ids(connection, until) if found else set()
+    gone = withdrawn_ids(connection, until) if found else {}
     return [event for event in found if event.event_id not in gone] if gone else found
 
 
-def withdrawn_ids(connection: Connection, until: int) -> set[str]:
-    """The ids of the events that are withdrawn as of a position."""
+def withdrawn_ids(connection: Connection, until: int) -> dict[str, int]:
+    """Return the events that are withdrawn as of a position: each id with the position of what withdraws it."""
     voids = known_of("event.voided", read_where(connection, until=until, type_name="event.voided"))
     targets = sorted({void.data["id"] for void in voids})
     rows = _rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
@@ -249,7 +249,8 @@ def withdrawn_ids(connection: Connection, until: int) -> set[str]:
             continue
         if kind != "event.voided" or target in counting:
             counting[void.event_id] = target
-    return voided_ids(counting.items())
+    positions = {void.event_id: void.position or 0 for void in voids}
+    return {root: positions[void] for root, void in voided_ids(counting.items()).items()}
 
 
 def known_event(position: int, record: str) -> KnownEvent:

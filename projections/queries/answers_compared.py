@@ -69,11 +69,15 @@ class Radius(Result):
 
 @dataclass(frozen=True, slots=True)
 class DifferingList(Result):
-    """A published list that would come out differently today: its ladder, its `as_of`, its position in the log."""
+    """A published list that would come out differently today: its ladder, its `as_of`, its position in the log.
+
+    `already` is whether it differed from what was published before this change, too.
+    """
 
     ladder: str
     as_of: datetime | None
     position: int
+    already: bool
 
 
 @dataclass(frozen=True, slots=True)

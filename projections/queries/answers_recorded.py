@@ -66,7 +66,10 @@ class RecordedEvents(Answer):
 
 @dataclass(frozen=True, slots=True)
 class RulesetRow(Result):
-    """A published version, how many of its values are assumed, and the event; `in_force` is yes or no."""
+    """A published version, how many of its values are assumed, and its event.
+
+    `in_force` is yes or no; `withdrawn` is the position of the event that withdraws the version, or None.
+    """
 
     version: str
     rule: str
@@ -75,6 +78,7 @@ class RulesetRow(Result):
     assumed: int
     position: int
     by: str
+    withdrawn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ class RulesetState(Answer):
 
     `ruleset` is the version itself, published at `position` by `by`; `between` tells what becomes of points and ranks
     between versions, None if the version does not run here. `in_words` are the paragraphs of what its rule does, and
-    `earlier` is the version that was published before it.
+    `earlier` is the version that was published before it. `withdrawn` says at which position the version was
+    withdrawn and where it can still be queried; it is empty for a live version.
     """
 
     data: dict[str, Any] = field(metadata=SPREAD)
@@ -117,6 +122,7 @@ class RulesetState(Answer):
     between: str | None = field(metadata=HIDDEN, kw_only=True)
     in_words: tuple[str, ...] = field(metadata=HIDDEN, kw_only=True)
     earlier: Ruleset | None = field(metadata=HIDDEN, kw_only=True)
+    withdrawn: str = field(metadata=HIDDEN, kw_only=True)
 
     @property
     def differences(self) -> list[tuple[str, str | None, str | None]]:

@@ -151,7 +151,7 @@ class Asking:
                 every = self._known(connection, position_known(connection, self.known_at, zone, self.note), lazily)
                 facts = every.facts
                 try:
-                    versions_of(facts, ladder, self.rules)
+                    versions = versions_of(facts, ladder, self.rules)
                 except UnknownLadder:
                     time_zone(connection, ladder)  # there is no such ruleset at any position, which is then told
                     raise
@@ -159,6 +159,8 @@ class Asking:
                 ladders = every.at(instant)
                 note_ahead(self.as_of, zone, self.note)
                 times = self._stay.times or times_of(connection)
+                # dates end in this zone, so times are shown in it, too
+                times = times if times.home else Times(versions[0].ruleset.time_zone)
                 self._note_idle(ladders, ladder, times)
                 found = Question(connection, ladders, times)
                 if lazily and self._stay.held is not None:

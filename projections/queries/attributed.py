@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 
 from ledger.errors import RuleFailed, Unknown
 from ledger.events.canonical import record_instant
-from ledger.store.log import head, read_records_at
+from ledger.events.revisions import KnownEvent, root_of
+from ledger.store.log import Log, head, known_event, read_records_at
 from ledger.validation.identities import identities
 from ledger.validation.published_lists import PublishedList, published_lists
 from projections.contract import decimal
@@ -109,34 +110,40 @@ def causes_between(
 
 
 def _with_events(connection: Connection, found: Attribution) -> tuple[AttributedCause, ...]:
-    """The causes with what their events say."""
-    positions = [cause.position for cause in found.causes if cause.position is not None]
-    events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
-    return tuple(_with_event(cause, events.get(cause.position or 0)) for cause in found.causes)
+    """Return the causes with what their events say; a withdrawal is named like the event that it withdraws."""
+    records = read_records_at(connection, [cause.position for cause in found.causes if cause.position is not None])
+    log = Log(connection)
+    named = []
+    for cause in found.causes:
+        record = records.get(cause.position or 0)
+        event = None if record is None else known_event(cause.position or 0, record)
+        root = None if event is None else root_of(log, event) or event
+        named.append(_with_event(cause, None if record is None else json.loads(record), root))
+    return tuple(named)
 
 
-def _with_event(cause: Cause, event: dict[str, Any] | None) -> AttributedCause:
-    """A cause with what its event says."""
-    if event is None:
+def _with_event(cause: Cause, event: dict[str, Any] | None, root: KnownEvent | None) -> AttributedCause:
+    """Return a cause with what its event says, named after the event that it is ultimately about."""
+    if event is None or root is None:
         return AttributedCause(
             cause.what, cause.position, None, None, None, None, None, None, cause.own, cause.ripple, cause.amount, ""
         )  # fmt: skip
     occurred_at, recorded_at = (moment(record_instant(event[name])) for name in ("occurred_at", "recorded_at"))
     return AttributedCause(
         cause.what, cause.position, event["id"], event["data"].get("game_id"), occurred_at, recorded_at, event["by"],
-        event["data"].get("reason"), cause.own, cause.ripple, cause.amount, _what(event),
+        event["data"].get("reason"), cause.own, cause.ripple, cause.amount, _what(root),
     )  # fmt: skip
 
 
-def _what(event: dict[str, Any]) -> str:
-    """What an event is about, in a few words."""
-    data = event["data"]
+def _what(event: KnownEvent) -> str:
+    """Return what an event is about, in a few words."""
+    data = event.data
     if "game_id" in data:
         return str(data["game_id"])
-    if event["type"] == "player.renamed":
+    if event.type == "player.renamed":
         return f"{data['player']} is {data['new_player']}"
-    if event["type"] == "ruleset.published":
+    if event.type == "ruleset.published":
         return f"{data['id']}@{data['version']}"
-    if event["type"] == "points.adjusted":
+    if event.type == "points.adjusted":
         return f"{data['points']} to {data['player']}"
-    return str(data.get("id") or data.get("player") or data.get("league") or event["id"])
+    return str(data.get("id") or data.get("player") or data.get("league") or event.event_id)

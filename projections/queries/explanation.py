@@ -27,7 +27,7 @@ from projections.queries.answers_explained import (
 from projections.queries.coordinates import UTC_TIMES, Times, moment
 from projections.queries.course import change_of, played, records_of
 from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders, date_zone, rows_of
+from projections.queries.standings import Ladders, rows_of
 from projections.replay import containment
 from projections.replay.eligibility import why_left_out, why_not_counted
 from projections.replay.ladders import (
@@ -206,7 +206,7 @@ def explain_player(
         )
     # for a monthly or annual list, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder, times)
+    zone = ruleset.time_zone if by_time(ruleset) else times.zone
     records = read_records_at(connection, [one.position for one in played])
     return PlayerExplanation(
         player, ladder, found.ruleset,
@@ -217,7 +217,7 @@ def explain_player(
         zone,
         tuple(_told(one, json.loads(records[one.position])["data"], zone) for one in played),
         tuple(ExplainedTerm(*line) for line in ranking.explain(results, player)) if row or number is not None else (),
-        ladders.coordinates, times=times,
+        ladders.coordinates, times=Times(zone),
     )  # fmt: skip
 
 

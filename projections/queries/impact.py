@@ -327,10 +327,7 @@ def impact_between(
         try:
             was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
             differing, reach = compare(Effect, name, was.at(None), now.at(None), before.facts, after.facts, listed)
-            differing_lists += [
-                DifferingList(one.ladder, one.as_of if one.as_of is None else moment(one.as_of), one.position)
-                for one in lists.get(name, ()) if _comes_out_differently(recorded, was, now, one)
-            ]  # fmt: skip
+            differing_lists += _compare_lists(recorded, was, now, lists.get(name, ()))
         except RuleFailure as error:
             # a game that is only about to be recorded has no position yet
             failed.append(recorded.told(error, after.facts).replace(": the rule", " cannot be replayed: the rule", 1))
@@ -365,18 +362,24 @@ def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
     return [*(ladders.facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)]
 
 
-def _comes_out_differently(recorded: RecordedBeside, was: _Replayed, now: _Replayed, one: PublishedList) -> bool:
-    """Whether a list, as it would be today, differs between two states in more than ids, and from what was published.
-
-    One that still comes out as published is not worth reporting.
+def _compare_lists(
+    recorded: RecordedBeside, was: _Replayed, now: _Replayed, lists: Iterable[PublishedList]
+) -> Iterator[DifferingList]:
+    """Yield the lists that, as they would be today, differ between two states in more than ids, and from what was
+    published. One that comes out as published again is not worth reporting.
     """
     stream = was.stream or now.stream
-    as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
     facts = was.ladders.facts, now.ladders.facts
-    old, new = (_valued(side.at(as_of)) for side in (was, now))
-    if under_present_ids(old, new, *facts) == new:
-        return False
-    return under_present_ids(_valued(recorded.rows(one)), new, *facts) != new
+    for one in lists:
+        as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
+        old, new = (_valued(side.at(as_of)) for side in (was, now))
+        if under_present_ids(old, new, *facts) == new:
+            continue
+        published = _valued(recorded.rows(one))
+        if under_present_ids(published, new, *facts) != new:
+            already = under_present_ids(published, old, was.ladders.facts, was.ladders.facts) != old
+            as_published = None if one.as_of is None else moment(one.as_of)
+            yield DifferingList(one.ladder, as_published, one.position, already)
 
 
 def _valued(found: Ranking | None) -> dict[str, tuple[Any, ...]]:

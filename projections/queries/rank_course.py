@@ -23,7 +23,7 @@ from ledger.events.zones import end_of, local_time
 from projections.facts.columns import Facts
 from projections.queries.answers_profiled import RankChange, Ranks
 from projections.queries.coordinates import Times, moment
-from projections.queries.standings import Ladders, date_zone, rows_of
+from projections.queries.standings import Ladders, rows_of
 from projections.replay.ladders import Inserted, parse_name
 from projections.replay.loops import NOWHERE
 from projections.replay.partition import by_time
@@ -66,7 +66,7 @@ def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, playe
         rows = tuple(_by_step(ladders.facts, trace.whole(), player)) if short else None
         return Ranks(player, ladder, at, "step", rows, times=times)
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder, times)
+    zone = ruleset.time_zone if by_time(ruleset) else times.zone
     most = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
     every, ends = _ends(ladders, trace.whole(), zone, most)
     rows = tuple(_at_ends(ladders, trace, player, ends)) if len(ends) <= most else None

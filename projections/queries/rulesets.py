@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from inspect import cleandoc
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -12,20 +13,24 @@ from ledger import clock
 from ledger.errors import BadArgument
 from ledger.events.types import Ruleset
 from ledger.rejections import did_you_mean, shown
-from ledger.store.log import read_live, read_records_at
+from ledger.store.log import known_of, read_records_at, read_where, withdrawn_ids
 from projections.queries.answers_recorded import AllRulesets, RulesetRow, RulesetState, ScoringDays
 from projections.queries.coordinates import Times
 from projections.queries.results import ABSENT
 from projections.rulesets.versions import Version, bind, in_force, newest
 
 
-class LiveVersion(NamedTuple):
-    """A version that is live: bound to its rule, if that runs here, and with the record of its event."""
+class RecordedVersion(NamedTuple):
+    """A published version: bound to its rule, if that runs here and the version is live, with the record of its event.
+
+    `withdrawn` is the position of the event that withdraws it, or None.
+    """
 
     position: int
     ruleset: Ruleset
     bound: Version | None
     event: dict[str, Any]
+    withdrawn: int | None
 
     @property
     def source(self) -> tuple[int, str, str]:
@@ -33,28 +38,31 @@ class LiveVersion(NamedTuple):
         return self.position, self.event["recorded_at"], self.event["by"]
 
 
-def _live(connection: Connection, until: int) -> list[LiveVersion]:
-    """The versions that are live at a position, in the order of the log."""
-    found = read_live(connection, until=until, type_name="ruleset.published")
-    records = read_records_at(connection, [event.position or 0 for event in found])
-    live = []
-    for event, position in zip(found, sorted(records), strict=True):
-        ruleset = Ruleset.model_validate(event.data)
-        live.append(LiveVersion(position, ruleset, bind(ruleset, position)[0], json.loads(records[position])))
-    return live
+def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
+    """Return the versions published up to a position, in the order of the log, withdrawn ones included."""
+    published = known_of("ruleset.published", read_where(connection, until=until, type_name="ruleset.published"))
+    records = read_records_at(connection, [event.position or 0 for event in published])
+    withdrawn = withdrawn_ids(connection, until)
+    versions = []
+    for event, position in zip(published, sorted(records), strict=True):
+        ruleset, withdrawn_at = Ruleset.model_validate(event.data), withdrawn.get(event.event_id)
+        bound = bind(ruleset, position)[0] if withdrawn_at is None else None
+        versions.append(RecordedVersion(position, ruleset, bound, json.loads(records[position]), withdrawn_at))
+    return versions
 
 
 def all_rulesets(connection: Connection, until: int) -> AllRulesets:
     """The versions published up to a position; in force is what scores games that end now."""
-    live, now = _live(connection, until), clock.now()
+    versions, now = _read_versions(connection, until), clock.now()
     rows = []
-    for position, ruleset, _, event in live:
-        current = in_force((one.bound for one in live if one.bound and one.ruleset.id == ruleset.id), now)
+    for position, ruleset, _, event, withdrawn in versions:
+        bound = (version.bound for version in versions if version.bound and version.ruleset.id == ruleset.id)
+        current = in_force(bound, now)
         rows.append(
             RulesetRow(
                 ruleset.name, ruleset.rule, ruleset.effective_from or "only by --rules",
                 "yes" if current is not None and current.position == position else "no",
-                len(ruleset.assumed), position, event["by"],
+                len(ruleset.assumed), position, event["by"], withdrawn,
             )
         )  # fmt: skip
     return AllRulesets(tuple(rows))
@@ -66,23 +74,32 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
     Raises `BadArgument` if none is published.
     """
     ruleset_id, _, version = name.partition("@")
-    live = _live(connection, until)
-    known = [one for one in live if one.ruleset.id == ruleset_id]
-    chosen = next((one for one in known if one.ruleset.version == version), None)
-    if known and not version:
-        usable = [one.bound for one in known if one.bound]
-        position = newest(usable).position if usable else known[-1].position
-        chosen = next(one for one in known if one.position == position)
+    versions = _read_versions(connection, until)
+    published = [recorded for recorded in versions if recorded.ruleset.id == ruleset_id]
+    known = [recorded for recorded in published if recorded.withdrawn is None]
+    # a version may be withdrawn and published again
+    chosen = next((recorded for recorded in known + published if recorded.ruleset.version == version), None)
+    if published and not version:
+        usable = [recorded.bound for recorded in known if recorded.bound]
+        position = newest(usable).position if usable else (known or published)[-1].position
+        chosen = next(recorded for recorded in published if recorded.position == position)
     if chosen is None:
-        hint = did_you_mean(name, [one.ruleset.name if version else one.ruleset.id for one in live])
+        hint = did_you_mean(name, [one.ruleset.name if version else one.ruleset.id for one in versions])
         told = f"no ruleset {shown(name)} is published at position {until}; see: ratings rules list{hint}"
         raise BadArgument(told, "name")
     return RulesetState(
-        chosen.event["data"], tuple(one.ruleset.version for one in known), until, _timeline(known), _never(known),
+        chosen.event["data"], tuple(one.ruleset.version for one in known), until, _timeline(known), _never(published),
         ruleset=chosen.ruleset, position=chosen.position, by=chosen.event["by"],
         between=chosen.bound and chosen.bound.ranking.by, times=times, in_words=_in_words(chosen.bound),
-        earlier=known[known.index(chosen) - 1].ruleset if chosen != known[0] else None,
+        earlier=next((one.ruleset for one in reversed(known) if one.position < chosen.position), None),
+        withdrawn=_describe_withdrawal(chosen),
     )  # fmt: skip
+
+
+def _describe_withdrawal(version: RecordedVersion) -> str:
+    """Return where a version was withdrawn and where it can still be queried; nothing for a live one."""
+    at = version.withdrawn
+    return "" if at is None else f"withdrawn at position {at}; --known-at {at - 1} queries it"
 
 
 def _in_words(version: Version | None) -> tuple[str, ...]:
@@ -92,24 +109,27 @@ def _in_words(version: Version | None) -> tuple[str, ...]:
     return tuple(cleandoc(told or "").split("\n\n")) if told else ()
 
 
-def _timeline(known: Sequence[LiveVersion]) -> tuple[ScoringDays, ...]:
+def _timeline(known: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
     """From which day until before which other day each version scores, in its ruleset's zone."""
     # of versions with the same day, the last one is used
     latest = {one.ruleset.effective_from: one for one in known if one.ruleset.effective_from is not None}
     days = sorted(latest)
     return tuple(
         ScoringDays(latest[day].ruleset.version, day, following, *latest[day].source)
-        for day, following in zip(days, [*days[1:], None], strict=True)
+        for day, following in zip_longest(days, days[1:])
     )
 
 
-def _never(known: Sequence[LiveVersion]) -> tuple[ScoringDays, ...]:
-    """The versions that score no games by themselves, with the reason."""
+def _never(published: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
+    """Return the versions that score no games by themselves, with the reason."""
     found = []
-    for index, one in enumerate(known):
+    for index, one in enumerate(published):
         day = one.ruleset.effective_from
-        later = [other.ruleset.version for other in known[index + 1 :] if other.ruleset.effective_from == day]
-        if day is None:
+        later = [other.ruleset.version for other in published[index + 1 :]
+                 if other.ruleset.effective_from == day and other.withdrawn is None]  # fmt: skip
+        if one.withdrawn is not None:
+            why = _describe_withdrawal(one)
+        elif day is None:
             why = "it has no day, and is used only by --rules"
         elif later:
             why = f"replaced on the same day by {later[-1]}, recorded later"

@@ -397,12 +397,14 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
         raise RulesetUnusable(facts.unusable[name.ruleset_id].reason)
     versions = facts.rulesets.get(name.ruleset_id)
     if not versions:
+        _refuse_withdrawn(facts, rules or "")
         raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
     if reason := refuse_name(name, versions[0].ruleset):
         raise UnknownLadder(f"{shown(ladder)} is not a ladder: {reason}{_day_meant(name, versions[0].ruleset)}")
     if rules is None:
         return versions
     if not (chosen := _only(versions, rules)):
+        _refuse_withdrawn(facts, rules)
         names = ", ".join(version.ruleset.name for version in versions)
         hint = did_you_mean(rules, [version.ruleset.name for version in versions])
         raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names}){hint}")
@@ -434,12 +436,22 @@ def check_version(facts: Facts, rules: str | None) -> None:
         raise RulesetUnusable(facts.unusable[ruleset_id].reason)
     every = [version for versions in facts.rulesets.values() for version in versions]
     if not _only(every, rules):
+        _refuse_withdrawn(facts, rules)
         there = facts.rulesets.get(ruleset_id) or every
         names = ", ".join(version.ruleset.name for version in there) or "none"
         hint = did_you_mean(rules, [version.ruleset.name for version in every])
         raise UnknownLadder(
             f"no version {shown(rules)} is published at position {facts.position} (there are {names}){hint}"
         )
+
+
+def _refuse_withdrawn(facts: Facts, rules: str) -> None:
+    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn, with the position at which it can be queried."""
+    recorded = facts.recorded
+    for version in recorded.versions:
+        if version.ruleset.name == rules and version.position in recorded.withdrawn:
+            at = max(void for void, root in recorded.roots.items() if root == version.position)
+            raise UnknownLadder(f"{rules} is withdrawn at position {at}; query it with --known-at {at - 1}")
 
 
 def _only(versions: Iterable[Version], rules: str) -> list[Version]:

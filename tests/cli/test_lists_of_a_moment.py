@@ -170,3 +170,22 @@ def test_import_names_lists_it_changes(db: str, time: Time, ratings: Ratings) ->
     told = json.loads(ratings("import", "-", "--format", "json", db=db, input=even_later).stdout)
     assert [one["ladder"] for one in told["published"]] == [ALL, ALL]
     assert "changes" not in told
+
+
+def test_report_separates_lists_that_differed_before(db: str, time: Time, ratings: Ratings) -> None:
+    """A report of changes names the lists that differ because of them apart from those that differed already."""
+    time.set("2024-06-01T12:00:00Z")
+    ratings("publish", ALL, "--as-of", "2024-04-30", db=db)
+    late = chess("late", "2024-04-20T12:00:00Z", "ben", "anna")
+    assert "already did" not in ratings("import", "-", db=db, input=late).stdout
+    ratings("publish", ALL, "--as-of", "2024-05-31", db=db)
+    later = chess("later", "2024-04-21T12:00:00Z", "ben", "anna")
+
+    told = ratings("import", "-", "--dry-run", db=db, input=later).stdout
+    assert told.split("\nPublished, and would come out differently today")[1:] == [
+        ":\n  elo-chess/all as of 2024-05-31 23:59 UTC, published at position 11\n",
+        ", as they already did before this change:\n"
+        "  elo-chess/all as of 2024-04-30 23:59 UTC, published at position 5\n",
+    ]
+    listed = json.loads(ratings("import", "-", "--dry-run", "--format", "json", db=db, input=later).stdout)
+    assert [(one["position"], one["already"]) for one in listed["published"]] == [(5, True), (11, False)]

@@ -127,7 +127,7 @@ def test_voided_version_yields_to_replaced_one(db: str, ratings: Ratings) -> Non
 
     found = shown(ratings, db)
     assert [line[0] for line in stretches(found)] == ["1", "3", "2"]
-    assert [line["version"] for line in found["never_in_force"]] == ["4"]
+    assert [line["version"] for line in found["never_in_force"]] == ["4", "5"]
     assert [line[0] for line in stretches(shown(ratings, db, "--known-at", 5))] == ["1", "5", "2"]
 
 
@@ -137,3 +137,49 @@ def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
 
     told = ratings("rules", "show", "youplay-wsim", db=db).stdout
     assert "\nTimeline of leagues by the day on which they begin (Europe/Berlin)\n" in told
+
+
+def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
+    """A withdrawn version is listed, shown and refused as withdrawn, with the position at which it can be queried."""
+    assert ratings("void", "--event", 2, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
+    queried = "withdrawn at position 6; --known-at 5 queries it"
+
+    listed = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
+    assert [(row["version"], row["in_force"], row["withdrawn"]) for row in listed][:3] == [
+        ("house-elo@1", "no", None), ("house-elo@2", "no", 6), ("house-elo@3", "no", None),
+    ]  # fmt: skip
+    assert ratings("rules", "list", db=db).stdout.splitlines()[2].split()[:4] == [
+        "house-elo@2", "pairwise-elo/1", "2020-01-01", "withdrawn",
+    ]  # fmt: skip
+    found = shown(ratings, db)
+    assert (found["version"], found["versions"]) == ("5", ["1", "3", "4", "5"])
+    assert ("2", queried) in [(line["version"], line["why"]) for line in found["never_in_force"]]
+    assert ratings("rules", "show", "house-elo@2", db=db).stdout.splitlines()[0] == (
+        f"house-elo@2, published at position 2 by b2; {queried}"
+    )
+    for command in (("standings", "house-elo/all"), ("ladders",)):
+        refused = ratings(*command, "--rules", "house-elo@2", db=db)
+        assert refused.exit_code == 2
+        assert "house-elo@2 is withdrawn at position 6; query it with --known-at 5" in refused.stderr
+    assert ratings("ladders", "--rules", "house-elo@2", "--known-at", 5, db=db).exit_code == 0
+
+
+def test_ruleset_withdrawn_altogether_is_shown_as_such(db: str, ratings: Ratings) -> None:
+    """If every version of a ruleset is withdrawn, it is still shown, and its ladders are refused as withdrawn."""
+    for position in range(1, 6):
+        assert ratings("void", "--event", position, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
+    assert ratings("rules", "show", "house-elo", db=db).stdout.startswith(
+        "house-elo@5, published at position 5 by b5; "
+    )
+    assert {row["withdrawn"] for row in json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)} == {
+        *range(6, 11)
+    }  # fmt: skip
+
+
+def test_version_published_again_is_live(db: str, ratings: Ratings) -> None:
+    """After its withdrawal is withdrawn, a version counts again; a second withdrawal names the later position."""
+    for position in (2, 6):
+        assert ratings("void", "--event", position, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
+    assert shown(ratings, db)["version"] == "2"
+    assert ratings("void", "--event", 7, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
+    assert "withdrawn at position 8; --known-at 7 queries it" in ratings("rules", "show", "house-elo@2", db=db).stdout

@@ -1,6 +1,7 @@
 """Questions across what is usually stable: a ruleset withdrawn, games moved to other dates, times that games share."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,6 +73,8 @@ def test_withdrawn_ruleset_shows_everywhere(db: str, ratings: Ratings) -> None:
     found = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", published)
     assert (found["from"]["points"], found["to"]["points"]) == (points, None)
     assert [cause["cause"] for cause in found["causes"]] == ["taken back"]
+    shown = ratings("explain", "--change", CLUB, "anna", "--from", published, db=db).stdout
+    assert re.search(r"^ +\d+  taken back  club-catan-elo@1 ", shown, re.MULTILINE)  # as its publication is named
     again = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", "now", "--to", published)
     assert again["change"] == found["change"].removeprefix("-")
     assert read(ratings, db, "diff", published, 2, CLUB)["ladders"][0]["rows"] != []
