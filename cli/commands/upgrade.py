@@ -7,6 +7,7 @@ import click
 from cli.arguments.command import command
 from cli.arguments.options import result_format
 from cli.output import render
+from ledger.store.common import PREFIX, SCHEMA
 from ledger.store.schema import SCHEMA_REVISION
 from projections.stored.rebuild_lock import only_one
 
@@ -61,6 +62,11 @@ def _tell(plan: "UpgradePlan", done: bool) -> None:
     for view in plan.views:
         render.echo(f"The view {view} is gone, and {'is' if done else 'is to be'} made anew.")
     if done:
+        if plan.ledger.dialect.grant_statements("", PREFIX, SCHEMA) is not None:
+            prefix = plan.owner.removesuffix("owner")
+            named = f" --prefix {prefix}" if prefix not in (PREFIX, plan.owner) else ""
+            render.echo(f"First, for the rights of the roles on what is new, the statements that {plan.owner} runs:")
+            render.echo(f"  ratings grants --sql --as owner{named}")
         render.echo("Now: ratings doctor, and ratings verify --head with the head from before.")
         return
     render.echo(f"It must be run by {plan.owner}; you are {plan.user}{'' if plan.may else ', who may not'}.")

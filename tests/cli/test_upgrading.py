@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -211,3 +212,38 @@ def test_page_shows_what_upgrade_prints(tmp_path: Path, ratings: Ratings, monkey
         told = ratings(*arguments).stdout.splitlines()
         page = PAGE.read_text(encoding="utf-8")
         assert [line for line in told if line not in page and "must be run by" not in line] == []
+
+
+def test_upgrade_names_the_grants(store: str, ratings: Ratings) -> None:
+    """After an upgrade in PostgreSQL, the command that prints the missing grants is named as it is typed."""
+    at(store, OLD)
+    told = ratings("upgrade", db=store)
+    owner = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)["owner"]
+    named = [line.strip() for line in told.stdout.splitlines() if line.strip().startswith("ratings grants")]
+    if not store.startswith("postgresql"):
+        assert named == []
+        return
+    assert named == ["ratings grants --sql --as owner"]
+    assert f"that {owner} runs" in told.stdout
+    statements = ratings(*named[0].split()[1:], db=store)
+    assert (statements.exit_code, "GRANT" in statements.stdout) == (0, True)
+
+
+def test_way_back_brings_what_was_recorded_since(ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
+    """The documented commands of the way back restore the same head; what a program without last lines gets is events
+    alone.
+    """
+    page = PAGE.read_text(encoding="utf-8")
+    documented = re.search(r"```\nratings (export events -o) (\S+) .*\nratings (import --restore) \2 ", page)
+    assert documented is not None
+    export, file, restore = documented[1].split(), str(tmp_path / documented[2]), documented[3].split()
+    register(connect(ledger_url), 1, 2)
+    assert ratings(*export, file, db=ledger_url).exit_code == 0
+    copy = str(tmp_path / "copy.db")
+    assert ratings("init", "--no-rules", db=copy).exit_code == 0
+    assert ratings(*restore, file, db=copy).exit_code == 0
+    assert head(copy) == head(ledger_url)
+
+    assert "`ratings export events > since.jsonl`" in page
+    alone = ratings("export", "events", db=ledger_url).stdout
+    assert [json.loads(line)["position"] for line in alone.splitlines()] == [1, 2]
