@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from cli.output import render
 from cli.output.progress import Tell
+from ledger.store.locations import hidden
+from ledger.store.log import head
 from ledger.store.opening import Ledger
 
 if TYPE_CHECKING:
@@ -53,9 +56,23 @@ def work_elsewhere(
     ledger: Ledger, on: str | None, segments: str | None, rule_seconds: float,
     tell: Tell = lambda what, numbers: None,
 ) -> "WorkAt | None":  # fmt: skip
-    """The work as the workers of an engine do it, if there is one to do it `on`."""
+    """Return the work as the workers of an engine do it; None without an engine, and for a log without a whole segment,
+    which is replayed here in a fraction of the time.
+
+    Raises what `refuse_unfit` raises.
+    """
     if on is None:
         return None
-    from projections.cluster.work import work_on_at  # only here: nobody else needs an engine
+    from projections.cluster import coordinating  # only here: nobody else needs an engine
+    from projections.cluster.work import work_on_at
 
+    with ledger.reading() as connection:
+        events = head(connection).position
+    if events < coordinating.SEGMENT_EVENTS:
+        refuse_unfit(ledger, on, segments)
+        render.note(
+            f"note: {render.count(events, 'event')} are fewer than a segment of {coordinating.SEGMENT_EVENTS:,}: "
+            f"nothing is sealed, and the work is done here instead of --on {render.plain(hidden(on))}"
+        )
+        return None
     return work_on_at(ledger, on, segments, rule_seconds, tell)

@@ -236,3 +236,18 @@ def test_another_format_is_made_again(
             assert numbers.about == {"name": numbers.name, "players_before": before}
             before += len(all_names(numbers))
     assert before > 0
+
+
+def test_short_log_is_rebuilt_here(ledger: str, ratings: Ratings, tmp_path: Path, monkeypatch: Any) -> None:
+    """A log without a whole segment is rebuilt here despite `--on`, which is said; a wrong engine is still refused."""
+    elsewhere = ("--on", "processes:1", "--segments", tmp_path / "sealed")
+    monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 1_000_000)
+    told = ratings("rebuild", *elsewhere, db=ledger)
+    assert (told.exit_code, files(tmp_path)) == (0, [])
+    assert "are fewer than a segment of 1,000,000: nothing is sealed, and the work is done here instead of --on" in (
+        told.stderr
+    )
+    assert ratings("rebuild", "--on", "nonsense", db=ledger).exit_code == 2
+    monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 20)
+    assert "done here" not in ratings("rebuild", *elsewhere, db=ledger).stderr
+    assert files(tmp_path) != []
