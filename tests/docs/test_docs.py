@@ -90,8 +90,8 @@ def test_dependencies_are_explained_and_locked() -> None:
     assert {name for name in names if not re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE)} == set()
 
 
-def test_postgresql_lock_adds_only_the_driver() -> None:
-    """The lock for PostgreSQL is that for running plus the driver.
+def test_server_lock_has_all_that_a_server_runs() -> None:
+    """The lock for servers is that for running plus the driver, compiled replay and the cluster, as they are tested.
 
     Every line that pip reads is compared, so all hashes too.
     """
@@ -101,12 +101,10 @@ def test_postgresql_lock_adds_only_the_driver() -> None:
         plain = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
         return dict(re.findall(r"^([\w.-]+)==(.+?(?:\\\n.+?)*)$", plain, re.MULTILINE))
 
-    run, postgres, dev = pinned("run"), pinned("postgres"), pinned("dev")
-    driver = {name: pin for name, pin in postgres.items() if name not in run}
-    assert set(driver) == {"psycopg", "psycopg-binary"}
-    assert {**run, **driver} == postgres
-    assert driver.items() <= dev.items()
-    assert all("--hash=sha256:" in pin for pin in postgres.values())
+    run, server, dev = pinned("run"), pinned("server"), pinned("dev")
+    assert run.items() <= server.items() <= dev.items()
+    assert {"psycopg", "psycopg-binary", "numba", "numpy", "distributed", "fsspec"} <= server.keys() - run.keys()
+    assert all("--hash=sha256:" in pin for pin in server.values())
 
 
 def test_links_resolve() -> None:
