@@ -96,9 +96,8 @@ def note_new(result: Imported) -> None:
         if any(one.code == "close-name" for one in result.rejected):
             render.note(f"note: {close_told(result.close)}")
         return
-    if not result.new_players:
-        return
-    _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})
+    if result.new_players:
+        _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})
     for close in list(result.close.values())[:TOLD_MAX]:
         render.note(f"note: {close.question()}")
 

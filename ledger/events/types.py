@@ -203,7 +203,7 @@ class ZoneSet(Members):
 class EventType(NamedTuple):
     """A type of event: its model, what it is about, and what others have to know about it.
 
-    brings:       the players it names, who may be new
+    brings:       the players it names, who may be new; of a rename the new id
     is_silent:    whether no ladder depends on it
     is_watched:   whether it can change what becomes of events that were checked before it was appended
     is_far:       whether it depends on more than watched events, so that it is checked again whatever was appended
@@ -238,6 +238,10 @@ def _its_player(data: dict[str, Any]) -> list[str]:
     return [data["player"]]
 
 
+def _its_new_id(data: dict[str, Any]) -> list[str]:
+    return [data["new_player"]]
+
+
 def _participants(data: dict[str, Any]) -> list[str]:
     return [participant["player"] for participant in data["participants"]]
 
@@ -246,7 +250,7 @@ TYPES = {
     "player.registered": EventType(PlayerRegistered, _player, _its_player, cause="account"),
     "player.account_changed": EventType(PlayerAccountChanged, _player, _its_player, cause="account", decided="account"),
     "player.renamed": EventType(
-        PlayerRenamed, _player, is_watched=True, is_far=True, cause="rename", decided="renamed"
+        PlayerRenamed, _player, _its_new_id, is_watched=True, is_far=True, cause="rename", decided="renamed"
     ),
     # a game's model is chosen by its type
     "game.recorded": EventType(Members, _game, _participants),

@@ -401,6 +401,7 @@ class Intake:
         """Say who is new. Refused names are reported with each game that has them."""
         result, refused = self.result, newcomers.refusals(self._connection)
         result.new_players, result.alike = newcomers.names, newcomers.alike
+        new_ids = newcomers.new_ids
         if refused:
             named: set[str] = set()
             for waiting in [waiting for chunk in self._spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
@@ -416,7 +417,10 @@ class Intake:
                         self._note(refused[name], waiting.file, waiting.line, None)
             if self.terms.keep_going:
                 result.new_players = [name for name in result.new_players if name in named]
-        result.close = {name: newcomers.close[name] for name in result.new_players if name in newcomers.close}
+                new_ids = [name for name in new_ids if name in named]
+        result.close = {
+            name: newcomers.close[name] for name in (*result.new_players, *new_ids) if name in newcomers.close
+        }
         files = {rejection.file: None for rejection in result.rejected}
         order = {file: number for number, file in enumerate(files)}
         result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))

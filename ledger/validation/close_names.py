@@ -3,10 +3,13 @@
 Bne        is close to the known ben? No: two letters differ.      Jurgen       is close to Jürgen
 Ana Maria  is close to Anamaria                                    mira2        is not close to mira1
 Smith, Eva is close to Eva Smith                                   Annb Schmid  is not close to Anna Schmidt
+mіrа       is close to mira: і and а are Cyrillic                  мира         is not close to mira
 """
 
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
+
+from ledger.validation.look_alikes import is_hidden, looks
 
 # names with this many letters are close if they differ by one
 LETTERS_MIN = 5
@@ -19,7 +22,7 @@ VOWEL_CLASSES = range(10, 36)
 
 
 def folded(name: str) -> str:
-    """A name without what people often leave out: capitals, accents and blanks.
+    """A name without what people often leave out, capitals, accents and blanks, and without what is invisible.
 
     >>> folded("María José") == folded("mariajose"), folded("Jürgen")
     (True, 'jurgen')
@@ -37,8 +40,8 @@ class _Kept(dict[int, int | None]):
     def __missing__(self, code: int) -> int | None:
         character = chr(code)
         mark = unicodedata.combining(character)
-        left_out = mark >= ACCENT_CLASS_MIN or mark in VOWEL_CLASSES or unicodedata.category(character) == "Cf"
-        self[code] = None if left_out else code
+        invisible = unicodedata.category(character) == "Cf" or is_hidden(character)
+        self[code] = None if mark >= ACCENT_CLASS_MIN or mark in VOWEL_CLASSES or invisible else code
         return self[code]
 
 
@@ -48,12 +51,13 @@ _KEPT = _Kept()
 def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """The new names that are close to known ones or to earlier new ones, each with those.
 
-    Close: equal once `folded`; one letter apart where both have `LETTERS_MIN` letters and no digit differs; or without
-    digits and with the first or the last word at the other end. The time it takes grows with the sum of both, not with
-    their product.
+    Close: equal once `folded`; alike in what they show (`looks`); one letter apart where both have `LETTERS_MIN`
+    letters and no digit differs; or without digits and with the first or the last word at the other end. The time it
+    takes grows with the sum of both, not with their product.
     """
     found: dict[str, list[str]] = {}
-    index, turned, halves = dict[str, list[str]](), dict[str, list[str]](), set[str]()
+    index, halves = dict[str, list[str]](), set[str]()
+    turned, looking = dict[str, list[str]](), dict[str, list[str]]()
     place = {name: number for number, name in enumerate(new)}
     for name in new:
         bare = folded(name)
@@ -62,9 +66,14 @@ def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[st
             index.setdefault(key, []).append(name)
         for key in _turned(name):
             turned.setdefault(key, []).append(name)
+        for key in looks(name):
+            looking.setdefault(key, []).append(name)
     for name in (*known, *new):
         bare = folded(name)
         others = set(turned.get(bare.replace(",", ""), ()))
+        for key in looks(name):
+            if key in looking:
+                others.update(looking[key])
         if not halves.isdisjoint(_halves(bare)):
             sharing = {other for key in _keys(bare) for other in index.get(key, ())} - {name}
             others.update(other for other in sharing if _close(bare, folded(other)))

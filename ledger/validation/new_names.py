@@ -15,6 +15,8 @@ from sqlalchemy import Connection
 from ledger.events.types import TYPES
 from ledger.rejections import Rejection, count, shown
 from ledger.validation.close_names import alike, close_names
+from ledger.validation.identities import Identities, identities
+from ledger.validation.look_alikes import is_hidden, is_selector, list_odd_characters
 from ledger.validation.nobodies import is_nobody
 
 VIRAMA = 9
@@ -61,17 +63,23 @@ class CloseName(NamedTuple):
         where = f" (line {self.first.line})" if placed and self.first is not None and self.first.file else ""
         others = [f"{number}: {self._who(other)}" for number, other in enumerate(self.others, 1)]
         listed = ", or ".join(others if numbered else map(self._who, self.others))
-        return f"new: {shown(self.name)}{where}: did you mean {listed}?"
+        return f"new: {_marked(self.name, *self.others)}{where}: did you mean {listed}?"
 
     def _who(self, other: str) -> str:
         """One of the others, with what tells who that is."""
-        known = self.others[other]
+        known, text = self.others[other], _marked(other, self.name)
         if known is None:
-            return shown(other)
+            return text
         if isinstance(known, int):
-            return f"{shown(other)}, {count(known, 'game')}"
+            return f"{text}, {count(known, 'game')}"
         beside = self.first is None or known.file == self.first.file
-        return f"{shown(other)}, new in line {known.line}{'' if beside else f' of {known.file}'}"
+        return f"{text}, new in line {known.line}{'' if beside else f' of {known.file}'}"
+
+
+def _marked(name: str, *others: str) -> str:
+    """Return a name as it is quoted, with the characters that cannot be told from those of others by eye."""
+    odd = list_odd_characters(name, *others)
+    return shown(name) + (f" with {', '.join(odd)}" if odd else "")
 
 
 def close_told(close: Collection[Any]) -> str:
@@ -108,10 +116,13 @@ class Newcomers:
         self._accepted = accepted
         self._close_told = close_told
         self._first: dict[str, First] = {}
+        # the ids that renames bring, each with the id before and where
+        self._renamed: dict[str, tuple[str, First]] = {}
         self._mentioned: set[str] = set()
         self._tables: set[str] = set()
-        # who is new, in input order, and those close to others
+        # who is new, in input order, the new ids of players who are not, and those close to others
         self.names: list[str] = []
+        self.new_ids: list[str] = []
         self.close: dict[str, CloseName] = {}
         # for the first `TOLD_MAX` who are new and not close: other names that a slip may have turned into theirs
         self.alike: dict[str, list[str]] = {}
@@ -120,6 +131,9 @@ class Newcomers:
         """Note the names of an event that occurs there."""
         if first.table:
             self._tables.add(first.file)
+        if type_name == "player.renamed":
+            self._renamed.setdefault(data["new_player"], (data["player"], first))
+            return
         there = self._first
         for name in TYPES[type_name].brings(data):
             if name not in there or (first.table and not there[name].table):
@@ -133,14 +147,16 @@ class Newcomers:
         """Work out who is new; the refusals by name, each at the name's first line."""
         known = self._known_of(connection)
         self.names = [name for name in self._first if name not in known]
-        if not self.names:
+        self.new_ids = [name for name in self._renamed if name not in known and name not in self._first]
+        if not self.names and not self.new_ids:
             return {}
+        self._first.update((name, self._renamed[name][1]) for name in self.new_ids)
         self.close = self._close(connection, known)
         doubtful = [name for name in self.names if name not in self.close][:TOLD_MAX]
         self.alike = alike(doubtful, [*sorted(known), *self.names])
         refused = {
             name: self._refusal(name, known) if self.refuses(self._first[name].file) else self._unseen(name)
-            for name in self.names
+            for name in (*self.names, *self.new_ids)
         }
         # a name that is refused anyway is not in doubt
         self.close = {
@@ -149,7 +165,13 @@ class Newcomers:
         return {name: rejection for name, rejection in refused.items() if rejection is not None}
 
     def _close(self, connection: Connection, known: Collection[str]) -> dict[str, CloseName]:
-        found = {name: close for name, close in close_names(self.names, sorted(known)) if name not in self._accepted}
+        candidates = [*self.names, *self.new_ids]
+        found = {name: close for name, close in close_names(candidates, sorted(known)) if name not in self._accepted}
+        # a new id is mostly close to the one before it
+        for name in found.keys() & set(self.new_ids):
+            own = self._ids_before(name, identities(connection))
+            found[name] = [other for other in found[name] if other not in own]
+        found = {name: close for name, close in found.items() if close}
         games = self._games_of(connection, {other for close in found.values() for other in close}) if found else {}
         return {
             name: CloseName(name, self._first[name], {
@@ -157,6 +179,14 @@ class Newcomers:
             })
             for name, close in found.items()
         }  # fmt: skip
+
+    def _ids_before(self, name: str, people: Identities) -> set[str]:
+        """The ids that a player had before this one, in the ledger or in the input."""
+        found: set[str] = set()
+        while name in self._renamed and self._renamed[name][0] not in found:
+            name = self._renamed[name][0]
+            found |= people.ids(name)
+        return found
 
     def refuses(self, file: str) -> bool:
         """Whether names in this file are refused."""
@@ -178,15 +208,16 @@ class Newcomers:
         first = self._first[name]
         if problem := self._unseen(name):
             return problem
-        if name not in self._accepted and is_nobody(name):
+        is_player = name not in self.new_ids
+        if is_player and name not in self._accepted and is_nobody(name):
             rejection = nobody_refusal(name)
-        elif parts := self._tied(name, known):
+        elif is_player and (parts := self._tied(name, known)):
             rejection = tied_refusal(name, parts, first)
         elif (close := self.close.get(name)) and (self._strict or not self._close_told):
             right = "correct it or name it with --aliases" if first.table else "correct it"
             told = f"{close.question(placed=False)} Then {right}"
             rejection = Rejection("close-name", told if self._strict else f"{told}; {ACCEPT}")
-        elif self._strict:
+        elif is_player and self._strict:
             like = f" (like {self.alike[name][0]}?)" if name in self.alike else ""
             rejection = Rejection("new-player", f"{shown(name)} is new{like}, and --strict takes no new names")
         else:
@@ -246,19 +277,18 @@ def unseen(name: str) -> str | None:
     """The first invisible character in a name, such as U+200B, or None.
 
     Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between letters of an Arabic
-    script (RFC 5892, appendix A).
+    script (RFC 5892, appendix A). So are the selectors that keyboards put behind an emoji or a Han letter.
 
-    >>> unseen("an\\u200bna"), unseen("क्\\u200dष"), unseen("anna")
-    ('U+200B', None, None)
+    >>> unseen("an\\u200bna"), unseen("क्\\u200dष"), unseen("anna"), unseen("an\\u3164na"), unseen("❤\\ufe0f")
+    ('U+200B', None, None, 'U+3164', None)
     """
     for place, character in enumerate(name):
-        code = ord(character)
         if character in "\u200c\u200d":
             before, after = name[place - 1 : place], name[place + 1 : place + 2]
             virama = before and unicodedata.combining(before) == VIRAMA
             arabic = all(one and unicodedata.bidirectional(one) in ("AL", "NSM") for one in (before, after))
             if not (virama or (arabic and character == "\u200c")):
-                return f"U+{code:04X}"
-        elif character in "\u200b\u2060\ufeff\u00ad" or 0xE0000 <= code <= 0xE007F:
-            return f"U+{code:04X}"
+                return f"U+{ord(character):04X}"
+        elif is_hidden(character) and not is_selector(character):
+            return f"U+{ord(character):04X}"
     return None

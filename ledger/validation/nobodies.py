@@ -36,9 +36,9 @@ def is_dash(text: str) -> bool:
 
 
 def is_nobody(name: str) -> bool:
-    """Whether a name is a word for nobody.
+    """Whether a name is a word for nobody, or shows nothing at all.
 
-    >>> [is_nobody(name) for name in ("BYE", "(bye)", "no one", "Byers", "Nina")]
-    [True, True, True, False, False]
+    >>> [is_nobody(name) for name in ("BYE", "(bye)", "no one", "\ufe0f", "Byers", "Nina")]
+    [True, True, True, True, False, False]
     """
-    return folded(name.strip(_EDGES)) in NOBODIES
+    return folded(name.strip(_EDGES)) in NOBODIES or not folded(name)

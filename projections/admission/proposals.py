@@ -87,8 +87,7 @@ class Known:
         if (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
                 for event in known_events(page):
-                    renamed = event.type == "player.renamed"
-                    self._names.update([event.data["new_player"]] if renamed else TYPES[event.type].brings(event.data))
+                    self._names.update(TYPES[event.type].brings(event.data))
             self._position = newest
         return self._names
 
