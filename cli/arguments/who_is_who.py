@@ -27,7 +27,8 @@ class Answers(NamedTuple):
 def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers | None:
     """What somebody answers about each of these names; None if they stop. Raises `click.Abort`.
 
-    Where another name is an alias, they are asked about the player for whom it stands.
+    Where another name is an alias, they are asked about the player for whom it stands. Nobody plays against themselves,
+    so an opponent is no answer.
     """
     answers, accepted = dict[str, str](), set[str]()
     known = ChainMap(answers, {**aliases})
@@ -39,9 +40,14 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
         if not others:
             accepted.add(one.name)
             continue
-        words = dict(zip([YES] if len(others) == 1 else map(str, range(1, len(others) + 1)), others, strict=True))
+        opponents = {known.get(name, name) for name in one.opponents}
+        possible = {name: games for name, games in others.items() if name not in opponents}
+        words = dict(zip([YES] if len(possible) == 1 else map(str, range(1, len(possible) + 1)), possible, strict=True))
         file = f"{one.first.file}: " if several and one.first is not None else ""
-        question = one._replace(others=others).question(numbered=len(others) > 1)
+        if possible:
+            question = one._replace(others=possible).question(numbered=len(possible) > 1)
+        else:
+            question = one._replace(others=others).question_of_opponents()
         chosen = ask(render.plain(file + question), [*words, NEW, STOP])
         if chosen == STOP:
             return None

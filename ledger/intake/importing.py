@@ -401,12 +401,14 @@ class Intake:
         """Say who is new. Refused names are reported with each game that has them."""
         result, refused = self.result, newcomers.refusals(self._connection)
         result.new_players, result.alike = newcomers.names, newcomers.alike
-        new_ids = newcomers.new_ids
+        new_ids, opponents = newcomers.new_ids, dict[str, set[str]]()
         if refused:
             named: set[str] = set()
             for waiting in [waiting for chunk in self._spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
                 names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
                 wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
+                for name in wrong:
+                    opponents.setdefault(name, set()).update(other for other in names if other != name)
                 if not wrong:
                     named.update(names)
                 elif self.terms.keep_going:
@@ -419,7 +421,9 @@ class Intake:
                 result.new_players = [name for name in result.new_players if name in named]
                 new_ids = [name for name in new_ids if name in named]
         result.close = {
-            name: newcomers.close[name] for name in (*result.new_players, *new_ids) if name in newcomers.close
+            name: newcomers.close[name]._replace(opponents=frozenset(opponents.get(name, ())))
+            for name in (*result.new_players, *new_ids)
+            if name in newcomers.close
         }
         files = {rejection.file: None for rejection in result.rejected}
         order = {file: number for number, file in enumerate(files)}

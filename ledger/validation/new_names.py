@@ -48,11 +48,13 @@ class CloseName(NamedTuple):
     """A new name that is close to others, and where it first occurs, if that is known.
 
     `others` has for each of those how many games they played, or, if it is new as well, where it first occurs.
+    `opponents` are the names beside it in the games that are refused for it: none of them can be the same player.
     """
 
     name: str
     first: First | None
     others: dict[str, int | First | None]
+    opponents: frozenset[str] = frozenset()
 
     def question(self, placed: bool = True, numbered: bool = False) -> str:
         """What is asked about it, with its place and with numbers for the others, if so wanted.
@@ -60,10 +62,19 @@ class CloseName(NamedTuple):
         >>> CloseName("ana", First("club.csv", 14, True, False), {"anna": 37}).question()
         "new: 'ana' (line 14): did you mean 'anna', 37 games?"
         """
-        where = f" (line {self.first.line})" if placed and self.first is not None and self.first.file else ""
         others = [f"{number}: {self._who(other)}" for number, other in enumerate(self.others, 1)]
         listed = ", or ".join(others if numbered else map(self._who, self.others))
-        return f"new: {_marked(self.name, *self.others)}{where}: did you mean {listed}?"
+        return f"{self._subject(placed)}: did you mean {listed}?"
+
+    def question_of_opponents(self) -> str:
+        """Return the question about a name whose `others` all play against it, so that none of them can be meant."""
+        listed = " and ".join(map(self._who, self.others))
+        return f"{self._subject()} plays against {listed}: is it a new player?"
+
+    def _subject(self, placed: bool = True) -> str:
+        """Return the name as a question begins with it, with its place if so wanted."""
+        where = f" (line {self.first.line})" if placed and self.first is not None and self.first.file else ""
+        return f"new: {_marked(self.name, *self.others)}{where}"
 
     def _who(self, other: str) -> str:
         """One of the others, with what tells who that is."""

@@ -229,8 +229,27 @@ def test_other_mistakes_come_before_questions(one_db: str, tmp_path: Path) -> No
     assert (code, "player-twice" in shown, "close-name" in shown, "stop]" in shown) == (1, True, True, False)
 
 
-def test_answer_that_joins_two_is_refused(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """An answer by which somebody would take part twice in a game is refused with that game."""
-    code, _, shown = asked(one_db, file(tmp_path, "t.csv", HEADER + row(3, "Johana", "Johanna")), "yes")
-    told = " ".join(shown.split())  # in one line
-    assert (code, "'Johana' is an alias of 'Johanna', who takes part in the game as well" in told) == (1, True)
+def test_opponent_is_no_answer(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Of a name that plays against the one it is close to, it is only asked whether it is a new player."""
+    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "Johanna"))
+    code, stdout, shown = asked(db, table, "new")
+    assert "new: 'Johana' (line 2) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in shown
+    assert (code, stdout, players(ratings, db, "g-3")) == (
+        0, "1 appended; the head is 6.\n", ["Johana", "Johanna"],
+    )  # fmt: skip
+
+
+def test_opponent_of_an_answer_is_no_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Once one of two opponents is somebody, the other is not asked about the same player."""
+    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "Johana", "Johannna"))
+    code, _, shown = asked(one_db, table, "yes", "new")
+    assert "'Johannna' (line 3) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in shown
+    assert (code, players(ratings, one_db, "g-4")) == (0, ["Johanna", "Johannna"])
+
+
+def test_only_opponents_are_left_out(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Of several players to whom a name is close, it is asked about those who are no opponents."""
+    ratings("import", "-", "--new-names", "accept", db=one_db, input=HEADER + row(3, "Johamna", "ben"))
+    code, _, shown = asked(one_db, file(tmp_path, "t.csv", HEADER + row(4, "johanna", "Johamna")), "yes")
+    assert "new: 'johanna' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in shown
+    assert (code, players(ratings, one_db, "g-4")) == (0, ["Johanna", "Johamna"])
