@@ -106,12 +106,16 @@ Rows = dict[str, list[int]]
 
 
 class Term(NamedTuple):
-    """One reason for part of a change: what it is, its size in units of 1/scale point, and how it came about."""
+    """One reason for part of a change: what it is, its size in units of 1/scale point, and how it came about.
+
+    `assumes` names the parameters that decided it; where a ruleset says that it assumes one of them, that is shown.
+    """
 
     term: str
     amount: int
     detail: str
     note: str = ""
+    assumes: tuple[str, ...] = ()
 
 
 Columns = Sequence[Numbers]

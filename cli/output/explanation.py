@@ -12,7 +12,7 @@ from projections.queries.answers_explained import (
     PlayedGame,
     PlayerExplanation,
 )
-from projections.queries.results import ABSENT
+from projections.queries.results import ABSENT, Absent
 
 
 def print_game_csv(found: GameExplanation) -> None:
@@ -45,6 +45,16 @@ def print_game(found: GameExplanation) -> None:
     if found.running and any(account.amount for account in found.accounts):
         told = [f"{one.account} {render.human(abs(one.amount), 6)}" for one in found.accounts if one.amount]
         render.echo(f"\nNot zero-sum: {', '.join(told)}.")
+    _print_assumed(found.assumed)
+
+
+def _print_assumed(assumed: dict[str, str] | Absent) -> None:
+    """Print what decided a number although the source of the ruleset does not say it."""
+    if assumed is ABSENT:
+        return
+    render.echo()
+    for key, reason in assumed.items():
+        render.hanging(f"Assumed: {key}: {render.plain(reason)}", 2)
 
 
 def _print_explained(player: Explained) -> None:
@@ -82,6 +92,7 @@ def print_player(found: PlayerExplanation) -> None:
     render.echo()
     rows = [(term, _both(amount), told) for term, amount, told in _parts(found)]
     render.print_table(("term", "amount", "detail"), rows, right=("amount",))
+    _print_assumed(found.assumed)
 
 
 def _parts(found: PlayerExplanation) -> Iterator[tuple[str, Fraction | None, str]]:

@@ -48,7 +48,12 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
             ExplainedLine(month or "missing", Fraction(place), "place" if month else "no place that month")
             for month, place in best
         ),
-        ExplainedLine("sum", Fraction(sum(place for _, place in best)), f"of the best {results.params.months} places"),
+        ExplainedLine(
+            "sum",
+            Fraction(sum(place for _, place in best)),
+            f"of the best {results.params.months} places",
+            ("cap_at_missing",) * any(place > results.params.missing for place, _ in best),
+        ),
         *(ExplainedLine(month, None, f"place {place}, not among the best") for month, place in left),
     ]
     if name in results.excluded:

@@ -96,11 +96,12 @@ class Results(NamedTuple):
 
 
 class ExplainedLine(NamedTuple):
-    """One line of an explanation; `amount` is None where there is none."""
+    """One line of an explanation; `amount` is None where there is none, `assumes` as in a `Term`."""
 
     term: str
     amount: Fraction | None
     detail: str
+    assumes: tuple[str, ...] = ()
 
 
 def too_few(games: int, wanted: int) -> list[ExplainedLine]:
@@ -110,7 +111,10 @@ def too_few(games: int, wanted: int) -> list[ExplainedLine]:
     missing = wanted - games
     return [
         ExplainedLine(
-            "no rank", None, f"{games} of {wanted} games; {missing} {'is' if missing == 1 else 'are'} missing"
+            "no rank",
+            None,
+            f"{games} of {wanted} games; {missing} {'is' if missing == 1 else 'are'} missing",
+            ("min_games",),
         )
     ]
 

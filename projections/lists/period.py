@@ -42,7 +42,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     player = results.names.index(name)
     params, games = results.params, results.games[player]
     total = Fraction(results.points[player], results.scale)
-    lines = [ExplainedLine("sum", total, f"the points of {games} game{'s' * (games != 1)}")]
+    lines = [ExplainedLine("sum", total, f"the points of {games} game{'s' * (games != 1)}", ("points",))]
     if params.score == "mean":
-        lines.append(ExplainedLine("mean", total / max(games, 1), f"{total} divided by {games}"))
+        lines.append(ExplainedLine("mean", total / max(games, 1), f"{total} divided by {games}", ("score",)))
     return lines + too_few(games, params.min_games)

@@ -33,7 +33,12 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     adjusted = results.points[player] != sum(change for _, change in results.of(player))
     total = Fraction(_totals(results)[player], results.scale)
     return [
-        ExplainedLine("sum", total, f"{counting}, with what was adjusted" if adjusted else counting),
+        ExplainedLine(
+            "sum",
+            total,
+            f"{counting}, with what was adjusted" if adjusted else counting,
+            ("best_of",) if games > 1 else (),
+        ),
         *_tie_break(results, name),
         *too_few(games, results.params.min_games),
     ]

@@ -92,7 +92,10 @@ class Explained(Result):
 
 @dataclass(frozen=True, slots=True)
 class GameExplanation(Answer):
-    """Why a game changed the points of a ladder as it did, or in `why_not` why it does not count there."""
+    """Why a game changed the points of a ladder as it did, or in `why_not` why it does not count there.
+
+    `assumed` is what the ruleset assumes where its source is silent and what decided a number here, by key.
+    """
 
     game_id: str
     ladder: str
@@ -104,6 +107,7 @@ class GameExplanation(Answer):
     players: tuple[Explained, ...]
     accounts: tuple[Account, ...]
     at: Coordinates
+    assumed: dict[str, str] | Absent = ABSENT
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
@@ -121,7 +125,10 @@ class PlayedGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class PlayerExplanation(Answer):
-    """How a player's place on a ladder comes about: the start, the games, and what the list makes of them."""
+    """How a player's place on a ladder comes about: the start, the games, and what the list makes of them.
+
+    `assumed` is as in `GameExplanation`.
+    """
 
     player: str
     ladder: str
@@ -134,3 +141,4 @@ class PlayerExplanation(Answer):
     games: tuple[PlayedGame, ...]
     terms: tuple[ExplainedTerm, ...]
     at: Coordinates
+    assumed: dict[str, str] | Absent = ABSENT

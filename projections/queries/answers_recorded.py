@@ -10,6 +10,7 @@ from ledger.events.types import Ruleset
 from projections.game_clock.state import ClockLine
 from projections.queries.answers import Answer, Standing
 from projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Result, Rows
+from projections.rulesets.assumptions import assumptions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class RulesetState(Answer):
     def keys(self) -> list[tuple[str, str, str]]:
         """Every key with its value and, if that is assumed, why; those in tables, as TABLE.KEY, come last."""
         rows = sorted(_keys_in(self.data), key=lambda row: ("." in row[0], row[0]))
-        return [(key, value, _assumption(self.ruleset.assumed, key)) for key, value in rows]
+        return [(key, value, _assumption(assumptions_of(self.ruleset), key)) for key, value in rows]
 
 
 def _keys_in(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]:

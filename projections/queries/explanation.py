@@ -38,6 +38,7 @@ from projections.replay.ladders import (
 from projections.replay.partition import by_time
 from projections.replay.replay import starting_points
 from projections.replay.trace import Before, Step, Trace
+from projections.rulesets.assumptions import assumptions_among
 from projections.rulesets.versions import Version, newest, refuse_months
 
 # the number of changes whose events are read at once
@@ -87,7 +88,7 @@ def explain_game(
     before_it = before or ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
     counted: dict[int, tuple[int, list[Term]]] = {}
     minted, burned, scale = 0, 0, before_it.trace.stream.rule.scale
-    remark = None
+    remark, assumed = None, dict[str, str]()
     if reason is None and version is not None:
         had = [_points(facts, before_it, p, version) for p in participants]
         columns = [facts.column(name, row, participants) for name in version.rule.columns]
@@ -97,13 +98,18 @@ def explain_game(
         terms = containment.explain(version, ladder, row, names, had, columns, change)
         remark = containment.remark(version, ladder, row, names, columns)
         counted = dict(zip(participants, zip(change, terms, strict=True), strict=True))
+        begins = any(before_it.points_of(facts.person_of(p)) is None for p in participants)
+        replaced = any(facts.replaced[p] for p in range(facts.start[row], facts.start[row] + facts.count[row]))
+        keys = (key for mine in terms for term in mine for key in term.assumes)
+        started = _start_keys(version) if begins and before_it.trace.stream.ranking.running else ()
+        assumed = assumptions_among(version.ruleset, [*started, *keys, *["substitution"] * replaced])
     accounts = (
         Account("minted", Fraction(-minted, scale)), Account("burned", Fraction(burned, scale))
     )  # fmt: skip
     return GameExplanation(
         game_id, ladder, version.ruleset.name if version else None, reason is None, reason, remark or ABSENT,
         moment(facts.occurred_at[row]), _everybody(facts, before_it, row, version, counted), accounts,
-        ladders.coordinates,
+        ladders.coordinates, assumed or ABSENT,
         running=versions[0].ranking.running, times=times,
     )  # fmt: skip
 
@@ -134,6 +140,11 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
         return f"it sums the places of months, and no month counts the game: {reason}"
     month = partition_values(facts, row, monthly[0].ruleset)[0]
     return f"it sums the places of months; see {'/'.join([params.of, *month])}"
+
+
+def _start_keys(version: Version) -> tuple[str, ...]:
+    """Return the keys that decide what somebody begins with on a ladder."""
+    return ("start", "carry_over", "season_months") if "season" in version.ruleset.partition.by else ("start",)
 
 
 def _term(term: Term, scale: int) -> ExplainedTerm:
@@ -208,6 +219,13 @@ def explain_player(
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else times.zone
     records = read_records_at(connection, [one.position for one in played])
+    lines = ranking.explain(results, player) if row or number is not None else []
+    keys = [key for line in lines for key in line.assumes]
+    if row and row.gold:
+        keys += ["gold", *["gold_ties"] * (sum(one.rank == row.rank for one in found.rows) > 1)]
+    if steps and ranking.running:
+        keys = [*_start_keys(newest(stream.versions)), *keys]
+    assumed = assumptions_among(newest(stream.versions).ruleset, keys)
     return PlayerExplanation(
         player, ladder, found.ruleset,
         None if row is None else row.rank,
@@ -216,8 +234,8 @@ def explain_player(
         Fraction(steps[0].before, found.scale) if steps else None,
         zone,
         tuple(_told(one, json.loads(records[one.position])["data"], zone) for one in played),
-        tuple(ExplainedTerm(*line) for line in ranking.explain(results, player)) if row or number is not None else (),
-        ladders.coordinates, times=Times(zone),
+        tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
+        ladders.coordinates, assumed or ABSENT, times=Times(zone),
     )  # fmt: skip
 
 

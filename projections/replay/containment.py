@@ -135,7 +135,7 @@ def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
             f"explain returned {told_value(terms)}; a list of terms for each of {len(change)} players is needed"
         )
     for term in (term for mine in terms for term in mine):
-        if not isinstance(term, Term) or not all(map(isinstance, term, (str, int, str, str))):
+        if not isinstance(term, Term) or not all(map(isinstance, term, (str, int, str, str, tuple))):
             raise Broken(f"explain returned {told_value(term)}; a Term of texts and a whole number is needed")
     sums = [sum(term.amount for term in mine) for mine in terms]
     if sums != list(change):

@@ -167,7 +167,8 @@ def _share(pot: int, row: list[int], place: int, tied: int) -> Term:
         notes.insert(0, f"shares {' + '.join(map(str, shares))} of places {places}, divided by {tied}")
     else:
         detail += f" for place {place}"
-    return Term("share", numerator // denominator, detail, "; ".join(notes))
+    assumes = ("winners",) if place == 1 and tied > 1 else ()
+    return Term("share", numerator // denominator, detail, "; ".join(notes), assumes)
 
 
 RULE = Rule(

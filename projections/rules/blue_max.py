@@ -175,7 +175,7 @@ def _best(i: int, columns: Columns, params: BlueMaxParams) -> list[Term]:
     needed = f"{'at least' if params.best_comparison == '>=' else 'more than'} {params.best_margin} % above"
     best = is_best(i, columns, params.best_margin, int(params.best_comparison == ">"))
     told = f"{mine} game points are {'' if best else 'not '}{needed} the next, {next_best}"
-    return [Term("best of the side", params.best * best, told)]
+    return [Term("best of the side", params.best * best, told, "", ("best_comparison",))]
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: BlueMaxParams) -> str:

@@ -85,11 +85,11 @@ def explain(
 
 def _term(place: int, row: Sequence[int], tied: int, amount: int) -> Term:
     if tied == 1:
-        return Term(f"place {place}", amount, f"the points of place {place} of {len(row)}")
+        return Term(f"place {place}", amount, f"the points of place {place} of {len(row)}", "", ("points",))
     shared = row[place - 1 : place - 1 + tied]
     places = f"{place} {'and' if tied == 2 else 'to'} {place + tied - 1}"
     detail = f"tied: {' + '.join(map(str, shared))}, the points of places {places} of {len(row)}, divided by {tied}"
-    return Term(f"place {place}", amount, detail)
+    return Term(f"place {place}", amount, detail, "", ("points",))
 
 
 RULE = Rule(

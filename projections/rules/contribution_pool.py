@@ -137,7 +137,9 @@ def explain(
     dust = -sum(term.amount for mine in terms for term in mine)
     winners = [i for i in range(n) if place[i] == 1]
     if params.dust == "winner" and len(winners) == 1 and dust:
-        terms[winners[0]].append(Term("dust", dust, "what rounding down left of all contributions"))
+        terms[winners[0]].append(Term("dust", dust, "what rounding down left of all contributions", "", ("dust",)))
+    elif len(winners) == 1 and dust:  # burned, instead of given to the winner
+        terms[winners[0]][-1] = terms[winners[0]][-1]._replace(assumes=("dust",))
     for i in range(n):
         terms[i] += _bonus(seconds[i], params)
     return terms

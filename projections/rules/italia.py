@@ -158,10 +158,16 @@ def _terms(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     of = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
     alive = survivors(i, columns, constants)
     told = f"{alive} powers have at least {least} centres: {alive - 1} times {constants[TSS]} % of {of}"
-    lost = Term("no break", extra, f"the first has {first} centres, the second {second}")
+    lost = Term("no break", extra, f"the first has {first} centres, the second {second}", "", ("no_break",))
     added = Term("TSS", tss(i, columns, constants, base, extra), told)
     return [
-        Term("centres", constants[PER_CENTRE] * centres * SCALE, f"{constants[PER_CENTRE]} for each of {centres}"),
+        Term(
+            "centres",
+            constants[PER_CENTRE] * centres * SCALE,
+            f"{constants[PER_CENTRE]} for each of {centres}",
+            "",
+            ("per_centre",),
+        ),
         *_placement(i, columns, constants),
         Term("participation", constants[PARTICIPATION] * SCALE, "for everybody with a centre"),
         *[term for term in ([added, lost] if constants[VARIANT] == POST_TSS else [lost, added]) if term.amount],

@@ -148,7 +148,9 @@ def explain(
             chance = decimal(scored * whole // 2 - ahead, whole)
             note = f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"
             note += ", rounded to whole points" if rounding == 1 else ""
-            mine.append(Term(f"vs {names[j]}", amount, f"{told}, expected {chance}, scored {decimal(scored, 2)}", note))
+            detail = f"{told}, expected {chance}, scored {decimal(scored, 2)}"
+            assumes = ("k_total", "k_per_pair", "scale", "rounding", *(("rule",) if scored == 1 else ()))
+            mine.append(Term(f"vs {names[j]}", amount, detail, note, assumes))
             own += amount if sequential else 0
         if rounding == 2:
             mine.append(Term("rounding", change[i] - sum(term.amount for term in mine), "the sum, to whole points"))
