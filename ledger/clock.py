@@ -5,8 +5,15 @@ from collections.abc import Callable
 
 # anything that tells the time in place of `now`, mostly in tests
 Clock = Callable[[], int]
+# how far, in microseconds, the clocks of two sound machines may be apart
+TOLERANCE = 5 * 60 * 1_000_000
 
 
 def now() -> int:
     """The current instant in microseconds since 1970-01-01T00:00:00Z."""
     return time.time_ns() // 1_000
+
+
+def is_ahead(instant: int, at: int) -> bool:
+    """Return whether an instant is so far after `at` that one of the two clocks was wrong."""
+    return instant - at > TOLERANCE

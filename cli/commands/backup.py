@@ -44,26 +44,21 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
 
     --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
     dropped, and never the newest one. Exit 1, with nothing dropped, if the ledger does not contain the history of an
-    earlier backup: somebody changed it, or an older copy took its place.
+    earlier backup (somebody changed it, or an older copy took its place), or if a backup is dated after now.
     """
     done = make(open_ledger(db), folder, clock.now, keep)
     emit(backup_made(folder, done), form)
-    note_odd(folder, done)
-    note_lost(folder, done)
-    return int(bool(done.lost))
+    return int(note_problems(folder, done))
 
 
-def note_odd(folder: Path, done: Made) -> None:
-    """Name the backups that are missing or changed."""
+def note_problems(folder: Path, done: Made) -> bool:
+    """Name the backups that are missing or changed, and those that prevent dropping any; return whether one does."""
     for name, what in done.odd:
         render.note(f"note: {folder / name} {what}; it counts for nothing, and is not dropped")
-
-
-def note_lost(folder: Path, done: Made) -> None:
-    """Name the backups whose history the ledger does not contain."""
-    for one in done.lost:
-        render.note(f"ratings: the ledger does not contain the history of {folder / one.file}, which is {one.head}; "
-                    "nothing was dropped")  # fmt: skip
+    problems = done.problems(folder)
+    for problem in problems:
+        render.note(f"ratings: {problem}")
+    return bool(problems)
 
 
 @backup.command(name="check")

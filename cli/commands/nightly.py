@@ -12,7 +12,7 @@ from cli.arguments.engines import work_elsewhere, workers_options
 from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
-from cli.commands.backup import keep_option, note_lost, note_odd
+from cli.commands.backup import keep_option, note_problems
 from cli.commands.rebuild import note_failures
 from cli.interrupts import ending_soon
 from cli.output import render
@@ -152,10 +152,8 @@ def _verify(ledger: Ledger, rule_seconds: float, at: WorkAt | None) -> tuple[int
 
 def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> tuple[int, str]:
     done = backup_folder.make(ledger, folder, clock.now, keep)
-    note_odd(folder, done)
-    note_lost(folder, done)
-    lost = "the ledger does not contain the history of an earlier one; " * bool(done.lost)
-    return int(bool(done.lost)), f"{lost}{folder / done.backup.file}"
+    failed = note_problems(folder, done)
+    return int(failed), "; ".join([*done.problems(folder)[:1], str(folder / done.backup.file)])
 
 
 def _head(ledger: Ledger) -> str | None:

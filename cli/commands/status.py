@@ -40,7 +40,8 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     """Show the head of the log and the age of the stored standings.
 
     It also shows how the last runs of rebuild, verify and backup ended. With --max-age, --max-behind or --no-failures
-    it is a health check: exit 1 with the reason. The standings are as old as the oldest of them.
+    it is a health check: exit 1 with the reason, which may also be a date after now. The standings are as old as the
+    oldest of them.
     """
     ledger = open_ledger(db)
     with ledger.reading() as connection:
@@ -58,6 +59,9 @@ def _problems(
     state: LedgerStatus, max_age: int | None, max_behind: int | None, no_failures: bool
 ) -> Iterator[HealthProblem]:  # fmt: skip
     """What is wrong, each as a stable reason and a message."""
+    # no date after now can be relied on, so none passes any check
+    if max_age is not None or max_behind is not None or no_failures:
+        yield from (HealthProblem("dated-ahead", ahead.message) for ahead in state.dated_ahead)
     age, behind = state.age_seconds, state.behind
     if (max_age is not None or max_behind is not None) and age is None:
         yield HealthProblem("nothing-stored", "no standings are stored yet; store them with: ratings rebuild")

@@ -68,6 +68,9 @@ def _families(found: dict[str, Any]) -> Iterator[Family]:
                 [({"why": why}, whys.count(why)) for why in ("failed", "not-asked")])  # fmt: skip
     yield gauge("missing_rules", "Published rulesets whose rule is not installed.",
                 [({}, len(found["rules_missing"]))])  # fmt: skip
+    kinds = [ahead["kind"] for ahead in found["dated_ahead"]]
+    yield gauge("dated_ahead", "Runs, generations and stored ladders that are dated after now.",
+                [({"kind": kind}, kinds.count(kind)) for kind in ("run", "generation", "ladder")])  # fmt: skip
     yield gauge("run_result", "The result of the last run of a kind, 1 for the one that it was.",
                 [({"kind": kind, "result": result}, int(one["last"]["result"] == result))
                  for kind, one in runs.items() for result in RESULTS])  # fmt: skip

@@ -69,6 +69,8 @@ def _rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | int]]:
         yield f"last {kind}", ": ".join(filter(None, known.last.told(times)))
         if known.last_failure is not None and not known.last.has_failed:
             yield f"last failed {kind}", ": ".join(filter(None, known.last_failure.told(times)))
+    for ahead in state.dated_ahead:
+        yield "dated after now", f"{ahead.name}: {times.second(ahead.dated)}; {ahead.remedy}"
     for one in state.rules_missing:
         yield "rule missing", f"{one.ruleset} needs the rule {one.rule}, which is not installed"
     yield from _of_stale(state)

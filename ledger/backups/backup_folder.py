@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.clock import Clock
+from ledger.clock import Clock, is_ahead
 from ledger.errors import AlreadyRunning, BadBackupList
 from ledger.events.canonical import EPOCH, format_instant, parse_instant
 from ledger.new_files import new_file, open_own, replace_file
@@ -53,8 +53,8 @@ class Backup(NamedTuple):
 class Made(NamedTuple):
     """What `make` did: the new backup, the names of those it dropped, and how many of this ledger's are kept.
 
-    `lost` are earlier backups whose history the ledger no longer contains; then nothing is dropped. `odd` are those
-    that are missing or changed, with what is wrong.
+    `lost` are earlier backups whose history the ledger no longer contains, `ahead` those dated after now: with any of
+    these, nothing is dropped. `odd` are those that are missing or changed, with what is wrong.
     """
 
     backup: Backup
@@ -62,6 +62,18 @@ class Made(NamedTuple):
     kept: int
     lost: list[Backup]
     odd: list[tuple[str, str]]
+    ahead: list[Backup]
+
+    def problems(self, folder: Path) -> list[str]:
+        """Return why nothing was dropped, one sentence per backup."""
+        lost = "the ledger does not contain the history of {}, which is {}; nothing was dropped"
+        ahead = (
+            "{} is dated {}, after this machine's time; nothing was dropped: set the clock, or if it is right, move "
+            "the file to another folder"
+        )
+        return [lost.format(folder / backup.file, backup.head) for backup in self.lost] + [
+            ahead.format(folder / backup.file, f"{format_instant(backup.made_at)[:19]}Z") for backup in self.ahead
+        ]
 
 
 def read_policy(text: str) -> dict[str, int]:
@@ -112,8 +124,8 @@ def make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] |
         make_folder(folder)
         done = _make(ledger, folder, clock, policy)
         run.position, run.details = done.backup.head.position, {"file": done.backup.file, "dropped": len(done.dropped)}
-        if done.lost:
-            run.fail(f"the ledger does not contain the history of {done.lost[0].file}")
+        if problems := done.problems(folder):
+            run.fail(problems[0])
     return done
 
 
@@ -137,18 +149,19 @@ def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] 
             if one.ledger_id == own and chain_hash_at(connection, one.head.position) != one.head.chain_hash
         ]
         _drop_orphans(folder)
-        backup = _written(connection, folder, own, clock())
+        backup = _written(connection, folder, own, now := clock())
         listed.append(backup)
         _write_list(folder, listed)
         odd = [(one.file, what) for one in listed if (what := _oddity(folder, one)) is not None]
         gone = {name for name, _ in odd}
         there = [one for one in listed if one.ledger_id == own and one.file not in gone]
-        dropped = [] if lost or policy is None else to_drop(there, policy)
+        ahead = [one for one in there if is_ahead(one.made_at, now)]
+        dropped = [] if lost or ahead or policy is None else to_drop(there, policy)
         for one in dropped:
             _unlink(folder, one)
         if odd or dropped:
             _write_list(folder, [one for one in listed if os.path.lexists(folder / one.file)])
-    return Made(backup, [one.file for one in dropped], len(there) - len(dropped), lost, odd)
+    return Made(backup, [one.file for one in dropped], len(there) - len(dropped), lost, odd, ahead)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def is_there(process: str, started_at: int, now: int) -> bool:
         return False
     host, number, started = match.groups()
     if host != _host():
-        return now - started_at < UNSEEN_MICROSECONDS
+        return abs(now - started_at) < UNSEEN_MICROSECONDS
     if started:
         return _started(int(number)) == started
     try:

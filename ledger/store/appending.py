@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from ledger.clock import Clock
+from ledger.clock import Clock, is_ahead
 from ledger.errors import NOT_STORED, ClockBehind, NotEmpty, StoreDamaged
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.records import EventRow, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
@@ -25,7 +25,6 @@ from ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
 from ledger.store.opening import Ledger
 from ledger.store.schema import events
 
-CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
 # as many as a statement inserts; building them takes as long, and the store must not wait for the interpreter longer
 ROWS_AHEAD = 160
 LOOKUP_SIZE = 1_000
@@ -171,7 +170,7 @@ def _same_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> bool:
 def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
     """The time of the next record: now, or the head's time if that is slightly later. Raises `ClockBehind`."""
     now = clock()
-    if before.recorded_at - now > CLOCK_TOLERANCE and not ignore_clock:
+    if is_ahead(before.recorded_at, now) and not ignore_clock:
         raise ClockBehind(
             f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
             f"{format_instant(now)}; set the clock right, or append with the head's time using --ignore-clock"

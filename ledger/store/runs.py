@@ -10,6 +10,8 @@ operational state, not part of the log. A user who may not write them, such as a
 read-only file, leaves them in the account's state folder:
 
     ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4177382.json
+
+A run's number gives the order in which runs began, since a clock may be wrong.
 """
 
 import getpass
@@ -22,7 +24,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +45,9 @@ from ledger.store.schema import job_runs
 
 # how many of each kind are kept, besides the last that succeeded and the last that failed
 KEPT = 50
+# a number is this bit, then a counter, then a random part for those that begin together; earlier programs gave random
+# numbers without the bit
+ORDERED, COUNTER_BITS, RANDOM_BITS = 1 << 62, 40, 22
 # the values of `result`: `failed` and `lost` are failures, `running` is never stored
 DONE, FAILED, LOST, RUNNING = "done", "failed", "lost", "running"
 WITHOUT_A_WORD = "it ended without a word: it was killed, or the machine went down"
@@ -77,6 +82,16 @@ class Run(NamedTuple):
         """Whether it did not end well."""
         return self.result in (FAILED, LOST)
 
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """The place of a run among all: by its number, and before these by date if an earlier program numbered it."""
+        return self.run if self.run >= ORDERED else 0, self.started_at, self.run
+
+    @property
+    def dated(self) -> int:
+        """The latest instant that it names."""
+        return max(self.started_at, self.finished_at or 0)
+
 
 @dataclass
 class RunOutcome:
@@ -103,7 +118,7 @@ class Latest(NamedTuple):
     @property
     def ended(self) -> Run | None:
         """The last one that has ended."""
-        return max(filter(None, (self.done, self.failed)), key=lambda run: run.started_at, default=None)
+        return max(filter(None, (self.done, self.failed)), key=lambda run: run.order, default=None)
 
 
 @contextmanager
@@ -120,7 +135,7 @@ def running(
     """
     assert _KIND.fullmatch(kind)
     begun = Run(
-        secrets.randbits(62), kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {}
+        _next_number(ledger), kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {}
     )
     outcome, seconds = RunOutcome(), END_SECONDS
     beside = only_if_well and ledger.file is not None
@@ -158,29 +173,60 @@ def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
 
     A row that this program cannot have written is left out.
     """
-    query = select(job_runs).order_by(job_runs.c.started_at.desc()).limit(READ_MAX)
-    rows = [found for row in connection.execute(query) if (found := _run(row._mapping))]
-    runs = {one.run: one for one in rows}
-    for one in _in_folder(_folder(ledger, connection)):
-        if one.run not in runs or runs[one.run].finished_at is None:
-            runs[one.run] = one
-    known = [_seen(connection, one, now) for one in runs.values()]
-    return sorted(known, key=lambda one: (one.started_at, one.run), reverse=True)
+    return [_seen(connection, one, now) for one in _recorded(ledger, connection)]
+
+
+def _recorded(ledger: Ledger, connection: Connection) -> list[Run]:
+    """Return the runs as they are stored, newest first."""
+    query = select(job_runs).order_by(job_runs.c.run.desc()).limit(READ_MAX)
+    runs = {run.run: run for row in connection.execute(query) if (run := _run(row._mapping))}
+    for run in _in_folder(_folder(ledger, connection)):
+        if run.run not in runs or runs[run.run].finished_at is None:
+            runs[run.run] = run
+    return sorted(runs.values(), key=lambda run: run.order, reverse=True)
+
+
+def _next_number(ledger: Ledger) -> int:
+    """Return a number for a run that begins now: above those of all others that this account can read."""
+    latest = 0
+    with suppress(*_errors(ledger)), ledger.reading() as connection:
+        latest = max((run.run for run in _recorded(ledger, connection)), default=0)
+    counter = min((max(latest - ORDERED, 0) >> RANDOM_BITS) + 1, (1 << COUNTER_BITS) - 1)
+    return ORDERED | counter << RANDOM_BITS | secrets.randbits(RANDOM_BITS)
 
 
 def latest_runs(runs: Iterable[Run]) -> dict[str, Latest]:
     """What there is to know about each kind of run; `runs` come newest first."""
-    found: dict[str, list[Run]] = {}
-    for one in runs:
-        found.setdefault(one.kind, []).append(one)
     return {
         kind: Latest(
             every[0],
             next((one for one in every if one.result == DONE), None),
             next((one for one in every if one.has_failed), None),
         )
-        for kind, every in sorted(found.items())
+        for kind, every in sorted(_by_kind(runs).items())
     }
+
+
+def runs_ahead(runs: Iterable[Run], now: int) -> list[Run]:
+    """Return the runs dated after now, except those before a run of their kind that ended well at a credible time.
+
+    Args:
+        runs: All runs, newest first.
+        now: In microseconds.
+    """
+    return [
+        run
+        for every in _by_kind(runs).values()
+        for run in takewhile(lambda run: run.result != DONE or own_clock.is_ahead(run.dated, now), every)
+        if own_clock.is_ahead(run.dated, now)
+    ]
+
+
+def _by_kind(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    kinds: dict[str, list[Run]] = {}
+    for run in runs:
+        kinds.setdefault(run.kind, []).append(run)
+    return kinds
 
 
 def _seen(connection: Connection, one: Run, now: int) -> Run:
@@ -204,8 +250,9 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:
                 return True
-            same = select(job_runs).where(job_runs.c.kind == run.kind).order_by(job_runs.c.started_at.desc())
+            same = select(job_runs).where(job_runs.c.kind == run.kind)
             found = [one for row in connection.execute(same) if (one := _run(row._mapping))]
+            found.sort(key=lambda one: one.order, reverse=True)
             rows = [_seen(connection, one, run.started_at) for one in found]
             going_on = [one for one in rows if one.result == RUNNING]
             if only_one and going_on:
@@ -222,7 +269,8 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
             gone = delete(job_runs).where(
                 job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
             )
-            connection.execute(gone, {"kept": sorted(_kept([run, *rows]))})
+            known = sorted([run, *rows], key=lambda one: one.order, reverse=True)
+            connection.execute(gone, {"kept": sorted({run.run, *_kept(known)})})
     except AlreadyRunning:
         raise
     except _errors(ledger):
@@ -273,7 +321,7 @@ def _fits(name: str, value: Any) -> bool:
     if value is None:
         return name in ("finished_at", "result", "message", "position")
     if name in ("run", "started_at", "finished_at", "position"):
-        return type(value) is int and 0 <= value < 2**62
+        return type(value) is int and 0 <= value < 2**63
     return isinstance(value, str) and len(value) <= TEXT_MAX
 
 
@@ -320,7 +368,7 @@ def _keep_in_folder(ledger: Ledger, run: Run, no_trace: bool = False) -> None:
         with open_own(written, "wb") as file:
             file.write(json.dumps(run._asdict(), ensure_ascii=False).encode("utf-8", "backslashreplace"))
         written.replace(folder / _name(run))
-        same = sorted((one for one in _in_folder(folder) if one.kind == run.kind), key=lambda one: -one.started_at)
+        same = sorted((one for one in _in_folder(folder) if one.kind == run.kind), key=lambda one: one.order)[::-1]
         kept = {run.run, *_kept(same)}
         for one in same:
             if one.run not in kept:

@@ -80,13 +80,13 @@ def checks(ledger: Ledger) -> Checks:
         rows += [*_rights(connection), _objects(connection)]
         rows.append(_cache(connection, latest.position))
         rows += _jobs(ledger_status(ledger, connection))
-    ahead = (latest.recorded_at - clock.now()) / 1_000_000
-    rows.append(
-        Check(WRONG, "clock", f"{ahead:.0f} s behind the last event", "nothing is appended until it has caught up",
-            "set this machine's clock; if the last event's time is wrong: --ignore-clock")
-        if ahead > 5 * 60
-        else Check("ok", "clock", format_instant(clock.now()))
-    )  # fmt: skip
+    now = clock.now()
+    if clock.is_ahead(latest.recorded_at, now):
+        behind = f"{(latest.recorded_at - now) / 1_000_000:.0f} s behind the last event"
+        remedy = "set this machine's clock; if the last event's time is wrong: --ignore-clock"
+        rows.append(Check(WRONG, "clock", behind, "nothing is appended until it has caught up", remedy))
+    else:
+        rows.append(Check("ok", "clock", format_instant(now)))
     return Checks(tuple(rows))
 
 
@@ -139,6 +139,9 @@ def _jobs(state: LedgerStatus) -> Iterator[Check]:
             WRONG if failed else "ok", "stored standings", stale, note,
             "ratings status says why; once the rule works again: ratings rebuild" * bool(failed),
         )  # fmt: skip
+    for ahead in state.dated_ahead:
+        yield Check(WRONG, "clock", f"{ahead.name} is dated {ahead.dated}", "after this machine's time",
+            f"set the clock, or if it is right: {ahead.remedy}")  # fmt: skip
     for kind, known in state.runs.items():
         wrong = known.ended is not None and known.ended.has_failed
         how, why = (known.ended if wrong and known.ended else known.last).told(state.times)

@@ -27,7 +27,7 @@ from projections.stored.computing import LadderFailure, compute, plan
 class BackupMade(Result):
     """A new backup as the list of its folder names it, which others were dropped, and how many are kept.
 
-    `lost` are earlier ones whose history the ledger does not contain.
+    `lost` are earlier ones whose history the ledger does not contain, `ahead` those dated after now.
     """
 
     backup: dict[str, Any] = field(metadata=SPREAD)
@@ -35,6 +35,7 @@ class BackupMade(Result):
     dropped: tuple[str, ...]
     kept: int
     lost: tuple[dict[str, Any], ...]
+    ahead: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ def backup_made(folder: Path, done: Made) -> BackupMade:
     """What became of a backup in a folder."""
     backup, dropped = done.backup, tuple(str(folder / name) for name in done.dropped)
     named = backup_json(backup) | {"file": str(folder / backup.file)}
-    return BackupMade(named, backup.head.position, dropped, done.kept, tuple(map(backup_json, done.lost)))
+    lost, ahead = tuple(map(backup_json, done.lost)), tuple(map(backup_json, done.ahead))
+    return BackupMade(named, backup.head.position, dropped, done.kept, lost, ahead)
 
 
 def checked_backup(asked: BackupFiles, live: str | None = None) -> BackupChecked:

@@ -1,5 +1,6 @@
 """The state of a ledger now: the head of its log, how old what is stored is, and how the last runs of jobs ended."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -7,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger import clock
-from ledger.events.canonical import format_instant
+from ledger.events.canonical import format_instant, parse_instant
 from ledger.store.log import count_by_type, head, ledger_id
 from ledger.store.opening import Ledger
-from ledger.store.runs import FAILED, LOST, Run, all_runs, latest_runs
+from ledger.store.runs import FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
 from projections.queries.answers import Answer
 from projections.queries.coordinates import Times, times_of
 from projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Result
@@ -91,6 +92,24 @@ class Night(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class DatedAhead(Result):
+    """A `run`, a `generation` or a stored `ladder` dated after now; `remedy` ends that if the clock is right."""
+
+    kind: str
+    name: str
+    dated: str
+    remedy: str
+
+    @property
+    def message(self) -> str:
+        """What is wrong, and how to fix it."""
+        return (
+            f"{self.name} is dated {self.dated}, after this machine's time; set the clock, or if it is right: "
+            f"{self.remedy}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class HealthProblem(Result):
     """What a health check found wrong; `reason` is a word that is never renamed."""
 
@@ -121,6 +140,7 @@ class LedgerStatus(Answer):
     stale: tuple[Stale, ...]
     rules_missing: tuple[Missing, ...]
     runs: dict[str, LastRuns]
+    dated_ahead: tuple[DatedAhead, ...]
     problems: tuple[HealthProblem, ...] | Absent = ABSENT
 
 
@@ -148,8 +168,25 @@ def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
             )
             for kind, one in latest_runs(runs).items()
         },
+        tuple(_dated_ahead(runs, generations, stale, now)),
         times=times,
     )  # fmt: skip
+
+
+def _dated_ahead(
+    runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[Stale], now: int
+) -> Iterator[DatedAhead]:
+    for run in runs_ahead(runs, now):
+        remedy = "ratings backup make DIR" if run.kind == "backup" else f"ratings {run.kind}"
+        yield DatedAhead("run", f"a run of {run.kind}", whole_second(run.dated), remedy)
+    for generation in generations:
+        if clock.is_ahead(parse_instant(generation.finished), now):
+            name = f"generation {generation.generation} of the stored standings"
+            yield DatedAhead("generation", name, generation.finished, "ratings rebuild, until it is replaced")
+    for ladder in stale:
+        if ladder.built is not None and clock.is_ahead(ladder.built_at or 0, now):
+            name = f"{ladder.ladder} of the stored standings"
+            yield DatedAhead("ladder", name, ladder.built, "ratings rebuild")
 
 
 def _state(run: Run, now: int) -> RunState:

@@ -442,6 +442,35 @@ def test_rewritten_history_drops_no_backups(
     assert (shown.exit_code, shown.stderr.count("nothing was dropped"), len(names(folder))) == (1, 2, 3)
 
 
+def test_backup_dated_ahead_drops_nothing(
+    full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
+) -> None:
+    """While a backup is dated after now, each run makes its backup, drops none, names that one and ends with 1."""
+    folder = tmp_path / "backups"
+    at("2027-12-30T03:00:00")
+    ahead = Path(make(ratings, full, folder, "--keep", "2d")["file"])
+    for day in range(1, 5):
+        at(f"2026-11-{day:02d}T03:00:00")
+        told = make(ratings, full, folder, "--keep", "2d", code=1)
+        assert (told["dropped"], told["kept"], [one["file"] for one in told["ahead"]]) == ([], 1 + day, [ahead.name])
+    told = ratings("backup", "make", folder, "--keep", "2d", db=full)
+    assert (told.exit_code, told.stdout.startswith(f"{THIRD} events in ")) == (1, True)
+    assert told.stderr == (
+        f"ratings: {ahead} is dated 2027-12-30T03:00:00Z, after this machine's time; nothing was dropped: "
+        "set the clock, or if it is right, move the file to another folder\n"
+    )
+    checked = ratings("status", "--no-failures", db=full)
+    assert checked.exit_code == 1
+    assert f"the last backup failed (2026-11-04 03:00:00 UTC): {ahead} is dated" in checked.stderr
+    night = ratings("nightly", "--backup", folder, "--keep", "2d", db=full)
+    assert (night.exit_code, f"backup FAILED: {ahead} is dated" in night.stdout) == (1, True)
+    assert len(names(folder)) == 7
+    ahead.rename(tmp_path / ahead.name)
+    told = make(ratings, full, folder, "--keep", "2d")
+    assert (told["kept"], told["ahead"]) == (2, [])
+    assert ratings("status", "--no-failures", db=full).exit_code == 0
+
+
 def test_concurrent_backup_does_nothing(full: str, tmp_path: Path, ratings: Ratings) -> None:
     """A backup does nothing while another one is running in the same folder."""
     folder = tmp_path / "backups"

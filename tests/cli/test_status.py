@@ -209,6 +209,58 @@ def test_failure_without_new_events_is_shown(db: str, ratings: Ratings, broken: 
     assert status(ratings, db)["stale"] == []
 
 
+# a wrong clock
+
+
+def test_dates_after_now_are_failures(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs and standings dated after now fail each health check, and `doctor` and the metrics report them.
+
+    It ends with a rebuild of each of the two generations that are kept.
+    """
+    with monkeypatch.context() as ahead:
+        later(ahead, 400 * 24 * HOUR)
+        assert ratings("rebuild", db=db).exit_code == 0
+        assert ratings("verify", db=db).exit_code == 0
+    found = status(ratings, db)
+
+    assert [(one["kind"], one["name"]) for one in found["dated_ahead"]] == [
+        ("run", "a run of verify"), ("run", "a run of rebuild"), ("generation", "generation 1 of the stored standings"),
+    ]  # fmt: skip
+    for check in (("--no-failures",), ("--max-age", "26h"), ("--max-behind", 5)):
+        assert problems(ratings, db, *check) == ["dated-ahead"] * 3
+    told = ratings("status", "--no-failures", db=db).stderr.splitlines()[0]
+    assert told.endswith("Z, after this machine's time; set the clock, or if it is right: ratings verify")
+    assert ratings("status", db=db).stdout.count("\ndated after now") == 3
+    rows = json.loads(ratings("doctor", "--format", "json", db=db).stdout)
+    assert [row["state"] for row in rows if " is dated 20" in row["value"]] == ["WRONG"] * 3
+    assert ratings("doctor", db=db).exit_code == 1
+    samples = parsed(ratings("status", "--format", "prometheus", db=db).stdout)
+    assert [samples["ratings_dated_ahead", f'kind="{kind}"'] for kind in ("run", "generation", "ladder")] == [2, 1, 0]
+
+    assert ratings("verify", db=db).exit_code == 0
+    play(ratings, db, "g-2")
+    assert ratings("rebuild", FEW, db=db).exit_code == 0
+    assert [one["kind"] for one in status(ratings, db)["dated_ahead"]] == ["generation", "ladder"]
+    for _ in range(2):
+        assert ratings("rebuild", db=db).exit_code == 0
+    assert status(ratings, db)["dated_ahead"] == []
+    assert problems(ratings, db, "--max-age", "26h", "--max-behind", 0, "--no-failures") == []
+
+
+def test_failure_after_a_run_dated_ahead_is_reported(
+    db: str, ratings: Ratings, broken: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure is the last run although an earlier run is dated after it."""
+    with monkeypatch.context() as ahead:
+        later(ahead, 400 * 24 * HOUR)
+        assert ratings("rebuild", db=db).exit_code == 0
+    broken(True)
+    assert ratings("rebuild", db=db).exit_code == 1
+
+    assert status(ratings, db)["runs"]["rebuild"]["last"]["result"] == "failed"
+    assert problems(ratings, db, "--no-failures").count("failed") == 1
+
+
 # rules that are not installed
 
 

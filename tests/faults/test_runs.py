@@ -20,9 +20,9 @@ from ledger.errors import AlreadyRunning, StoreUnavailable
 from ledger.processes.identity import is_there, this_process
 from ledger.store import runs
 from ledger.store.opening import Ledger, open_ledger
-from ledger.store.runs import Run, all_runs, latest_runs, running
+from ledger.store.runs import Run, all_runs, latest_runs, running, runs_ahead
 
-HOUR = 3_600 * 1_000_000
+MINUTE, HOUR = 60 * 1_000_000, 3_600 * 1_000_000
 
 
 @pytest.fixture(autouse=True)
@@ -334,3 +334,70 @@ def test_process_is_known_by_its_start() -> None:
     assert not is_there(f"elsewhere {number} 1", 0, 25 * HOUR)
     for strange in ("", "x", "a b c", f"{host} 99999999999999999999 "):
         assert not is_there(strange, 0, HOUR)
+
+
+# a wrong clock
+
+YEAR = 400 * 24 * HOUR
+
+
+def test_runs_are_ordered_by_their_start(ledger_url: str) -> None:
+    """A run dated far ahead does not stay the last of its kind once another one has begun."""
+    ledger = open_ledger(ledger_url)
+    with running(ledger, "verify", lambda: 2 * YEAR):
+        pass
+    with running(ledger, "verify", lambda: YEAR) as run:
+        run.fail("2 findings")
+    latest = latest_runs(known(ledger, YEAR))["verify"]
+
+    assert [run.started_at for run in known(ledger, YEAR)] == [YEAR, 2 * YEAR]
+    assert latest.ended is not None
+    assert (latest.last, latest.ended, latest.ended.message) == (latest.failed, latest.failed, "2 findings")
+
+
+def test_readers_runs_are_ordered_among_all(reader_url: str, ledger_url: str) -> None:
+    """A run that is kept in the state folder is the last one of its kind although a run in it is dated ahead."""
+    reader = open_ledger(reader_url)
+    for message, date in (("first", 2 * YEAR), ("second", YEAR)):
+        with running(reader, "verify", lambda date=date: date) as run:  # type: ignore[misc]
+            run.fail(message)
+
+    assert [run.message for run in known(open_ledger(ledger_url), YEAR)] == ["second", "first"]
+
+
+def test_numbers_of_earlier_programs_come_first(ledger_url: str) -> None:
+    """Runs that an earlier program numbered at random precede all others, in the order of their dates."""
+    ledger = open_ledger(ledger_url)
+    with ledger.writing() as connection:
+        for number, date in ((2**61, 3 * YEAR), (2**40, 5 * YEAR), (2**62 - 1, 4 * YEAR)):
+            connection.execute(
+                text(
+                    "INSERT INTO runs (run, kind, started_at, finished_at, result, run_by, process) "
+                    f"VALUES ({number}, 'verify', {date}, {date}, 'done', 'x', 'x')"
+                )
+            )
+    with running(ledger, "verify", lambda: YEAR):
+        pass
+
+    assert [run.started_at // YEAR for run in known(ledger, YEAR)] == [1, 5, 4, 3]
+
+
+def test_dates_ahead_end_with_a_good_run(ledger_url: str) -> None:
+    """Every run dated ahead is reported, until a run of its kind with a credible date ends well."""
+    ledger = open_ledger(ledger_url)
+    for date, fails in ((2 * YEAR, False), (3 * YEAR, True), (YEAR, True)):
+        with running(ledger, "verify", lambda date=date: date) as run:  # type: ignore[misc]
+            if fails:
+                run.fail("1 finding")
+
+    assert [run.dated for run in runs_ahead(known(ledger, YEAR), YEAR)] == [3 * YEAR, 2 * YEAR]
+    assert runs_ahead(known(ledger, YEAR), 3 * YEAR - MINUTE) == []
+    with running(ledger, "verify", lambda: YEAR):
+        pass
+    assert runs_ahead(known(ledger, YEAR), YEAR) == []
+
+
+def test_process_of_another_machine_dated_ahead_is_gone() -> None:
+    """A process that cannot be seen does not count as running for as long as its date is ahead."""
+    assert is_there("elsewhere 1 1", HOUR, 0)
+    assert not is_there("elsewhere 1 1", YEAR, 0)

@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from ledger.clock import TOLERANCE
 from ledger.errors import ClockBehind
 from ledger.events.canonical import parse_instant
 from ledger.events.records import ZERO, chain_hash, leaf_hash
 from ledger.events.types import Draft, read_event
-from ledger.store.appending import CLOCK_TOLERANCE, Appended, append
+from ledger.store.appending import Appended, append
 from ledger.store.log import (
     chain_hash_at,
     count_by_type,
@@ -191,7 +192,7 @@ def test_batch_has_one_recorded_time(
     ]
 
 
-@pytest.mark.parametrize("back", [1, SECOND, CLOCK_TOLERANCE])
+@pytest.mark.parametrize("back", [1, SECOND, TOLERANCE])
 def test_clock_slightly_back_is_clamped(ledger: Ledger, back: int) -> None:
     """When the clock is up to five minutes behind the head, the recorded time is that of the head."""
     add(ledger, player("anna"))
@@ -205,10 +206,10 @@ def test_clock_far_behind_is_refused(
     """With a head more than five minutes ahead, appending is refused and the message names the override."""
     add(ledger, player("anna"))
     with pytest.raises(ClockBehind, match="--ignore-clock"):
-        add(ledger, player("ben"), now=NOON - CLOCK_TOLERANCE - 1)
+        add(ledger, player("ben"), now=NOON - TOLERANCE - 1)
 
     assert len(records(ledger)) == 1
-    forced = add(ledger, player("ben"), now=NOON - CLOCK_TOLERANCE - 1, ignore_clock=True)
+    forced = add(ledger, player("ben"), now=NOON - TOLERANCE - 1, ignore_clock=True)
     assert (forced.appended, forced.head.recorded_at) == (1, NOON)
 
 
@@ -218,7 +219,7 @@ def test_existing_events_ignore_the_clock(
     """When all events exist already, a head in the future does not matter."""
     add(ledger, player("anna"))
 
-    assert add(ledger, player("anna"), now=NOON - 2 * CLOCK_TOLERANCE).existing == 1
+    assert add(ledger, player("anna"), now=NOON - 2 * TOLERANCE).existing == 1
 
 
 def test_recorded_at_never_decreases(ledger: Ledger) -> None:
