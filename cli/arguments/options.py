@@ -1,5 +1,6 @@
 """Options that several commands share, and what they resolve to."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from pathlib import Path
@@ -51,6 +52,17 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
 
 
 format_option = format_of(*FORMATS)
+
+
+def read_duration(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Return a duration such as 26h in seconds."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d{1,6})([smhd])", value, re.ASCII)
+    if match is None:
+        raise click.BadParameter("write a whole number with s, m, h or d, such as 26h")
+    return int(match.group(1)) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[match.group(2)]
+
 
 # of commands that do something: no spreadsheet waits for what they say
 result_format = click.option(

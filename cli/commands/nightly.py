@@ -1,15 +1,16 @@
 """`nightly`: one command for the night; each part is done whatever becomes of the others."""
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from cli.arguments.command import command
 from cli.arguments.engines import work_elsewhere, workers_options
-from cli.arguments.options import result_format
+from cli.arguments.options import read_duration, result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
 from cli.commands.backup import keep_option, note_problems
@@ -22,8 +23,9 @@ from ledger.backups import backup_folder
 from ledger.errors import StoreUnavailable
 from ledger.failures import failure_of
 from ledger.store.log import head
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.runs import running
+from ledger.store.opening import Ledger, connect, open_ledger
+from ledger.store.runs import leave_unreached, running
+from projections.queries.results import ABSENT, Absent
 from projections.stored.generations import whole_second
 from projections.stored.rebuilding import rebuild
 from projections.stored.status import Night, NightPart
@@ -31,9 +33,19 @@ from projections.stored.verification import verify_all
 from projections.stored.work import WorkAt
 
 SHOWN_FINDINGS = 20
+# why another try may succeed, and how long to wait before it
+PASSING = ("unreachable", "busy", "server-limit", "already-running", "lock-lost")
+RETRY_SECONDS = 60.0
+
+Outcome = tuple[int, str]
 
 
-Does = Callable[[], tuple[int, str]]
+class Job(NamedTuple):
+    """A part of the night: what must hold before it begins, and what does it."""
+
+    name: str
+    need: Callable[[], None]
+    run: Callable[[], Outcome]
 
 
 @command()
@@ -42,12 +54,16 @@ Does = Callable[[], tuple[int, str]]
     help="Also make a backup in DIR, as `backup make` does.",
 )  # fmt: skip
 @keep_option
+@click.option(
+    "--retry", metavar="TIME", callback=read_duration, default="0s",
+    help="Retry every minute for up to TIME, such as 30m, what a lock or a lost connection stops.  [default: never]",
+)  # fmt: skip
 @rule_seconds_option
 @workers_options
 @result_format
 @click.pass_obj
 def nightly(
-    db: str, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, on: str | None,
+    db: str, folder: Path | None, keep: dict[str, int] | None, retry: int, rule_seconds: float, on: str | None,
     segments: str | None, form: str,
 ) -> int:  # fmt: skip
     """Store the standings, verify the ledger, and make a backup: each of them, whatever becomes of the others.
@@ -58,11 +74,18 @@ def nightly(
     if keep is not None and folder is None:
         raise click.UsageError("--keep is for the backups that --backup DIR makes")
     started, began = clock.now(), time.monotonic()
+    until = began + retry
     with ending_soon(lambda: "\nratings: interrupted"):
-        ledger = open_ledger(db)
+        ledger = _open(db, ["nightly", "rebuild", "verify", *["backup"] * (folder is not None)], until)
         with running(ledger, "nightly", clock.now, only_one=True) as run:
-            at = work_elsewhere(ledger, on, segments, rule_seconds)
-            parts = list(_parts(ledger, folder, keep, rule_seconds, at))
+            at = cache(partial(work_elsewhere, ledger, on, segments, rule_seconds))
+            jobs = [
+                Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
+                Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),
+            ]
+            if folder is not None:
+                jobs.append(Job("backup", partial(_refuse_unusable, folder), partial(_backup, ledger, folder, keep)))
+            parts = _run_jobs(ledger, jobs, until)
             failed = [part.exit_code for part in parts if part.exit_code]
             run.details = {part.part: part.exit_code for part in parts}
             if failed:
@@ -73,49 +96,67 @@ def nightly(
     return night.exit_code
 
 
-def _parts(
-    ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, at: WorkAt | None
-) -> Iterator[NightPart]:
-    """Do the parts one after another, after naming everything that already prevents one."""
-    todo: list[tuple[str, Callable[[], None], Does]] = [
-        ("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
-        ("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),
-    ]
-    if folder is not None:
-        todo.append(("backup", partial(_refuse_unusable, folder), partial(_backup, ledger, folder, keep)))
-    prevented = {name: part for name, need, _ in todo if (part := _prevented(name, need)) is not None}
-    for name, _, does in todo:
-        if name not in prevented:
-            yield _tried(name, does)
-            continue
-        with running(ledger, name, clock.now) as run:
-            run.fail(prevented[name].message)
-        yield prevented[name]
+def _open(db: str, kinds: Sequence[str], until: float) -> Ledger:
+    """Open the ledger; retry until a monotonic instant, then leave a failed run of each kind in the state folder."""
+    while True:
+        is_last = time.monotonic() >= until
+        try:
+            return open_ledger(db)
+        except StoreUnavailable as error:
+            if error.reason not in PASSING:
+                raise
+            if is_last:
+                for kind in kinds:
+                    leave_unreached(connect(db), kind, str(error), clock.now)
+                raise
+        _wait(until)
 
 
-def _prevented(name: str, need: Callable[[], None]) -> NightPart | None:
-    """The outcome of a part that cannot be started, or None if it can."""
-    try:
-        need()
-    except Exception as error:
-        return _stopped(name, error, 0.0)
-    return None
+def _wait(until: float) -> None:
+    """Wait before another try, at most until a monotonic instant."""
+    time.sleep(max(min(RETRY_SECONDS, until - time.monotonic()), 0))
 
 
-def _tried(name: str, does: Does) -> NightPart:
+def _run_jobs(ledger: Ledger, jobs: Sequence[Job], until: float) -> list[NightPart]:
+    """Do the jobs one after another; retry those that something passing stops, until a monotonic instant.
+
+    Everything that already prevents one is named before the first begins. One line says that the store is away.
+    """
+    parts: dict[str, NightPart] = {}
+    pending, reported = list(jobs), set[str]()
+    while True:
+        is_last = time.monotonic() >= until
+
+        def attempt(name: str, run: Callable[[], Outcome | None], is_last: bool = is_last) -> NightPart:
+            part = _attempt(name, run)
+            if isinstance(part.reason, str) and part.reason not in reported and (is_last or part.reason not in PASSING):
+                render.note(f"ratings: {name}: {part.message}")
+                reported.update({part.reason} & {"unreachable"})
+            return part
+
+        needs = {job.name: attempt(job.name, job.need) for job in pending}
+        for job in pending:
+            parts[job.name] = needs[job.name]
+            if needs[job.name].exit_code == 0:
+                parts[job.name] = attempt(job.name, job.run)
+                continue
+            with running(ledger, job.name, clock.now) as run:
+                run.fail(needs[job.name].message)
+        pending = [job for job in jobs if parts[job.name].reason in PASSING]
+        if is_last or not pending:
+            return list(parts.values())
+        _wait(until)
+
+
+def _attempt(name: str, run: Callable[[], Outcome | None]) -> NightPart:
     """Do a part and return its outcome."""
     began = time.monotonic()
+    reason: str | Absent = ABSENT
     try:
-        exit_code, message = does()
+        exit_code, message = run() or (0, "")
     except Exception as error:
-        return _stopped(name, error, time.monotonic() - began)
-    return NightPart(name, exit_code, message, round(time.monotonic() - began, 3))
-
-
-def _stopped(name: str, error: Exception, seconds: float) -> NightPart:
-    reason, message, exit_code = failure_of(error)
-    render.note(f"ratings: {name}: {message}")
-    return NightPart(name, exit_code, message, round(seconds, 3), reason)
+        reason, message, exit_code = failure_of(error)
+    return NightPart(name, exit_code, message, round(time.monotonic() - began, 3), reason)
 
 
 def _refuse_lacking(ledger: Ledger) -> None:
@@ -129,8 +170,8 @@ def _refuse_unusable(folder: Path) -> None:
     backup_folder.read_list(folder)
 
 
-def _rebuild(ledger: Ledger, rule_seconds: float, at: WorkAt | None) -> tuple[int, str]:
-    done = rebuild(ledger, clock.now, rule_seconds=rule_seconds, at=at)
+def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
+    done = rebuild(ledger, clock.now, rule_seconds=rule_seconds, at=at())
     note_left_out(done.why_left_out)
     note_failures(done)
     told = f"{render.count(done.ladders, 'ladder')}, generation {done.generation}"
@@ -138,8 +179,8 @@ def _rebuild(ledger: Ledger, rule_seconds: float, at: WorkAt | None) -> tuple[in
     return int(bool(done.failures)), failed + told
 
 
-def _verify(ledger: Ledger, rule_seconds: float, at: WorkAt | None) -> tuple[int, str]:
-    done = verify_all(ledger, None, rule_seconds, at=at)
+def _verify(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
+    done = verify_all(ledger, None, rule_seconds, at=at())
     found, checked = done.findings, done.checked
     for finding in found[:SHOWN_FINDINGS]:
         render.note(f"ratings: verify: {render.plain(str(finding))}")
@@ -150,7 +191,7 @@ def _verify(ledger: Ledger, rule_seconds: float, at: WorkAt | None) -> tuple[int
     return 0, f"{render.count(checked.events, 'event')}, {render.count(checked.ladders, 'stored ladder')}"
 
 
-def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> tuple[int, str]:
+def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> Outcome:
     done = backup_folder.make(ledger, folder, clock.now, keep)
     failed = note_problems(folder, done)
     return int(failed), "; ".join([*done.problems(folder)[:1], str(folder / done.backup.file)])

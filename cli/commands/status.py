@@ -1,34 +1,26 @@
 """`status`: the head of the log, how old the stored standings are, and how the last runs of the jobs ended."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 import click
 
 from cli.arguments.command import command
-from cli.arguments.options import format_of
+from cli.arguments.options import format_of, read_duration
 from cli.output import render
 from cli.output.emit import emit
-from cli.output.status import DAY, HOUR, MINUTE, SECOND, exactly
+from cli.output.status import exactly
 from ledger.store.opening import open_ledger
 from ledger.store.runs import LOST
 from projections.stored.status import HealthProblem, LedgerStatus, ledger_status
 
 
-def _age(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """An age as seconds."""
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d{1,6})([smhd])", value, re.ASCII)
-    if match is None:
-        raise click.BadParameter("write a whole number with s, m, h or d, such as 26h")
-    return int(match.group(1)) * {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}[match.group(2)]
-
-
 @command()
 @click.option(
-    "--max-age", metavar="AGE", callback=_age, help="Exit 1 if the stored standings are older than that, such as 26h."
+    "--max-age",
+    metavar="AGE",
+    callback=read_duration,
+    help="Exit 1 if the stored standings are older than that, such as 26h.",
 )
 @click.option(
     "--max-behind", metavar="N", type=click.IntRange(min=0), help="Exit 1 if they lack more events than that."

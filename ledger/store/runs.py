@@ -11,6 +11,9 @@ read-only file, leaves them in the account's state folder:
 
     ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4177382.json
 
+A run that cannot reach its ledger is left there, too, under `unreached-DATABASE`, and counts as the last of its kind
+until the next run that reaches the ledger stores it there.
+
 A run's number gives the order in which runs began, since a clock may be wrong.
 """
 
@@ -36,7 +39,7 @@ from ledger.errors import AlreadyRunning, LedgerError
 from ledger.events.canonical import format_instant
 from ledger.failures import failure_of
 from ledger.new_files import is_own_folder, open_own
-from ledger.processes.identity import this_process
+from ledger.processes.identity import is_there, this_process
 from ledger.store.common import busy_seconds
 from ledger.store.dialect import dialect_of
 from ledger.store.log import ledger_id
@@ -48,6 +51,8 @@ KEPT = 50
 # a number is this bit, then a counter, then a random part for those that begin together; earlier programs gave random
 # numbers without the bit
 ORDERED, COUNTER_BITS, RANDOM_BITS = 1 << 62, 40, 22
+# of a run that could not reach its ledger: it comes last until it gets a number there
+UNREACHED = ORDERED | 1 << 61
 # the values of `result`: `failed` and `lost` are failures, `running` is never stored
 DONE, FAILED, LOST, RUNNING = "done", "failed", "lost", "running"
 WITHOUT_A_WORD = "it ended without a word: it was killed, or the machine went down"
@@ -134,15 +139,14 @@ def running(
     run of its kind in progress.
     """
     assert _KIND.fullmatch(kind)
-    begun = Run(
-        _next_number(ledger), kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {}
-    )
-    outcome, seconds = RunOutcome(), END_SECONDS
     beside = only_if_well and ledger.file is not None
+    folder, number = _enter(ledger, beside)
+    begun = Run(number, kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {})
+    outcome, seconds, is_unreached = RunOutcome(), END_SECONDS, number >= UNREACHED
     with ledger.dialect.shown_running(ledger, begun.run):
-        in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
+        in_ledger = not (beside or is_unreached) and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
         if not in_ledger:
-            _keep_in_folder(ledger, begun)
+            _keep_in_folder(folder, begun)
         try:
             with ledger.translated():
                 yield outcome
@@ -152,7 +156,25 @@ def running(
             seconds = END_SECONDS if isinstance(error, Exception) else INTERRUPTED_SECONDS
             raise
         finally:
-            _end(ledger, begun, outcome, clock(), in_ledger, beside, seconds)
+            ended = begun._replace(
+                finished_at=clock(), result=FAILED if outcome.failed else DONE,
+                message=outcome.message[:TEXT_MAX] or None, position=outcome.position, details=outcome.details,
+            )  # fmt: skip
+            apart = is_unreached or (beside and outcome.failed)
+            if apart or not _stored(ledger, ended, seconds, outcome.no_trace):
+                _keep_in_folder(folder, ended, outcome.no_trace)
+            elif not in_ledger:
+                _keep_in_folder(folder, ended, no_trace=True)
+
+
+def leave_unreached(ledger: Ledger, kind: str, message: str, clock: own_clock.Clock = own_clock.now) -> None:
+    """Leave a failed run of a kind in the state folder, without another try to reach the ledger."""
+    folder, now = _unreached_folder(ledger), clock()
+    run = Run(
+        _next_number(_in_folder(folder), UNREACHED), kind, now, now, FAILED, message[:TEXT_MAX], None, os_account(),
+        this_process(), {},
+    )  # fmt: skip
+    _keep_in_folder(folder, run)
 
 
 def os_account() -> str:
@@ -173,7 +195,9 @@ def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
 
     A row that this program cannot have written is left out.
     """
-    return [_seen(connection, one, now) for one in _recorded(ledger, connection)]
+    unreached = _in_folder(_unreached_folder(ledger))
+    runs = sorted(unreached, key=lambda run: run.order, reverse=True) + _recorded(ledger, connection)
+    return [_seen(connection, run, now) for run in runs]
 
 
 def _recorded(ledger: Ledger, connection: Connection) -> list[Run]:
@@ -186,13 +210,31 @@ def _recorded(ledger: Ledger, connection: Connection) -> list[Run]:
     return sorted(runs.values(), key=lambda run: run.order, reverse=True)
 
 
-def _next_number(ledger: Ledger) -> int:
-    """Return a number for a run that begins now: above those of all others that this account can read."""
-    latest = 0
-    with suppress(*_errors(ledger)), ledger.reading() as connection:
-        latest = max((run.run for run in _recorded(ledger, connection)), default=0)
-    counter = min((max(latest - ORDERED, 0) >> RANDOM_BITS) + 1, (1 << COUNTER_BITS) - 1)
-    return ORDERED | counter << RANDOM_BITS | secrets.randbits(RANDOM_BITS)
+def _enter(ledger: Ledger, beside: bool) -> tuple[Path | None, int]:
+    """Return the state folder and the number of a run that begins now, once those that did not reach the ledger have
+    theirs; with `beside` nothing is written to the ledger."""
+    unreached = _unreached_folder(ledger)
+    try:
+        with ledger.reading() as connection:
+            folder, recorded = _folder(ledger, connection), _recorded(ledger, connection)
+    except _errors(ledger):
+        return unreached, _next_number(_in_folder(unreached), UNREACHED)
+    number = _next_number(recorded)
+    for run in sorted(_in_folder(unreached), key=lambda run: run.order):
+        if run.result is None and is_there(run.process, run.started_at, own_clock.now()):
+            continue
+        placed = run._replace(run=number)
+        if beside or not _stored(ledger, placed, BEGIN_SECONDS):
+            _keep_in_folder(folder, placed)
+        _keep_in_folder(unreached, run, no_trace=True)
+        number = _next_number([placed])
+    return folder, number
+
+
+def _next_number(runs: Iterable[Run], least: int = ORDERED) -> int:
+    """Return a number for a run that begins now: above those of all these runs."""
+    counter = max(max((run.run for run in runs), default=0) - least, 0) >> RANDOM_BITS
+    return least + (min(counter + 1, (1 << COUNTER_BITS - 1) - 1) << RANDOM_BITS) + secrets.randbits(RANDOM_BITS)
 
 
 def latest_runs(runs: Iterable[Run]) -> dict[str, Latest]:
@@ -278,19 +320,6 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
     return True
 
 
-def _end(
-    ledger: Ledger, begun: Run, outcome: RunOutcome, now: int, in_ledger: bool, beside: bool, seconds: float
-) -> None:  # fmt: skip
-    ended = begun._replace(
-        finished_at=now, result=FAILED if outcome.failed else DONE, message=outcome.message[:TEXT_MAX] or None,
-        position=outcome.position, details=outcome.details,
-    )  # fmt: skip
-    if (beside and outcome.failed) or not _stored(ledger, ended, seconds, outcome.no_trace):
-        _keep_in_folder(ledger, ended, outcome.no_trace)
-    elif not in_ledger:
-        _keep_in_folder(ledger, ended, no_trace=True)
-
-
 def _kept(runs: Iterable[Run]) -> set[int]:
     """Which of a kind's runs stay, given newest first."""
     every = list(runs)
@@ -330,6 +359,15 @@ def _fits(name: str, value: Any) -> bool:
 
 def _folder(ledger: Ledger, connection: Connection) -> Path | None:
     """Where this account keeps the runs of a ledger; None if the account has no home."""
+    return _state_folder(ledger, ledger_id(connection))
+
+
+def _unreached_folder(ledger: Ledger) -> Path | None:
+    """Where this account keeps the runs that could not reach a ledger."""
+    return _state_folder(ledger, "unreached")
+
+
+def _state_folder(ledger: Ledger, name: str) -> Path | None:
     if not (home := os.environ.get("XDG_STATE_HOME")):
         try:
             home = str(Path.home() / ".local" / "state")
@@ -337,7 +375,7 @@ def _folder(ledger: Ledger, connection: Connection) -> Path | None:
             return None
     # a copy of a ledger has the same id
     mark = hashlib.sha256(_database(ledger).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return Path(home) / "ratings-ledger" / f"{ledger_id(connection)}-{mark}"
+    return Path(home) / "ratings-ledger" / f"{name}-{mark}"
 
 
 def _database(ledger: Ledger) -> str:
@@ -350,11 +388,9 @@ def _database(ledger: Ledger) -> str:
     return json.dumps([ledger.url.host, ledger.url.port, ledger.url.database, sorted(named.items())])
 
 
-def _keep_in_folder(ledger: Ledger, run: Run, no_trace: bool = False) -> None:
+def _keep_in_folder(folder: Path | None, run: Run, no_trace: bool = False) -> None:
     """Write or delete a run's file; files that are too old are deleted, too."""
     try:
-        with ledger.reading() as connection:
-            folder = _folder(ledger, connection)
         if no_trace:
             if folder is not None:
                 (folder / _name(run)).unlink(missing_ok=True)
@@ -373,7 +409,7 @@ def _keep_in_folder(ledger: Ledger, run: Run, no_trace: bool = False) -> None:
         for one in same:
             if one.run not in kept:
                 (folder / _name(one)).unlink(missing_ok=True)
-    except _errors(ledger) as problem:
+    except (OSError, ValueError) as problem:
         if not no_trace and run.finished_at is not None:
             logger.warning("ratings: the outcome of this run is kept nowhere: %s", problem)
 

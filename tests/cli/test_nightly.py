@@ -2,22 +2,29 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
+import psycopg
 import pytest
 from forging import forged
 from roles import Roles, documented_roles
 from sqlalchemy import make_url
+from stores import own_server, postgres_database
 
 from ledger.events.canonical import dump
 from ledger.events.types import Draft, read_data
 from ledger.store.appending import append
 from ledger.store.opening import open_ledger
 from ledger.store.runs import all_runs, running
+from projections.stored import generations
 from projections.stored.rebuild_lock import only_one
 
 from ledger import clock  # isort: skip
@@ -155,6 +162,147 @@ with running(open_ledger({db!r}), "nightly"):
         results = [run.result for run in all_runs(ledger, connection, clock.now()) if run.kind == "nightly"]
     assert results == ["done", "lost"]
     assert ratings("status", "--no-failures", db=db).exit_code == 0
+
+
+# what keeps a night from its work
+
+
+@contextmanager
+def away(db: str) -> Iterator[None]:
+    """Meanwhile the ledger cannot be reached: another process has locked its file, or its database has another name."""
+    url = make_url(db).difference_update_query(["timeout"])
+    if db.startswith("sqlite"):
+        with closing(sqlite3.connect(str(url.database), isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            yield
+        return
+    with psycopg.connect(url.set(database="postgres").render_as_string(hide_password=False), autocommit=True) as other:
+        other.execute(f"ALTER DATABASE {url.database} RENAME TO {url.database}_away")
+        try:
+            yield
+        finally:
+            other.execute(f"ALTER DATABASE {url.database}_away RENAME TO {url.database}")
+
+
+@contextmanager
+def for_a_second(blocked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
+    """Something is blocked for another second, by a thread."""
+    begun = Event()
+
+    def block() -> None:
+        with blocked():
+            begun.set()
+            time.sleep(1)
+
+    thread = Thread(target=block)
+    thread.start()
+    assert begun.wait(30)
+    yield
+    thread.join()
+
+
+@pytest.fixture
+def impatient(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The ledger for somebody who does not wait long for its locks, with a state folder that is empty."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("cli.commands.nightly.RETRY_SECONDS", 0.2)
+    url = make_url(f"sqlite:///{db}" if "://" not in db else db)
+    return url.update_query_dict({"timeout": "0.2"}).render_as_string(hide_password=False)
+
+
+def state_files(tmp_path: Path) -> list[str]:
+    return sorted(path.name.partition("-")[0] for path in (tmp_path / "state").rglob("*.json"))
+
+
+def test_night_that_cannot_begin_leaves_runs(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A nightly run without a ledger says so in one line, and leaves failed runs until the next one succeeds.
+
+    The next run that reaches the ledger stores them there.
+    """
+    with away(impatient):
+        for _ in range(2):
+            result = ratings("nightly", "--backup", tmp_path / "backups", db=impatient)
+            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
+    assert state_files(tmp_path) == sorted(["backup", "nightly", "rebuild", "verify"] * 2)
+    assert runs(ratings, impatient) == dict.fromkeys(("backup", "nightly", "rebuild", "verify"), "failed")
+    problem = ratings("status", "--no-failures", db=impatient)
+    assert (problem.exit_code, [line.split()[3] for line in problem.stderr.splitlines()]) == (
+        1, ["backup", "rebuild", "verify"],
+    )  # fmt: skip
+    assert result.stderr.removeprefix("ratings: ").strip() in problem.stderr
+
+    result = ratings("nightly", "--backup", tmp_path / "backups", db=impatient)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert state_files(tmp_path) == []
+    assert ratings("status", "--no-failures", db=impatient).exit_code == 0
+    ledger = open_ledger(impatient)
+    with ledger.reading() as connection:
+        results = [run.result for run in all_runs(ledger, connection, clock.now()) if run.kind == "nightly"]
+    assert results == ["done", "failed", "failed"]
+
+
+def test_night_is_retried_until_it_can_begin(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
+    """With --retry, a nightly run waits for its ledger, and leaves no failure if it comes back in time."""
+    with for_a_second(lambda: away(impatient)):
+        result = ratings("nightly", "--backup", tmp_path / "backups", "--retry", "1m", db=impatient)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert list(told(result)) == ["rebuild done", "verify done", "backup done"]
+    assert state_files(tmp_path) == []
+
+
+def test_retry_ends_at_its_limit(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A nightly run that still cannot begin after --retry fails as without it, and a bad limit is a usage error."""
+    with away(impatient):
+        began = time.monotonic()
+        result = ratings("nightly", "--retry", "1s", db=impatient)
+        assert 1 <= time.monotonic() - began < 30
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
+    assert state_files(tmp_path) == ["nightly", "rebuild", "verify"]
+    assert ratings("nightly", "--retry", "soon", db=impatient).exit_code == 2
+
+
+def test_locked_rebuild_is_retried(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
+    """While another rebuild is running, the other parts are done at once, and with --retry the rebuild after it."""
+    with only_one(open_ledger(impatient)):
+        result = ratings("nightly", "--backup", tmp_path / "backups", "--retry", "1s", db=impatient)
+    assert (result.exit_code, list(told(result))) == (4, ["rebuild FAILED", "verify done", "backup done"])
+    assert result.stderr.count("\n") == 1
+    assert len(list((tmp_path / "backups").glob("*.gz"))) == 1
+    with for_a_second(lambda: only_one(open_ledger(impatient))):
+        result = ratings("nightly", "--backup", tmp_path / "backups", "--retry", "1m", db=impatient)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert list(told(result)) == ["rebuild done", "verify done", "backup done"]
+    assert len(list((tmp_path / "backups").glob("*.gz"))) == 2
+
+
+def test_unusable_engine_spares_the_backup(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """If the workers cannot be asked, rebuild and verify fail, and the backup is made."""
+    assert ratings("rebuild", db=db).exit_code == 0
+    result = ratings("nightly", "--backup", tmp_path / "backups", "--on", "carts:4", db=db)
+    assert list(told(result)) == ["rebuild FAILED", "verify FAILED", "backup done"]
+
+
+def test_crash_of_the_server_is_one_line(ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that crashes during the night is told in one line, and all parts leave a failed run."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own_server() as server, postgres_database(server.url) as url:
+        assert ratings("init", "--for", "catan", db=url).exit_code == 0
+        promote = generations.promote
+
+        def crash(*arguments: Any) -> None:
+            server.kill()
+            promote(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(generations, "promote", crash)
+            result = ratings("nightly", "--backup", tmp_path / "backups", db=url)
+        assert (result.exit_code, result.stderr.count("\n")) == (3, 1), result
+        assert result.stderr.startswith("ratings: rebuild: postgresql:")
+        assert [result.stdout.count(f"{part} FAILED") for part in ("rebuild", "verify", "backup")] == [1, 1, 1]
+        server.start()
+        assert runs(ratings, url) == dict.fromkeys(("backup", "nightly", "rebuild", "verify"), "failed")
+        assert ratings("nightly", "--backup", tmp_path / "backups", db=url).exit_code == 0
+        assert ratings("status", "--no-failures", db=url).exit_code == 0
 
 
 @pytest.fixture
