@@ -8,7 +8,7 @@ from cli.arguments.command import command
 from cli.arguments.sites import names_option, site_of
 from cli.output import render
 from ledger.store.opening import open_ledger
-from ratings_ledger.web.addresses import GAME_PAGES
+from ratings_ledger.web.addresses import GAME_PAGES, RULE_SECONDS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
@@ -20,10 +20,13 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 @click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
 @click.option("--title", default="Ratings", show_default=True, help="What the pages are headed with.")
 @names_option
+@click.option("--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
+              help="Processor time that a rule from a package may take for a page.")  # fmt: skip
 @click.pass_obj
 def serve(
-    db: str, host: str, port: int, hosts: tuple[str, ...], frames: tuple[str, ...], title: str, names: Path | None
-) -> None:
+    db: str, host: str, port: int, hosts: tuple[str, ...], frames: tuple[str, ...], title: str, names: Path | None,
+    rule_seconds: float,
+) -> None:  # fmt: skip
     """Show the ledger as pages in a browser. Nothing can be changed there.
 
     It listens to this machine alone unless --host says otherwise; behind a proxy, name the site with --host-name.
@@ -36,8 +39,9 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     with_frames = " ".join(frames) or "'none'"
     serve_pages(
-        db, site, allowed, with_frames, host, port, lambda at: render.note(f"Serving pages at http://{shown}:{at}/")
-    )
+        db, site, allowed, with_frames, host, port, lambda at: render.note(f"Serving pages at http://{shown}:{at}/"),
+        rule_seconds,
+    )  # fmt: skip
 
 
 @command(name="site")

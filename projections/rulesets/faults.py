@@ -1,14 +1,16 @@
 """What rules do wrong: what they raise and return, and what numbers they use; described in a line, with the place."""
 
 import dis
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from functools import cache
 from inspect import Parameter, signature
 from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from ledger.rejections import escaped, shown
 from projections.contract import INT64_MAX, Numbers, Rule
@@ -69,7 +71,44 @@ def is_ours(rule: Rule) -> bool:
 
 def quiet(*rules: Rule) -> AbstractContextManager[Any]:
     """Send what rules of packages print to standard error: standard output is an answer, which programs read."""
-    return nullcontext() if all(map(is_ours, rules)) else redirect_stdout(sys.stderr)
+    outside = [rule.id for rule in rules if not is_ours(rule)]
+    return calling(*outside) if outside else nullcontext()
+
+
+@contextmanager
+def calling(*names: str) -> Iterator[None]:
+    """Run code of packages with these rules: it prints to standard error, and `os._exit` raises `SystemExit`."""
+    before = getattr(_calls, "names", ())
+    os._exit = _exit  # for whatever a package has imported, too
+    _calls.names = names
+    watch.begin(names)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _calls.names = before
+        watch.end(before)
+
+
+class RuleWatch:
+    """Notified of every call into code of packages; `names` are the rules of the call, or of the one around it."""
+
+    def begin(self, names: tuple[str, ...]) -> None:
+        """Note that a call begins."""
+
+    def end(self, names: tuple[str, ...]) -> None:
+        """Note that a call ends; `names` are empty unless another is around it."""
+
+
+def _exit(status: int) -> NoReturn:
+    if getattr(_calls, "names", ()):
+        raise SystemExit(f"os._exit({status}) would end the program")
+    _true_exit(status)
+
+
+watch = RuleWatch()
+_calls = threading.local()
+_true_exit = os._exit
 
 
 def whole(value: Any, what: str) -> int:

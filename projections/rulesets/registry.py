@@ -3,15 +3,13 @@
 A package registers a rule in the entry-point group `ratings_ledger.rules`, under its full name such as `my-rule/1`.
 """
 
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from projections.contract import UNITS_MAX, Params, Rule
-from projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, fault
+from projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, calling, fault
 
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 
@@ -46,7 +44,7 @@ def rule(name: str) -> Rule | None:
     if name in _given_up:
         raise ValueError(_given_up[name])
     try:
-        with redirect_stdout(sys.stderr):
+        with calling(name):
             loaded = outside[0].load()
     except FAULTS as error:
         raise ValueError(f"the rule {name} cannot be loaded from {outside[0].value}: {fault(error, None)}") from error

@@ -29,6 +29,8 @@ SEGMENT = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 
 # up to so many games, each has a page of its own in a folder, unless somebody wants it otherwise
 GAME_PAGES = 20_000
+# of processor time for a rule of a package and a page of a server, which gives up any answer after ten
+RULE_SECONDS = 8
 
 INDEX: Path = ()
 LISTS, LOG, STATUS = ("lists",), ("log",), ("status",)

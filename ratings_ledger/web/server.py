@@ -3,7 +3,8 @@
 It only reads. Answers are kept by the head of the log and the quarter of an hour at which they were made, so a new
 event is on the pages within a second, and the end of a month when it comes; there are at most `KEPT_BYTES` of them.
 At most `AT_ONCE` answers are worked out at a time, each for at most `SECONDS`; whoever would have to wait longer is
-told to come back.
+told to come back. Where the ledger has rules of packages, processes work them out that can be killed; a rule that never
+ends, or ends its process, is given up until the next quarter of an hour.
 """
 
 import sys
@@ -12,11 +13,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from logging import getLogger
 from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -31,19 +33,23 @@ from ledger.errors import (
     StoreDamaged,
     StoreUnavailable,
     Unknown,
+    WorkerLost,
 )
 from ledger.rejections import Refused, shown
-from ledger.store.log import Head, chain_hash_at
+from ledger.store.log import Head, chain_hash_at, known_of, read_where
 from ledger.store.opening import parse_url
 from projections.queries.standings import UnknownLadder
+from projections.rulesets.registry import BUILT_IN
 from ratings_ledger import Ledger
 from ratings_ledger import open as open_ledger
-from ratings_ledger.web.addresses import STATUS, Path
+from ratings_ledger.web.addresses import RULE_SECONDS, STATUS, Path
+from ratings_ledger.web.connections import ACCEPTED_AT_ONCE, LimitedConnection, Server
 from ratings_ledger.web.games import GAMES, game_lines
 from ratings_ledger.web.openapi import OPENAPI, as_openapi
 from ratings_ledger.web.page import CSS, FORMATS, STYLE, Site, refusal
 from ratings_ledger.web.routes import REPEATED, members_of, page_at
 from ratings_ledger.web.visits import AXES, Visit
+from ratings_ledger.web.workers import RulesLost, Worker
 
 KEPT_BYTES = 64 << 20
 BESIDE_BYTES = 2_000  # of an answer beside its content
@@ -134,8 +140,11 @@ def _size(answered: Answered) -> int:
 class Pages:
     """The pages of one ledger, as an ASGI application."""
 
-    def __init__(self, url: str, site: Site, hosts: Collection[str], frames: str = "'none'") -> None:
+    def __init__(
+        self, url: str, site: Site, hosts: Collection[str], frames: str = "'none'", rule_seconds: float = RULE_SECONDS
+    ) -> None:
         self.url, self.site, self.hosts = _impatient(url), site, frozenset(host.lower() for host in hosts)
+        self.rule_seconds = rule_seconds
         self._policy = (
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
             f"frame-ancestors {frames}"
@@ -143,14 +152,23 @@ class Pages:
         self._answers = Answers()
         self._workers, self._watcher = ThreadPoolExecutor(AT_ONCE), ThreadPoolExecutor(1)
         self._ledger: Ledger | None = None
+        self._workers_of: dict[int, Worker] = {}  # by thread
+        self._needs_workers: tuple[Head | None, bool] = None, False
+        self._given_up: tuple[int, dict[str, str]] = 0, {}  # in a quarter of an hour, why, by the rule
         self._looking: Future[tuple[int, Head | str]] | None = None
         self._seen: tuple[int, Head | str] | None = None
         self._opened_at = 0
         self._files = 0
 
+    def close(self) -> None:
+        """End the processes that work out answers."""
+        while self._workers_of:
+            self._workers_of.popitem()[1].end()
+
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await _live(receive, send)
+            self.close()
         elif scope["type"] == "http":
             await self._respond(scope, send)
 
@@ -283,17 +301,62 @@ class Pages:
         if asked.ending not in FORMATS:
             raise _No(404, f"There is no such file; all games are in /{GAMES}.")
         quarter = _quarter()
-        with self._visiting(head, asked) as visit, visit.view.staying():
-            page = page_at(visit, asked.path)
-        kind, write = FORMATS[asked.ending]
-        if asked.ending == ".csv" and page.table is None:
-            raise _No(404, "This page is no table, so there is no CSV of it.")
-        content = write(page, self.site)
-        found = Answered(200, f"{kind}; charset=utf-8", content, _etag(content), _robots(asked))
+        made = self._ask_worker(head, asked) if self._has_packages(head) else self._make(head, asked)
+        if isinstance(made, Refusal):
+            raise _No(made.status, made.reason, made.headers)
         # jobs leave no event, and what is asked of an empty log has no position to be asked at
         if head.position and asked.path != STATUS:
-            self._answers.keep((head, quarter, asked), found)
-        return found
+            self._answers.keep((head, quarter, asked), made)
+        return made
+
+    def _make(self, head: Head, asked: Request) -> "Answered | Refusal":
+        """Work out an answer, or why there is none."""
+        try:
+            with self._visiting(head, asked) as visit, visit.view.staying():
+                page = page_at(visit, asked.path)
+            kind, write = FORMATS[asked.ending]
+            if asked.ending == ".csv" and page.table is None:
+                raise _No(404, "This page is no table, so there is no CSV of it.")
+            content = write(page, self.site)
+        except _No as no:
+            return Refusal(no.status, str(no), no.headers)
+        return Answered(200, f"{kind}; charset=utf-8", content, _etag(content), _robots(asked))
+
+    def _has_packages(self, head: Head) -> bool:
+        """Whether a ruleset in the log names a rule of a package. Raises `_No`."""
+        if self._needs_workers[0] != head:
+            assert self._ledger is not None
+            with _refusing(), self._ledger.at().ledger.reading() as connection:
+                rows = read_where(connection, until=head.position, type_name=PUBLISHED)
+                rules = [event.data["rule"] for event in known_of(PUBLISHED, rows)]
+            self._needs_workers = head, not BUILT_IN.keys() >= {*rules}
+        return self._needs_workers[1]
+
+    def _ask_worker(self, head: Head, asked: Request) -> "Answered | Refusal":
+        """Have this thread's process work out an answer; rules that cost it its life are given up. Raises `_No`."""
+        while True:
+            quarter = _quarter()
+            if self._given_up[0] != quarter:
+                self._given_up = quarter, {}
+            given_up = self._given_up[1]
+            worker = self._workers_of.get(get_ident())
+            if worker is None or worker.given_up != given_up:
+                if worker is not None:
+                    worker.end()
+                worker = Worker(partial(_make_in_worker, self), self.rule_seconds, given_up)
+                self._workers_of[get_ident()] = worker
+            try:
+                made: Answered | Refusal = worker.do(head, asked)
+                return made
+            except RulesLost as lost:
+                self._workers_of.pop(get_ident(), None)
+                for reason in lost.reasons.values():
+                    LOGGER.warning("%s", reason)
+                self._given_up = quarter, self._given_up[1] | lost.reasons
+            except WorkerLost as lost:
+                self._workers_of.pop(get_ident(), None)
+                LOGGER.warning("%s", lost)
+                raise _No(503, f"The process that worked out this page is gone: {lost}.", RETRY) from None
 
     async def _begin_games(self, head: Head, asked: Request, known: Collection[str]) -> Answered:
         """All games, of which the first are read; the name is that of the place in the log. Raises `_No`."""
@@ -334,6 +397,31 @@ class Pages:
 LOGGER = getLogger("uvicorn.error")
 RETRY = (("retry-after", "5"),)
 LASTING = "public, max-age=31536000, immutable"
+
+
+PUBLISHED = "ruleset.published"
+
+
+class Refusal(NamedTuple):
+    """Why a request is refused, as a process tells another."""
+
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+
+
+def _make_in_worker(pages: Pages, head: Head, asked: Request) -> Answered | Refusal:
+    """Work out an answer in a process of its own, which reads on connections of its own."""
+    global _opened
+    try:
+        _opened = _opened or open_ledger(pages.url)
+    except LedgerError as problem:
+        return Refusal(503, _why(problem), RETRY)
+    pages._ledger = _opened
+    return pages._make(head, asked)
+
+
+_opened: Ledger | None = None
 
 
 class _No(Exception):
@@ -416,8 +504,9 @@ async def _live(receive: Any, send: Any) -> None:
 
 
 def serve_pages(
-    url: str, site: Site, hosts: Collection[str], frames: str, host: str, port: int, ready: Callable[[int], None]
-) -> None:
+    url: str, site: Site, hosts: Collection[str], frames: str, host: str, port: int, ready: Callable[[int], None],
+    rule_seconds: float,
+) -> None:  # fmt: skip
     """Serve pages until a signal ends it. `ready` gets the port once it listens. Raises `StoreUnavailable`."""
     listening = socket(AF_INET6 if ":" in host else AF_INET)
     listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
@@ -429,7 +518,7 @@ def serve_pages(
     ready(listening.getsockname()[1])
     sys.setswitchinterval(SWITCH_S)
     settings = uvicorn.Config(
-        Pages(url, site, hosts, frames), log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=5,
+        Pages(url, site, hosts, frames, rule_seconds), log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=5, http=LimitedConnection, backlog=ACCEPTED_AT_ONCE,
     )  # fmt: skip
-    uvicorn.Server(settings).run([listening])
+    Server(settings).run([listening])

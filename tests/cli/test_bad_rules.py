@@ -4,19 +4,25 @@ A ledger has a sound ladder of this program, a sound one of a package, and one o
 published and that another version of its package has broken since. All three score the same games.
 """
 
+import asyncio
+import html
 import importlib
 import json
+import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from asking import Told, asked, get
 from correction_helpers import game
 from lengths import at_length_but
 from sqlalchemy import make_url
@@ -26,6 +32,8 @@ from ledger.store.opening import open_ledger
 from projections import compiling
 from projections.admission.publishing import publish_missing
 from projections.rulesets import registry
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.server import Pages
 
 pytestmark = pytest.mark.slow  # all share what is installed once
 
@@ -48,12 +56,13 @@ BAD = {
     "raises-in-chance": ("chance", "IndexError: list index out of range (raises_in_chance.py, line 7)"),
     "raises-at-import": ("load", "ValueError: invalid literal for int() with base 10: 'one'"),
     "leaves": ("check", "SystemExit: a rule has had enough (leaves.py, line 9)"),
+    "exits": ("score", "SystemExit: os._exit(0) would end the program (exits.py, line 9)"),
     "prints": ("nowhere", ""),
     "explains-nothing": ("explain", "explain returned nothing; a list of terms for each of"),
     "remembers": ("nowhere", "for the same game (remembers.py, line 8), at drawn game 1"),
 }  # fmt: skip
 # one of each way to fail
-SHORT = ("returns-nothing", "unknown-list", "raises-in-chance", "explains-nothing", "prints")
+SHORT = ("exits", "returns-nothing", "unknown-list", "raises-in-chance", "explains-nothing", "prints")
 
 # what its ladder says of the rule, with the line
 WHERE = {
@@ -62,6 +71,7 @@ WHERE = {
     "wrong-lengths": "array assignment index out of range (wrong_lengths.py, line 8)",
     "overflows": "the points grow out of bounds",
     "leaves": "SystemExit: a rule has had enough (leaves.py, line 9)",
+    "exits": "SystemExit: os._exit(0) would end the program (exits.py, line 9)",
 }
 
 
@@ -467,3 +477,35 @@ def test_rule_without_a_scored_game_is_not_called_checked(
     published = ratings("rules", "publish", file, db=db)
     assert published.exit_code == 0
     assert "picky.toml: the rule was not tried on drawn games" in published.stderr
+
+
+@pytest.mark.parametrize("name", ["exits", "never-ends", "never-loads", "killed"])
+def test_bad_rule_leaves_other_pages_alone(
+    name: str, ledger: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """A server shows every page of other ladders, however many ask at once for that of a rule that never ends."""
+    db = ledger("exits" if name == "killed" else name)
+    if name == "killed":
+        monkeypatch.setattr("projections.rulesets.faults._exit", lambda status: os.kill(os.getpid(), signal.SIGKILL))
+    pages = Pages(db, Site(), ["localhost"], rule_seconds=1)
+    request.addfinalizer(pages.close)
+    at_once = ["/ladders/bad", "/ladders/bad?known_at=15", "/ladders/bad?known_at=14", "/", "/ladders/sound"]
+
+    async def ask_at_once() -> list[Told]:
+        return await asyncio.gather(*(asked(pages, address) for address in at_once))
+
+    *failing, index, sound = asyncio.run(ask_at_once())
+    lost = {
+        "exits": "os._exit(0) would end the program",
+        "killed": "the rule ended its process: a worker process was killed by signal 9",
+    }.get(name, "the rule gave no result in 1 s of processor time; `ratings serve --rule-seconds N` allows it more")
+    assert [told.status for told in failing] == [503] * 3, failing
+    for told in failing:
+        assert lost in html.unescape(told.text), told.text
+    assert [index.status, sound.status] == [200, 200], (index, sound)
+    for address in ("/ladders/elo-chess/all", "/players/ben/sound", "/games/g-1", "/games.jsonl"):
+        assert get(pages, address).status == 200, address
+    # it is not tried again at other coordinates, until the next quarter of an hour
+    begun = time.monotonic()
+    assert get(pages, "/ladders/bad?known_at=13").status == 503
+    assert time.monotonic() - begun < 1 or name == "exits"

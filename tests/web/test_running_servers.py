@@ -1,22 +1,30 @@
 """Servers as processes: many ask at once, one has to end while it answers; and sites of both stores are the same."""
 
+import asyncio
+import resource
 import signal
+import socket
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 import pytest
+import uvicorn
 from club import HOSTILE, LADDER, made, ok
 from serving import fetched, serving
 from stores import postgres_database
 
 import ratings_ledger
+from ratings_ledger.web import connections, server
 from ratings_ledger.web.addresses import segment
-from ratings_ledger.web.page import Site
+from ratings_ledger.web.page import STYLE, Site
+from ratings_ledger.web.server import Pages
 from ratings_ledger.web.site import write_site
 
 Ratings = Callable[..., Any]
@@ -83,3 +91,73 @@ def site(url: str, folder: Path) -> dict[str, bytes]:
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert len(found) > 40
     return found
+
+
+def test_silent_connections_exhaust_nothing(copied_file: Callable[..., str], tmp_path: Path) -> None:
+    """While 300 connections send nothing, or half a request, to a server that may open 256 files, pages are shown, and
+    its log says nothing of each."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    with serving(copied_file(made), tmp_path) as (port, process), ExitStack() as held:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for number in range(300):
+            silent = held.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+            if number % 2:
+                silent.sendall(b"GET / HTTP/1.1\r\nHost: local")
+        begun = time.monotonic()
+        assert [fetched(port, address)[0] for address in ADDRESSES[:5]] == [200] * 5
+        assert time.monotonic() - begun < 10
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        assert len(process.stderr.read().splitlines()) <= 3
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET"])
+def test_slow_heads_are_not_waited_for(
+    sent: bytes, copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection whose client does not send the whole head of a request in time is closed, whatever it sends."""
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 1)
+    assert seconds_until_closed(copied_file(made), sent, b"X" if sent else b"") < 5
+
+
+def test_answers_that_are_not_taken_are_dropped(
+    copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that takes nothing of a long answer loses its connection."""
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 1)
+    monkeypatch.setattr(connections, "STALLED_SECONDS", 2)
+    monkeypatch.setattr(server, "CSS", bytes(50_000_000))
+    style = f"GET /{STYLE[0]}.css HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    assert 2 < seconds_until_closed(copied_file(made), style, b"") < 10
+
+
+def seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:
+    """Return after how long a server in a thread of this process closes a connection on which so much is sent."""
+    ready, stopping = threading.Event(), threading.Event()
+    config = uvicorn.Config(Pages(url, Site(), ["localhost"]), http=connections.LimitedConnection, log_level="error")
+    running = connections.Server(config)
+
+    async def serve() -> None:
+        config.load()
+        running.lifespan = config.lifespan_class(config)
+        await running.startup([listening])
+        ready.set()
+        await asyncio.to_thread(stopping.wait)
+        await running.shutdown([listening])
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
+        done = threads.submit(asyncio.run, serve())
+        assert ready.wait(20)
+        with socket.create_connection(listening.getsockname(), 20) as client:
+            begun = time.monotonic()
+            client.sendall(sent)
+            time.sleep(0.3)
+            while running.server_state.connections and time.monotonic() - begun < 20:
+                with suppress(ConnectionError):
+                    client.sendall(slowly)
+                time.sleep(0.1)
+            seconds = time.monotonic() - begun
+        stopping.set()
+        done.result(20)
+    return seconds
