@@ -153,6 +153,8 @@ class Pages:
         self._workers, self._watcher = ThreadPoolExecutor(AT_ONCE), ThreadPoolExecutor(1)
         self._ledger: Ledger | None = None
         self._workers_of: dict[int, Worker] = {}  # by thread
+        # a process that is forked while a file of SQLite is open inherits locks and files that are not its own
+        self._reading_or_forking = Lock()
         self._needs_workers: tuple[Head | None, bool] = None, False
         self._given_up: tuple[int, dict[str, str]] = 0, {}  # in a quarter of an hour, why, by the rule
         self._looking: Future[tuple[int, Head | str]] | None = None
@@ -259,11 +261,13 @@ class Pages:
         found: Head | str
         try:
             try:
-                found = self._read_head(not 0 <= clock.now() - self._opened_at <= SCHEMA_US)
+                with self._reading_or_forking:
+                    found = self._read_head(not 0 <= clock.now() - self._opened_at <= SCHEMA_US)
             except LedgerError as problem:
                 if problem.reason == "busy":  # for which it has waited
                     raise
-                found = self._read_head(True)
+                with self._reading_or_forking:
+                    found = self._read_head(True)
         except LedgerError as problem:
             found = _why(problem)
             self._opened_at = 0
@@ -319,14 +323,14 @@ class Pages:
                 raise _No(404, "This page is no table, so there is no CSV of it.")
             content = write(page, self.site)
         except _No as no:
-            return Refusal(no.status, str(no), no.headers)
+            return Refusal(no.status, str(no), no.headers, isinstance(no.__context__, UNREADABLE))
         return Answered(200, f"{kind}; charset=utf-8", content, _etag(content), _robots(asked))
 
     def _has_packages(self, head: Head) -> bool:
         """Whether a ruleset in the log names a rule of a package. Raises `_No`."""
         if self._needs_workers[0] != head:
             assert self._ledger is not None
-            with _refusing(), self._ledger.at().ledger.reading() as connection:
+            with _refusing(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
                 rows = read_where(connection, until=head.position, type_name=PUBLISHED)
                 rules = [event.data["rule"] for event in known_of(PUBLISHED, rows)]
             self._needs_workers = head, not BUILT_IN.keys() >= {*rules}
@@ -343,10 +347,13 @@ class Pages:
             if worker is None or worker.given_up != given_up:
                 if worker is not None:
                     worker.end()
-                worker = Worker(partial(_make_in_worker, self), self.rule_seconds, given_up)
+                with self._reading_or_forking:
+                    worker = Worker(partial(_make_in_worker, self), self.rule_seconds, given_up)
                 self._workers_of[get_ident()] = worker
             try:
                 made: Answered | Refusal = worker.do(head, asked)
+                if isinstance(made, Refusal) and made.cannot_read:
+                    self._workers_of.pop(get_ident(), worker).end()
                 return made
             except RulesLost as lost:
                 self._workers_of.pop(get_ident(), None)
@@ -374,7 +381,7 @@ class Pages:
         return Answered(200, kind, first, etag, _robots(asked), parts)
 
     def _first_games(self, head: Head, asked: Request) -> tuple[bytes, Iterator[bytes]]:
-        with self._visiting(head, asked) as visit:
+        with self._reading_or_forking, self._visiting(head, asked) as visit:
             parts = game_lines(visit)
             return next(parts), parts
 
@@ -400,6 +407,7 @@ LASTING = "public, max-age=31536000, immutable"
 
 
 PUBLISHED = "ruleset.published"
+UNREADABLE = (StoreUnavailable, NotALedger, StoreDamaged)
 
 
 class Refusal(NamedTuple):
@@ -408,6 +416,7 @@ class Refusal(NamedTuple):
     status: int
     reason: str
     headers: tuple[tuple[str, str], ...]
+    cannot_read: bool
 
 
 def _make_in_worker(pages: Pages, head: Head, asked: Request) -> Answered | Refusal:
@@ -416,7 +425,7 @@ def _make_in_worker(pages: Pages, head: Head, asked: Request) -> Answered | Refu
     try:
         _opened = _opened or open_ledger(pages.url)
     except LedgerError as problem:
-        return Refusal(503, _why(problem), RETRY)
+        return Refusal(503, _why(problem), RETRY, True)
     pages._ledger = _opened
     return pages._make(head, asked)
 
@@ -445,7 +454,7 @@ def _refusing() -> Iterator[None]:
 
 def _why(problem: LedgerError) -> str:
     """Why a ledger cannot be read, for everybody: where it is, which the program's own message says, is not told."""
-    if isinstance(problem, StoreUnavailable | NotALedger | StoreDamaged):
+    if isinstance(problem, UNREADABLE):
         return f"The ledger cannot be read now: {REASONS[problem.reason][1]}."
     return str(problem)
 

@@ -20,7 +20,7 @@ NOTE_BYTES = 4_096
 WATCHED_SECONDS = 0.1  # of which the pool waits ten times as many
 MORE = "`ratings serve --rule-seconds N` allows it more"
 LONGEST_SECONDS = 600  # for a piece of work, whatever it does
-WAITING_TIMES = 2  # a rule that waits uses no processor time: a single call may last this many times the limit
+WAITING_TIMES = 5  # a rule that waits uses no processor time: a single call may last this many times the limit
 
 
 class RulesLost(Exception):
