@@ -5,19 +5,20 @@ given up.
 """
 
 import signal
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from itertools import count
 from mmap import mmap
 from typing import Any
 
 from ledger.errors import WorkerLost
+from ledger.processes.forking import WAITING_TIMES as POOL_WAITING_TIMES
 from ledger.processes.forking import TooSlow, pool
 from projections.rulesets import faults
 from projections.rulesets.registry import give_up_rule
 
 NOTE_BYTES = 4_096
-WATCHED_SECONDS = 0.1  # of which the pool waits ten times as many
+SECOND = 1 / POOL_WAITING_TIMES  # of processor time, for which the pool waits a second
 MORE = "`ratings serve --rule-seconds N` allows it more"
 LONGEST_SECONDS = 600  # for a piece of work, whatever it does
 WAITING_TIMES = 5  # a rule that waits uses no processor time: a single call may last this many times the limit
@@ -69,17 +70,17 @@ class Worker:
 
     def _wait(self, unit: Any) -> Any:
         """Wait until a unit is done. Raises `TooSlow` if a single call of a rule lasts too long."""
-        begun = since = time.monotonic()
-        call = _read(self._note)
-        while True:
+        call, waited = _read(self._note), 0
+        for seconds in count(1):
             try:
-                return self._watched({unit}, seconds=WATCHED_SECONDS)
+                return self._watched({unit}, seconds=SECOND)
             except TooSlow:
-                now = time.monotonic()
-                if (latest := _read(self._note)) != call or not latest[1]:
-                    call, since = latest, now
-                if now - since > self._seconds * WAITING_TIMES or now - begun > LONGEST_SECONDS:
+                latest = _read(self._note)
+                waited = waited + 1 if latest == call and latest[1] else 0
+                call = latest
+                if waited > self._seconds * WAITING_TIMES or seconds > LONGEST_SECONDS:
                     raise
+        raise AssertionError
 
 
 class _Limited(faults.RuleWatch):
