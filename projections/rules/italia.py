@@ -153,7 +153,7 @@ def _terms(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     if is_out(i, columns, constants):
         name, why = ("solo of another", f"with {first} centres") if centres else ("eliminated", "no centre left")
         return [Term(name, constants[ELIMINATED] * SCALE, why)]
-    base, least = modified(i, columns, constants), constants[TSS_CENTRES]
+    base, least, each = modified(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
     extra = no_break(i, columns, constants, base)
     of = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
     alive = survivors(i, columns, constants)
@@ -161,13 +161,7 @@ def _terms(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     lost = Term("no break", extra, f"the first has {first} centres, the second {second}", "", ("no_break",))
     added = Term("TSS", tss(i, columns, constants, base, extra), told)
     return [
-        Term(
-            "centres",
-            constants[PER_CENTRE] * centres * SCALE,
-            f"{constants[PER_CENTRE]} for each of {centres}",
-            "",
-            ("per_centre",),
-        ),
+        Term("centres", each * centres * SCALE, f"{each} for each of {centres}", "", ("per_centre",)),
         *_placement(i, columns, constants),
         Term("participation", constants[PARTICIPATION] * SCALE, "for everybody with a centre"),
         *[term for term in ([added, lost] if constants[VARIANT] == POST_TSS else [lost, added]) if term.amount],
