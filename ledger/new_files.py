@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from contextlib import contextmanager, suppress
+
+from ledger.errors import StoreUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a shell waits for who reads names
@@ -44,6 +47,24 @@ def is_own_folder(path: str | os.PathLike[str]) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> None:
+    """Raise `StoreUnavailable` if a folder's mode gives other accounts any of these bits; nothing if it is not there.
+
+    Where an account can write, checksums prove nothing: it can write these as well.
+    """
+    try:
+        mode = stat.S_IMODE(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return
+    if mode & bits:
+        name = shlex.quote(os.fspath(path))
+        raise StoreUnavailable(
+            f"other accounts can write into {name} (mode {mode:04o}), so nothing is stored from what is in it; type: "
+            f"chmod {mode & ~bits:04o} {name} (if one may have done so, delete it instead, and it is made again: "
+            f"rm -r {name})", "file",
+        )  # fmt: skip
 
 
 @contextmanager

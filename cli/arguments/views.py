@@ -22,10 +22,10 @@ from projections.queries.view import View
 SHOWN_EVENTS = 3
 
 
-def decoded(connection: Connection, known_at: int | None = None, lazily: bool = False) -> Facts:
+def decoded(connection: Connection, known_at: int | None = None, lazily: bool = False, cached: bool = True) -> Facts:
     """The facts known at a position (default: the head), as `decode` makes them; a note says which events do not
     count. At the end of the command its shell gets to know the names."""
-    facts = decode(connection, known_at, lazily=lazily)
+    facts = decode(connection, known_at, cached=cached, lazily=lazily)
     note_left_out(facts.left_out)
     if known_at is None or facts.position == head(connection).position:
         db = click.get_current_context().find_root().obj
@@ -85,6 +85,9 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
         render.note("ratings: no event can say that; see: ratings verify")
 
 
-def view_of(ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None) -> View:
-    """A ledger at the coordinates that were typed; what is odd is printed."""
-    return View(ledger, as_of, known_at, rules, note=print_note, kept=KeptLadders(decoded))
+def view_of(ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None, *, cached: bool = True) -> View:
+    """Return a ledger at the coordinates that were typed; what is odd is printed.
+
+    Pass `cached=False` for what is written to the log: it is computed from the records alone.
+    """
+    return View(ledger, as_of, known_at, rules, note=print_note, kept=KeptLadders(partial(decoded, cached=cached)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+from sqlalchemy import Connection
 
 from cli.arguments.command import command
 from cli.arguments.engines import work_elsewhere, workers_options
@@ -28,7 +29,7 @@ from ledger.store.runs import leave_unreached, running
 from projections.queries.results import ABSENT, Absent
 from projections.stored.generations import whole_second
 from projections.stored.rebuilding import rebuild
-from projections.stored.status import Night, NightPart
+from projections.stored.status import Night, NightPart, last_comparison
 from projections.stored.verification import verify_all
 from projections.stored.work import WorkAt
 
@@ -91,7 +92,10 @@ def nightly(
             if failed:
                 run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
     seconds = time.monotonic() - began
-    night = Night(whole_second(started), round(seconds, 3), min(failed, default=0), _head(ledger), tuple(parts))
+    night = Night(
+        whole_second(started), round(seconds, 3), min(failed, default=0), _read(ledger, lambda _, it: str(head(it))),
+        tuple(parts), _read(ledger, last_comparison),
+    )  # fmt: skip
     emit(night, form)
     return night.exit_code
 
@@ -197,9 +201,9 @@ def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> Outcom
     return int(failed), "; ".join([*done.problems(folder)[:1], str(folder / done.backup.file)])
 
 
-def _head(ledger: Ledger) -> str | None:
+def _read(ledger: Ledger, read: Callable[[Ledger, Connection], str | None]) -> str | None:
     try:
         with ledger.reading() as connection:
-            return str(head(connection))
+            return read(ledger, connection)
     except Exception:  # the parts have said what is wrong
         return None

@@ -43,7 +43,7 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
     """
     if all_due == (ladder is not None) or (all_due and as_of is not None):
         raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
-    now, view = clock.now(), view_of(how.ledger, as_of, None, None)
+    now, view = clock.now(), view_of(how.ledger, as_of, None, None, cached=False)
     if ladder is None:
         with view.surveying() as seen:
             rows = []

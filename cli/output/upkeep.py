@@ -69,6 +69,10 @@ def print_backup_checked(found: BackupChecked) -> None:
 
 def print_night(found: Night) -> None:
     """One line with the date."""
-    lines = [f"{one.part} {'done' if one.exit_code == 0 else 'FAILED'}: {one.message}" for one in found.parts]
+    compared = f" (last compared without the cache: {found.compared_without_cache or 'never; see: ratings verify'})"
+    lines = [
+        f"{one.part} {'done' if one.exit_code == 0 else 'FAILED'}: {one.message}{compared * (one.part == 'verify')}"
+        for one in found.parts
+    ]
     ended = f"head {found.head or 'unknown'}, in {found.seconds:.1f} s"
     render.echo(render.plain(f"{found.started} {'; '.join([*lines, ended])}"))

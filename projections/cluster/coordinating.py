@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from ledger import clock
 from ledger.caches import cache_folder
 from ledger.errors import StoreDamaged, StoreUnavailable
+from ledger.new_files import refuse_other_accounts
 from ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
 from ledger.store.opening import Ledger
 from projections import compiling
@@ -27,7 +28,7 @@ from projections.cluster.columnar import DamagedObject, OpenedObject, object_at
 from projections.cluster.engines import engine_at
 from projections.cluster.farm import Cluster, Task, Tell, farm
 from projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
-from projections.cluster.objects import Objects, objects_at, prove
+from projections.cluster.objects import Folder, Objects, objects_at, prove
 from projections.cluster.packs import PACK_GAMES, of_families, packs
 from projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
 from projections.cluster.streaming import streamed_ladder
@@ -51,6 +52,7 @@ from projections.stored.computing import Built, LadderFailure, plan
 
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
+ONLY_OWN, NOT_ALL = 0o077, 0o002  # rights that other accounts must not have
 LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
 SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "records-", "nonce-")
 
@@ -65,6 +67,9 @@ def cluster_for(ledger: Ledger, on: str, url: str | None) -> Iterator[Cluster]:
     Raises `BadArgument`, `StoreUnavailable`.
     """
     objects = segments_at(ledger, url)
+    if isinstance(objects, Folder):
+        # accounts that share a cluster may share a group, too
+        objects.refuse_other_accounts(ONLY_OWN if url is None else NOT_ALL)
     with engine_at(on) as engine:
         if not compiling.available():
             raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
@@ -84,7 +89,11 @@ def segments_at(ledger: Ledger, url: str | None) -> Objects:
         folder = cache_folder()
         if folder is None:
             raise StoreUnavailable("there is no cache folder here; say --segments URL", "file")
-        return objects_at(str(Path(folder) / folder_of(connection) / "sealed"))
+        root = Path(folder) / folder_of(connection)
+        with suppress(OSError):  # whoever writes there says so
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_other_accounts(root)
+        return objects_at(str(root / "sealed"))
 
 
 class Sealed(NamedTuple):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ledger.errors import StoreUnavailable
-from ledger.new_files import is_own_folder, new_file, open_own
+from ledger.new_files import is_own_folder, new_file, open_own, refuse_other_accounts
 from ledger.processes.identity import this_process
 
 Bytes = Any  # bytes, or a view of some
@@ -56,6 +56,10 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self._path, self.url = path, str(path)
+
+    def refuse_other_accounts(self, bits: int) -> None:
+        """Raise `StoreUnavailable` if its mode gives other accounts any of these bits."""
+        refuse_other_accounts(self._path, bits)
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
         """Create it as a file."""

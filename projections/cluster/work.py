@@ -47,7 +47,7 @@ def work_on(
                 yield from told
             if apart:
                 with ledger.reading() as connection:
-                    ladders = Ladders(decode(connection, position))
+                    ladders = Ladders(decode(connection, position, cached=False))
                 one, named = built_with_changes if changes else built, {parse_name(name).ruleset_id for name in asked}
                 own = ComputePlan({}, [], [name for name in apart if not asked or name in named])
                 guard = guarded(ladders, asked, stored, one, rule_seconds)

@@ -31,7 +31,7 @@ from sqlalchemy import Connection
 
 from ledger.caches import cache_folder
 from ledger.events.games import STATUSES
-from ledger.new_files import is_own_folder, open_own
+from ledger.new_files import is_own_folder, open_own, refuse_other_accounts
 from ledger.store.dialect import dialect_of
 from ledger.store.log import chain_hash_at, ledger_id
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
@@ -288,6 +288,12 @@ def folder_of(connection: Connection) -> str:
     """The name of a ledger's cache: its id, which is a UUID, and a hash of where it is."""
     where = json.dumps(dialect_of(connection).place(connection)).encode()
     return f"{ledger_id(connection)}-{hashlib.sha256(where).hexdigest()[:16]}"
+
+
+def refuse_shared_cache(connection: Connection) -> None:
+    """Raise `StoreUnavailable` if accounts other than this one have any right in the cache of a ledger."""
+    if (place := cache_folder()) is not None:
+        refuse_other_accounts(Path(place) / folder_of(connection))
 
 
 def found(connection: Connection, newest: int, locked: bool = False) -> Cache | None:

@@ -91,6 +91,18 @@ def decode(
     return facts
 
 
+def decode_to_store(connection: Connection, position: int | None = None) -> Facts:
+    """Return what `decode` returns, but only from a cache that no other account can write: it decides what is stored.
+
+    Raises `StoreUnavailable` for any other cache.
+    """
+    if head(connection).position >= CACHED_EVENTS:
+        from projections.facts import column_cache
+
+        column_cache.refuse_shared_cache(connection)
+    return decode(connection, position)
+
+
 def rulesets_at(connection: Connection, position: int) -> Facts:
     """Facts at a position that have nothing but its rulesets; they take no longer for a long log."""
     facts = Facts(position, chain_hash_at(connection, position) or ZERO)

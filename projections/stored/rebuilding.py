@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row
@@ -21,7 +22,7 @@ from ledger.store.opening import Ledger
 from ledger.store.runs import RunOutcome, running
 from projections import compiling
 from projections.facts.columns import Facts
-from projections.facts.decoding import decode, rulesets_at
+from projections.facts.decoding import decode, decode_to_store, rulesets_at
 from projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from projections.queries.standings import Ladders, UnknownLadder, versions_of
 from projections.replay.containment import RuleFailure
@@ -155,8 +156,8 @@ def rebuild(
                 run.no_trace = True
                 raise
             elsewhere = None if at is None else stack.enter_context(at(connection, position))
-            facts = decode(connection) if elsewhere is None else elsewhere.facts
-        run.position, run.details = facts.position, {"asked": list(asked)}
+            facts = decode_to_store(connection) if elsewhere is None else elsewhere.facts
+        run.position, run.details = facts.position, {"asked": list(asked)} | ({"check": True} if check else {})
         wanted = pointed is not None if keep_history is None else keep_history
         # a generation has the position of what was not requested
         position, chain_hash = facts.position, facts.chain_hash
@@ -223,7 +224,7 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
     ]  # fmt: skip
     generations.copy_rows(ledger, generation, unchanged)
     if keeping is not None:
-        _keep_the_rest(keeping, facts, work.games, asked, kept.before, [row.ladder for row in unchanged], tell)
+        _keep_the_rest(order, keeping, facts, kept.before, [row.ladder for row in unchanged])
     differing: list[str] = []
     if check:
         tell("checking", {"ladders_done": 0, "ladders": len(ladders)})
@@ -236,6 +237,11 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
             differing = _differing(ledger, generation, again.facts, results, ladders, failed, keeping, tell)
         for ladder, path in wrong_traces(facts, again.facts):
             logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
+    if differing and facts.cache is not None:
+        logger.warning(
+            "ratings: the second replay did without the cache, which may be what is wrong; it may be deleted: rm -r %s",
+            quote(str(facts.cache)),
+        )  # fmt: skip
     if not differing:
         tell("promoting", {"generation": generation})
         sql_history.refuse_short(ledger, generation)
@@ -312,22 +318,21 @@ def _build(
     return ladders, rows, sorted(failures), changes
 
 
-def _keep_the_rest(
-    keeping: Keeping, facts: Facts, games: int, asked: Collection[str], before: int | None, unchanged: list[str],
-    tell: Tell,
-) -> None:  # fmt: skip
+def _keep_the_rest(order: _Order, keeping: Keeping, facts: Facts, before: int | None, unchanged: list[str]) -> None:
     """Keep the games, and the changes of unchanged ladders as the generation `before` has them.
 
     Games are those of the last full rebuild, as is a generation's position.
     """
     if before is not None:
-        sql_history.copy(keeping, before, [*unchanged, *([sql_history.GAMES] if asked else [])])
-    if not asked:
-        tell("games", {"games": games})
+        sql_history.copy(keeping, before, [*unchanged, *([sql_history.GAMES] if order.asked else [])])
+    if not order.asked:
+        order.tell("games", {"games": order.work.games})
         with keeping.ledger.reading() as connection:
-            # workers elsewhere do not leave the games here
-            whole = facts if len(facts.first_position) == games else decode(connection, facts.position)
-            sql_history.write_games(keeping, connection, whole)
+            # workers elsewhere do not leave the games here, and what is checked does not come from the cache
+            is_whole = len(facts.first_position) == order.work.games and not order.check
+            sql_history.write_games(
+                keeping, connection, facts if is_whole else decode(connection, facts.position, cached=False)
+            )  # fmt: skip
 
 
 def _differing(

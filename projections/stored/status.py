@@ -11,7 +11,7 @@ from ledger import clock
 from ledger.events.canonical import format_instant, parse_instant
 from ledger.store.log import count_by_type, head, ledger_id
 from ledger.store.opening import Ledger
-from ledger.store.runs import FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
+from ledger.store.runs import DONE, FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
 from projections.queries.answers import Answer
 from projections.queries.coordinates import Times, times_of
 from projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Result
@@ -82,13 +82,17 @@ class NightPart(Result):
 
 @dataclass(frozen=True, slots=True)
 class Night(Result):
-    """What became of all of them; `exit_code` is the lowest of those that failed."""
+    """What became of all of them; `exit_code` is the lowest of those that failed.
+
+    `compared_without_cache`: when all that is stored was last found to be as a replay without any cache gives it.
+    """
 
     started: str
     seconds: float = field(metadata=AS_IS)
     exit_code: int
     head: str | None
     parts: tuple[NightPart, ...]
+    compared_without_cache: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,19 @@ class LedgerStatus(Answer):
     runs: dict[str, LastRuns]
     dated_ahead: tuple[DatedAhead, ...]
     problems: tuple[HealthProblem, ...] | Absent = ABSENT
+
+
+def last_comparison(ledger: Ledger, connection: Connection) -> str | None:
+    """Return when all that is stored was last found to be as a replay from the records alone gives it, or None.
+
+    A whole `verify` does that, but not one `--on` workers, which read sealed segments; so does `rebuild --check`.
+    """
+    for run in all_runs(ledger, connection, clock.now()):
+        details = run.details
+        is_whole = details.get("without_cache") is True or (details.get("check") is True and details["asked"] == [])
+        if run.result == DONE and is_whole:
+            return whole_second(run.started_at)
+    return None
 
 
 def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:

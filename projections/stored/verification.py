@@ -203,7 +203,11 @@ def verify_standings(
                     found.append(Finding("standings", None, f"{result.ladder} is missing from the stored generation"))
         found += [Finding("standings", None, f"{name} is missing from a replay") for name in here]
         if parts is not None and position == generation.position:
-            facts = work.facts if len(work.facts.first_position) == work.games else decode(connection, position)
+            facts = (
+                work.facts
+                if len(work.facts.first_position) == work.games
+                else decode(connection, position, cached=False)
+            )
             differing += _of(sql_history.games_differing(connection, parts.pop(sql_history.GAMES, []), facts))
         yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
     differing += [Finding("standings", None, f"{name}: it has stored changes that a replay does not have")
@@ -284,7 +288,9 @@ def verify_all(
             # a log that is unreadable or incomplete says nothing about what is computed from it
             if checked.guards and all(finding.code in REPLAYED for finding in findings):
                 checked = take(_computed(ledger, connection, checked, findings, rule_seconds, at))
-        run.position, run.details = checked.events, {"checked": checked._asdict(), "findings": len(findings)}
+        run.position, run.details = checked.events, {
+            "checked": checked._asdict(), "findings": len(findings), "without_cache": at is None,
+        }  # fmt: skip
         if findings:
             told = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
             run.fail(f"{told}; the first is {findings[0]}")

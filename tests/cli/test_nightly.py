@@ -339,3 +339,29 @@ def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.
     result = ratings("nightly", db=db)
     assert (result.exit_code, list(told(result))) == (3, ["rebuild FAILED", "verify done"])
     assert f"this account may not write {path}" in result.stderr
+
+
+def test_night_reports_the_last_comparison_without_the_cache(db: str, ratings: Ratings) -> None:
+    """A night says when all that is stored was last compared without the cache: by its own verify, unless workers do
+    that from sealed segments; then by an earlier one, or by `rebuild --check`."""
+
+    def compared(*arguments: str) -> str | None:
+        done = ratings("nightly", "--format", "json", *arguments, db=db)
+        assert done.exit_code == 0, done
+        found: str | None = json.loads(done.stdout)["compared_without_cache"]
+        return found
+
+    def last(kind: str) -> str:
+        started: str = json.loads(ratings("status", "--format", "json", db=db).stdout)["runs"][kind]["last"]["started"]
+        return started
+
+    assert compared("--on", "processes:1") is None
+    line = ratings("nightly", "--on", "processes:1", db=db).stdout
+    assert "(last compared without the cache: never; see: ratings verify)" in line
+    assert ratings("rebuild", "--check", db=db).exit_code == 0
+    checked = last("rebuild")
+    assert compared("--on", "processes:1") == checked
+    by_night = compared()
+    assert by_night == last("verify")
+    assert compared("--on", "processes:1") == by_night
+    assert f"(last compared without the cache: {by_night})" in ratings("nightly", "--on", "processes:1", db=db).stdout

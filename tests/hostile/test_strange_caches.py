@@ -321,3 +321,82 @@ def test_few_file_handles_keep_the_cache(
     assert written(own(caches)) == kept
     (record,) = caplog.records
     assert record.message.endswith(f"is not used: {kept[1].name}/manifest.json cannot be read: Too many open files")
+
+
+def altered(ratings: Ratings, db: str, caches: Path) -> Path:
+    """Swap the winner and the second of one game in the cache, under right checksums; returns the cache's folder."""
+    before, root = standings(ratings, db), own(caches)
+    manifest, folder = written(root)
+    column = array(column_cache.FILES["player"])
+    column.frombytes((folder / "player").read_bytes())
+    column[0], column[1] = column[1], column[0]
+    (folder / "player").write_bytes(column.tobytes())
+    manifest["files"]["player"][2] = crcs_of(column)
+    rewrite(root, manifest)
+    assert standings(ratings, db) != before
+    return root
+
+
+def test_published_lists_come_from_records(ratings: Ratings, db: str, caches: Path) -> None:
+    """A list is published as the records have it, whatever the cache says, and `verify` confirms it."""
+    altered(ratings, db, caches)
+    for arguments in ((LADDER,), ("--due",)):
+        done = ratings("publish", *arguments, db=db)
+        assert done.exit_code == 0, done
+    verified = ratings("verify", db=db)
+    assert verified.exit_code == 0, verified
+
+
+def test_checked_rebuild_promotes_nothing_from_an_altered_cache(
+    ratings: Ratings, db: str, caches: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`rebuild --check` compares with a replay without the cache, and names the cache; once deleted, all is well."""
+    root = altered(ratings, db, caches)
+    refused = ratings("rebuild", "--check", db=db)
+    assert refused.exit_code == 1
+    assert "nothing was promoted" in refused.stderr
+    assert f"rm -r {root}" in caplog.text
+    shutil.rmtree(root)
+    assert ratings("rebuild", "--check", db=db).exit_code == 0
+    assert ratings("verify", db=db).exit_code == 0
+
+
+def test_verify_finds_what_was_promoted_from_an_altered_cache(ratings: Ratings, db: str, caches: Path) -> None:
+    """`verify` compares what is stored with a replay without the cache."""
+    altered(ratings, db, caches)
+    assert ratings("rebuild", db=db).exit_code == 0
+    verified = ratings("verify", db=db)
+    assert verified.exit_code == 1
+    assert "the stored standings differ from a replay" in verified.stdout
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o750])
+def test_nothing_is_promoted_from_a_shared_cache(mode: int, ratings: Ratings, db: str, caches: Path) -> None:
+    """A rebuild refuses a cache that other accounts have rights in, and takes it again after the command it names."""
+    root = own(caches)
+    assert root.stat().st_mode & 0o777 == 0o700
+    root.chmod(mode)
+    standings(ratings, db)
+    for more in ((), ("--check",)):
+        refused = ratings("rebuild", *more, db=db)
+        assert refused.exit_code == 3, refused
+        assert f"type: chmod 0700 {root} " in refused.stderr
+    root.chmod(0o700)
+    assert ratings("rebuild", db=db).exit_code == 0
+
+
+def test_workers_use_no_folder_that_all_can_write(ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
+    """A place for segments that every account can write is refused; one that a group shares is taken."""
+    ledger_id = own(caches).name[:36]
+    folder = tmp_path / "sealed" / ledger_id
+    folder.mkdir(parents=True)
+    rebuild = ("rebuild", "--on", "processes:1")
+    folder.chmod(0o777)
+    refused = ratings(*rebuild, "--segments", folder.parent, db=db)
+    assert refused.exit_code == 3, refused
+    assert f"type: chmod 0775 {folder} " in refused.stderr
+    folder.chmod(0o770)
+    assert ratings(*rebuild, "--segments", folder.parent, db=db).exit_code == 0
+    assert ratings(*rebuild, db=db).exit_code == 0
+    (own(caches) / "sealed").chmod(0o770)
+    assert "type: chmod 0700" in ratings(*rebuild, db=db).stderr
