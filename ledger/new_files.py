@@ -50,13 +50,13 @@ def is_own_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> None:
-    """Raise `StoreUnavailable` if a folder's mode gives other accounts any of these bits; nothing if it is not there.
+    """Raise `StoreUnavailable` if a folder's mode gives other accounts any of these bits, as far as it can be read.
 
     Where an account can write, checksums prove nothing: it can write these as well.
     """
     try:
         mode = stat.S_IMODE(os.lstat(path).st_mode)
-    except FileNotFoundError:
+    except OSError:  # whoever goes on to use it says so
         return
     if mode & bits:
         name = shlex.quote(os.fspath(path))
