@@ -155,7 +155,7 @@ def last_comparison(ledger: Ledger, connection: Connection) -> str | None:
     """
     for run in all_runs(ledger, connection, clock.now()):
         details = run.details
-        is_whole = details.get("without_cache") is True or (details.get("check") is True and details["asked"] == [])
+        is_whole = details.get("without_cache") is True or (details.get("check") is True and details.get("asked") == [])
         if run.result == DONE and is_whole:
             return whole_second(run.started_at)
     return None
