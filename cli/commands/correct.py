@@ -61,10 +61,11 @@ def correct(
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
-    What is not named stays as it is. With neither PLAYERS nor options for the game, its complete data is read as JSON
-    from standard input, as `ratings games GAME --format json` prints it. From a file, all games are corrected or none;
-    columns that it lacks say nothing, and games that are already recorded like this are left alone. --map, --profile
-    and what else `import` has for tables say how a file is read.
+    What is not named stays as it is; scores go with the places where they would contradict them. With neither PLAYERS
+    nor options for the game, its complete data is read as JSON from standard input, as `ratings games GAME --format
+    json` prints it. From a file, all games are corrected or none; columns that it lacks say nothing, and games that are
+    already recorded like this are left alone. --map, --profile and what else `import` has for tables say how a file is
+    read.
     """
     given = {name: label for name, label in said.items() if name not in OPTIONS and label is not None}
     if file is not None:
@@ -90,12 +91,22 @@ def correct(
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
             new |= {"participants": replaced(game, players, people)} if players else {}
+            _note_scores(game.data, new)
         else:
             new = under_recorded_ids(_read_game(), game, people)
     except Refused as problem:
         return how.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
     return _enter(how, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_same, game))
+
+
+def _note_scores(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Note whom a correction of the places gives another score."""
+    before = {one["player"]: one.get("score") for one in old["participants"]}
+    moved = [one for one in new["participants"] if before.get(one["player"], one.get("score")) != one.get("score")]
+    if moved:
+        scores = ", ".join(f"{one['player']} {one['score']}" for one in moved)
+        render.note(render.plain(f"note: the scores go with the places: {scores}"))
 
 
 def _correct_many(how: How, file: str, reason: str, options: TableOptions, kept: Kept) -> int:

@@ -171,9 +171,10 @@ def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
-    """The participants at their new places; previous ones keep their ids and what else is known of them.
+    """Return the participants at their new places; previous ones keep their ids and what else is known of them.
 
-    Raises `BadArgument` for a game of another type, `Refused`.
+    Where places and scores would contradict each other, each place keeps its score. Raises `BadArgument`
+    for a game of another type, `Refused`.
     """
     if game.data.get("kind", "placing") != "placing":
         raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
@@ -187,9 +188,26 @@ def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) ->
     try:
         GAME_TYPES["placing"].check({**game.data, "participants": new})
     except Refused as problem:
-        hint = "" if problem.code != "score-contradicts-place" else "; --edit or JSON on standard input changes both"
-        raise Refused(problem.code, problem.message + hint) from None
+        if problem.code != "score-contradicts-place":
+            raise
+        if (scored := _with_scores_of_places(game.data, new)) is None:
+            hint = "; --edit or JSON on standard input changes both"
+            raise Refused(problem.code, problem.message + hint) from None
+        return scored
     return new
+
+
+def _with_scores_of_places(game: dict[str, Any], new: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """Return new participants with the scores that their places have in a game; None if these are not the same places,
+    or some place has no score or several.
+    """
+    old, places_of = game["participants"], GAME_TYPES["placing"].places
+    places, new_places = places_of(game), places_of({**game, "participants": new})
+    scores = {place: one.get("score") for place, one in zip(places, old, strict=True)}
+    is_clear = all(scores[place] == one.get("score") is not None for place, one in zip(places, old, strict=True))
+    if not is_clear or sorted(places) != sorted(new_places):
+        return None
+    return [{**one, "score": scores[place]} for place, one in zip(new_places, new, strict=True)]
 
 
 def under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:

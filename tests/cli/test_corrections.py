@@ -337,3 +337,23 @@ def test_expect_guards_against_changes(command: str, db: str, ratings: Ratings) 
         assert refusal(ratings, db, *arguments) == "changed-meanwhile"
         assert refusal(ratings, db, *arguments, "--dry-run") == "changed-meanwhile"
     carry_out(ratings, db, *EXPECTING[command], "--expect", str(LAST[command]), *WHY)
+
+
+@pytest.mark.parametrize("has_places", [True, False])
+def test_scores_go_with_corrected_places(has_places: bool, ratings: Ratings, copied: Callable[..., str]) -> None:
+    """Where scores would contradict the new places, each place keeps its score, and a note says so."""
+    db = copied(new_ledger)
+    result = (("anna", 1, 10), ("ben", 2, 8), ("cleo", 3, 8))
+    scored = [
+        {"player": player, "score": score} | ({"place": place} if has_places else {}) for player, place, score in result
+    ]
+    take_in(ratings, db, catan("s-1", participants=scored))
+    order = ("ben", "cleo", "anna") if has_places else ("ben", "cleo=anna")
+    done = ratings("correct", "s-1", *order, "--reason", "wrong way round", db=db)
+    assert done.exit_code == 0
+    assert "note: the scores go with the places: ben 10, anna 8\n" in done.stderr
+    (row,) = read(ratings, db, "games", "s-1")["rows"]
+    assert {one["player"]: one["score"] for one in row["participants"]} == {"ben": 10, "cleo": 8, "anna": 8}
+    refused = ratings("correct", "s-1", "cleo", "ben", "--reason", "anna was not there", db=db)
+    assert refused.exit_code == 1
+    assert "--edit or JSON on standard input changes both" in refused.stderr
