@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from textwrap import fill
 
 from cli.output import render
 from cli.output.coordinates import heading, print_csv_at
@@ -54,7 +55,7 @@ def _print_assumed(assumed: dict[str, str] | Absent) -> None:
         return
     render.echo()
     for key, reason in assumed.items():
-        render.hanging(f"Assumed: {key}: {render.plain(reason)}", 2)
+        render.echo(fill(f"Assumed: {key}: {render.plain(reason)}", 80, subsequent_indent="  "))
 
 
 def _print_explained(player: Explained) -> None:

@@ -52,7 +52,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
             "sum",
             Fraction(sum(place for _, place in best)),
             f"of the best {results.params.months} places",
-            ("cap_at_missing",) * any(place > results.params.missing for place, _ in best),
+            ("cap_at_missing",) * any(place > results.params.missing for _, place in best),
         ),
         *(ExplainedLine(month, None, f"place {place}, not among the best") for month, place in left),
     ]

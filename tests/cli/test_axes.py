@@ -79,14 +79,14 @@ def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -
     found = read(ratings, db, *of_command, *axes)
     assert {name: found[name] for name in stated} == stated
     without = read(ratings, db, *of_command)
-    assert {name: without[name] for name in stated} == {"as_of": None, "known_at": 22, "rules": None}
+    assert {name: without[name] for name in stated} == {"as_of": None, "known_at": 24, "rules": None}
     rows = table_of(ratings, db, *of_command, *axes)
     if command != "lists":  # there is none of January by 20
         assert rows
     assert all([*row][-3:] == [*stated] for row in rows)
     assert {tuple(row[name] for name in stated) for row in rows} <= {tuple(map(str, stated.values()))}
     unlimited = table_of(ratings, db, *of_command)
-    assert {tuple(row[name] for name in stated) for row in unlimited} == {("", "22", "")}
+    assert {tuple(row[name] for name in stated) for row in unlimited} == {("", "24", "")}
     table = ratings(*of_command, *axes, db=db)
     assert (table.exit_code, table.stderr) == (0, "")
     heading = table.stdout.split("\n\n")[0]
@@ -159,8 +159,8 @@ def test_version_is_unknown_before_its_position(db: str, ratings: Ratings) -> No
 
 
 WRONG = {
-    "99": "the log ends at position 22",
-    "9" * 5_000: "the log ends at position 22",
+    "99": "the log ends at position 24",
+    "9" * 5_000: "the log ends at position 24",
     "0": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
     "2025-06-14": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
     "-1": "'-1' is not a time like",
@@ -191,7 +191,7 @@ def test_known_at_notes_only_the_future(known_at: str, noted: int, db: str, rati
     """A `--known-at` after the last event reads the whole log; only a future one is noted."""
     result = ratings("standings", ALL, "--known-at", known_at, "--format", "json", db=db)
 
-    assert json.loads(result.stdout)["known_at"] == 22
+    assert json.loads(result.stdout)["known_at"] == 24
     assert result.stderr == noted * (
         "note: the last event was recorded at 2025-06-15 12:00:00 UTC; nothing is known from after it\n"
     )
@@ -249,7 +249,7 @@ def test_voided_game_is_not_the_first(ledger_url: str, ratings: Ratings) -> None
 def test_day_is_asked_for(moment: str, day: str, db: str, ratings: Ratings) -> None:
     """A year or a month alone is refused with how a day is written, also where a number is a position."""
     lacks = f"'{moment}' lacks the day; write year-month-day, such as {day}"
-    position = f"the log ends at position 22, before {moment}; for a year, name a day, such as {day}"
+    position = f"the log ends at position 24, before {moment}; for a year, name a day, such as {day}"
     in_log = position if moment.isdigit() else lacks
     asked = {
         ("ladders", "--as-of", moment): lacks,

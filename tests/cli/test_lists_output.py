@@ -177,13 +177,13 @@ def test_csv_has_gold_and_place_columns(db: str, ratings: Ratings) -> None:
 
     assert month[:2] == [
         "rank,player,points,games,qualified,points_exact,gold,as_of,known_at,rules",
-        "1,anna,3.857143,7,True,27/7,2,,43,",
+        "1,anna,3.857143,7,True,27/7,2,,45,",
     ]  # fmt: skip
-    assert ",dora,1,6,False,1,0,,43," in month
+    assert ",dora,1,6,False,1,0,,45," in month
     assert year == [
         "rank,player,points,games,qualified,places,as_of,known_at,rules",
-        "1,anna,452,7,True,2 150 150 150,,43,",
-        ",ben,451,7,False,1 150 150 150,,43,",
+        "1,anna,452,7,True,2 150 150 150,,45,",
+        ",ben,451,7,False,1 150 150 150,,45,",
     ]  # fmt: skip
     assert "gold" not in ratings("standings", OPEN_MARCH, "--format", "csv", db=db).stdout
 

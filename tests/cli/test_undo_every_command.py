@@ -88,7 +88,7 @@ COMMANDS = {
     ),
     "publish --due": Done("publish --due", "standings catan-annual/7/basic/2010 --as-published"),
     "rules publish": Done("rules publish elo-2.toml"),
-    "rules publish, new": Done("rules publish shogi.toml", "rules show shogi"),
+    "rules publish, new": Done("rules publish shogi.toml", "standings shogi"),
     "league create": Done("league create summer --game go --players-per-game 4", "league list"),
     "league join": Done("league join spring gus", "league show spring"),
     "league join, the last": Done("league join autumn gus", "league show autumn"),

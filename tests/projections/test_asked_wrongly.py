@@ -70,7 +70,7 @@ TOLD: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "hidden characters": (
         lambda ledger: ledger.at().ruleset("\x1b[31m"),
-        r"no ruleset '\x1b[31m' is published at position 22; see: ratings rules list",
+        r"no ruleset '\x1b[31m' is published at position 24; see: ratings rules list",
     ),
     "more hidden characters": (
         lambda ledger: ledger.at().statistics("\x1b", "\x1b"), r"'\x1b' has not played '\x1b'; see: ratings games",
