@@ -308,6 +308,8 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
     `values` gives the arguments of the function `events_append_one`. Under the append lock the server compares what
     changes with every change of the catalogue: a full comparison for each event would double its time.
     """
+    from psycopg.errors import InvalidSqlStatementName
+
     arguments = values()
     with ledger.driving() as driver:
         before, driver.autocommit = driver.autocommit, True
@@ -319,6 +321,8 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
             row = driver.execute_last(_APPEND_ONE, arguments)
             # whatever has changed is compared in full before the next event
             driver.can_append = row is not None
+        except InvalidSqlStatementName:  # after a rollback the driver deallocates all statements; nothing was appended
+            driver.can_append, row = False, None
         finally:
             driver.autocommit = before
     return None if row is None else (row[0], bytes(row[1]), arguments[5])
