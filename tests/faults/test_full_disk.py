@@ -217,8 +217,8 @@ def test_full_errors_keep_exit_code(command: str, code: int, copied_file: Callab
 
 
 def with_a_game(ratings: Callable[..., Any], url: str) -> None:
-    """A ledger with a game."""
-    assert ratings("init", db=url).exit_code == 0
+    """A ledger with a game, and few rulesets: a site of it fits a small disk."""
+    assert ratings("init", "--for", "catan", db=url).exit_code == 0
     record = ("record", "--game", "catan", "--group", "basic", "--game-id", "g-1", "anna", "ben")
     assert ratings(*record, "--new-names", "accept", db=url).exit_code == 0
 
