@@ -28,7 +28,7 @@ def test_drawn_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder
     assert ratings("verify", db=url) == (0, "", "")
     for path in (data.json_lines(folder, SMALL), data.csv(folder, SMALL)):
         done = ratings("import", path, db=url)
-        assert (done.exit_code, done.stdout) == (0, "0 appended, 1,000 already there; the head is 1018.\n"), done
+        assert (done.exit_code, done.stdout) == (0, "0 appended, 1,000 already there; the head is 1020.\n"), done
 
 
 def test_existing_history_file_is_reused(folder: Path) -> None:

@@ -73,15 +73,15 @@ def table_of(ratings: Ratings, db: str, *arguments: object) -> list[dict[str, st
 def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -> None:
     """Each command that takes the axes states them in its JSON, its CSV and its table."""
     of_command = [command, *AXES[command]]
-    axes = ["--as-of", "2024-01-03T21:00:00Z", "--known-at", 20, "--rules", "club-catan-elo@1"]
-    stated = {"as_of": "2024-01-03T21:00:00.000000Z", "known_at": 20, "rules": "club-catan-elo@1"}
+    axes = ["--as-of", "2024-01-03T21:00:00Z", "--known-at", 22, "--rules", "club-catan-elo@1"]
+    stated = {"as_of": "2024-01-03T21:00:00.000000Z", "known_at": 22, "rules": "club-catan-elo@1"}
 
     found = read(ratings, db, *of_command, *axes)
     assert {name: found[name] for name in stated} == stated
     without = read(ratings, db, *of_command)
     assert {name: without[name] for name in stated} == {"as_of": None, "known_at": 24, "rules": None}
     rows = table_of(ratings, db, *of_command, *axes)
-    if command != "lists":  # there is none of January by 20
+    if command != "lists":  # there is none of January by 22
         assert rows
     assert all([*row][-3:] == [*stated] for row in rows)
     assert {tuple(row[name] for name in stated) for row in rows} <= {tuple(map(str, stated.values()))}
@@ -90,7 +90,7 @@ def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -
     table = ratings(*of_command, *axes, db=db)
     assert (table.exit_code, table.stderr) == (0, "")
     heading = table.stdout.split("\n\n")[0]
-    assert "known at position 20" in heading
+    assert "known at position 22" in heading
     assert heading.splitlines()[-2:] == [
         "played up to 2024-01-03 21:00:00 UTC", "all games of club-catan-elo under club-catan-elo@1 (--rules)",
     ]  # fmt: skip

@@ -244,7 +244,7 @@ def test_random_history_matches_the_oracle(
         for name, found in agree(ledger, log, last, as_of).items():
             agree_in_detail(ledger, name, found, as_of)
 
-    @settings(SETTINGS, max_examples=1_000 if at_length else 40, phases=PHASES[at_length], derandomize=not at_length)
+    @settings(SETTINGS, max_examples=1_000 if at_length else 80, phases=PHASES[at_length], derandomize=not at_length)
     @given(histories(published, 60), st.randoms(use_true_random=True))
     def go(steps: list[Step], chance: Random) -> None:
         if at_length:
