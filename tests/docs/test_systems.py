@@ -35,7 +35,7 @@ CHECKS = {
     "catan-elo": {"A: 1200 +8 = 1208", "B: 1000 +5 = 1005", "C: 1400 -13 = 1387", "gus: 1000 +4", "hal: 1000 -4"},
     "catan-lists": {
         "+1.5", "   1  ben       3.57      7     2", "   3  cleo      2.14      7     1", "304     21  1 3 150 150",
-        "played 2010-02-28 23:30 UTC", "6 of 7 games", "3 golden",
+        "played 2010-03-01 00:30 Europe/Berlin", "6 of 7 games", "3 golden",
     },
     "league-points": {"A: 0 +20 = 20", "B: 0 +9 = 9", "D: 0 +2 = 2", "A: 20 +12 = 32", "B: 9 +4 = 13", "20/3"},
     "blue-max": {

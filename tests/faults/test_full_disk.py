@@ -195,7 +195,7 @@ FULL = "No space left on device; free some space"
 
 
 @pytest.mark.parametrize(
-    "command", ["--help", "status", "export events", "export standings --format csv", "standings catan-elo/basic"]
+    "command", ["--help", "status", "export events", "export standings --format csv", "standings elo-catan/all"]
 )
 def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> None:
     """A command whose output finds no room says so, and what is recorded all the same."""
