@@ -10,7 +10,7 @@ MASK = "***"
 _SPACE = r"(?:\s|\+|%20)*"
 _SECRET = re.compile(rf"(?is)(pass(?:word|wd|phrase)?{_SPACE}(?:=|%3d){_SPACE})(?:'[^']*'?|\\.|[^&\s'])*")
 # user:secret@ of a URL that does not parse: the secret may hold anything, even an @
-_USER = re.compile(r"(?s)^((?:[^:@]*:?/+)?[^:/@]*):.*@")
+_USER = re.compile(r"(?s)^((?>(?:[^:@]*:?/+)?)[^:/@]*):.*@")
 
 _ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 
@@ -22,6 +22,8 @@ def hidden(name: str) -> str:
     ('postgresql://anna:***@db/club?sslpassword=***', 'postgresql:/anna:***@db')
     >>> hidden("postgresql//anna:secret@db"), hidden("postgresql://db/club?options=-c%20password%3Dsecret")
     ('postgresql//anna:***@db', 'postgresql://db/club?options=-c%20password%3D***')
+    >>> hidden("postgresql://reader@db/club"), hidden("anna:secret@db")
+    ('postgresql://reader@db/club', 'anna:***@db')
     """
     try:
         url: URL | None = make_url(name) if "://" in name else None

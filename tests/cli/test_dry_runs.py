@@ -94,7 +94,7 @@ def test_whatif_publish_diff_and_explain_agree(db: str, ratings: Ratings) -> Non
     assert changes(asked) == changes(tried) == changes(done)
     assert radii == tried["ladders"] == done["ladders"]
     assert variant["published"] == tried["published"] == [
-        {"ladder": ALL, "as_of": own_instant(ratings, db, before - 2), "position": before - 2}
+        {"ladder": ALL, "as_of": own_instant(ratings, db, before - 2), "position": before - 2, "already": False}
     ]  # fmt: skip
     rescored = [row | {"ladder": one["ladder"]} for one in found for row in one["rows"] if row["change"] != "0"]
     assert changes({"changes": rescored}) == changes(done)
@@ -139,7 +139,9 @@ def test_late_game_dry_run_shows_effects(db: str, ratings: Ratings) -> None:
     assert changes(told) == {(BASIC, "cleo"): ("996", "4", "1000"), (BASIC, "anna"): ("1004", "-4", "1000")}
     own = own_instant(ratings, db, 14)
     lists = [("2010-03-05T22:59:59.999999Z", 18), (own, 14)]
-    assert told["published"] == [{"ladder": BASIC, "as_of": at, "position": place} for at, place in lists]
+    assert told["published"] == [
+        {"ladder": BASIC, "as_of": at, "position": place, "already": False} for at, place in lists
+    ]
     assert (told["would_append"], told["existing"], told["rejected"], told["head"]) == (1, 0, [], 18)
     assert shown == (
         "1 would be appended; the head is 18.\n\ncatan-elo/basic\n"
@@ -161,7 +163,9 @@ def test_later_game_affects_only_whole_list(db: str, ratings: Ratings) -> None:
     """A dry run of a game after a list's `--as-of` date reports only the list without a cutoff."""
     told = dry_run(ratings, db, [catan("next", "dora", "emil", at="2010-05-05T10:00:00Z")])
 
-    assert told["published"] == [{"ladder": BASIC, "as_of": own_instant(ratings, db, 14), "position": 14}]
+    assert told["published"] == [
+        {"ladder": BASIC, "as_of": own_instant(ratings, db, 14), "position": 14, "already": False}
+    ]
     assert changes(told) == {(BASIC, "dora"): (None, None, "1004"), (BASIC, "emil"): (None, None, "996")}
 
 

@@ -40,11 +40,11 @@ def test_init_for_games_publishes_only_elo(db: str, ratings: Ratings) -> None:
 
 
 def test_plain_init_publishes_all_rulesets(ratings: Ratings, tmp_path: Path) -> None:
-    """`init` without `--for` publishes all 16 shipped rulesets."""
+    """`init` without `--for` publishes all 18 shipped rulesets."""
     path = str(tmp_path / "all.db")
     ratings("init", db=path)
     names = versions(ratings, path)
-    assert (len(names), names[0], names[-1]) == (16, "galactic-points@1", "youplay-wsim@v2")
+    assert (len(names), names[0], names[-1]) == (18, "galactic-points@1", "youplay-bluemax@2")
 
 
 def test_game_counts_overall_and_by_size(db: str, ratings: Ratings) -> None:

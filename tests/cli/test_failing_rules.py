@@ -30,7 +30,7 @@ def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, m
     )
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
         told = ratings(*command, db=ruled_url)
-        assert (told.exit_code, "the rule failed at position 17" in told.stderr) == (code, True), told
+        assert (told.exit_code, "the rule failed at position 19" in told.stderr) == (code, True), told
         assert "bug" not in told.stderr
     assert ratings("league", "show", "L", db=ruled_url).exit_code == 0
 

@@ -115,7 +115,7 @@ READING: list[tuple[str, ...]] = [
     ("correct", GAME, "--dry-run", "--reason", "r", BEN, ANNA), ("void", GAME, "--dry-run", "--reason", "r"),
     ("reinstate", name("j"), "--dry-run", "--reason", "r"),
     ("adjust", LADDER, ANNA, "5", "--dry-run", "--reason", "r"),
-    ("player", "rename", ANNA, name("other"), "--dry-run", "--reason", "r"),
+    ("player", "rename", ANNA, "other", "--dry-run", "--reason", "r"),
     ("player", "account", ANNA, "premium", "--dry-run"),
 ]  # fmt: skip
 WRONG: list[tuple[str, ...]] = [
@@ -129,7 +129,7 @@ WRONG: list[tuple[str, ...]] = [
     ("whatif", f"{UNSEEN}.toml"), ("export", "events", "-o", f"{UNSEEN}/x"), ("league", "join", LEAGUE, ANNA),
     ("adjust", LADDER, "--file", f"{UNSEEN}.csv", "--reason", "r"), ("init", "--for", name("x")),
     ("init", "--zone", name("Europe")), ("record", "--game", name("x"), "a", "b"), ("void", "--event", name("x"),
-    "--reason", "r"),
+    "--reason", "r"), ("player", "rename", ANNA, name("other"), "--dry-run", "--reason", "r"),
 ]  # fmt: skip
 FORMS = ("table", "json", "toml")
 
