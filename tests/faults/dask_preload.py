@@ -79,8 +79,11 @@ def _performing(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
     with suppress(FileNotFoundError, tasks.DamagedObject):
         _plan = tasks.plan_at(objects.objects_at(url), tasks.PlanRange(*place))
     reach("begun")
-    _perform(url, proof, place)
-    reach("written")
+    try:
+        _perform(url, proof, place)
+        reach("written")
+    finally:  # one that comes too late may miss what it was to read
+        reach("ended")
 
 
 def _decoding(*arguments: Any) -> Any:

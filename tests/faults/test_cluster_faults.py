@@ -88,7 +88,7 @@ def test_stopped_worker_is_woken_before_the_end(cluster: LocalCluster, rebuildin
     os.kill(*cluster.happened("stop"), signal.SIGCONT)
     (cluster.folder / "go").touch()
     assert rebuilding.is_right(coordinator.ended())
-    wait_until(lambda: len(cluster.reached("written")) == len(cluster.reached("begun")))
+    wait_until(lambda: len(cluster.reached("ended")) == len(cluster.reached("begun")))
     assert rebuilding.is_right(Ended(0, "", "", 0))
 
 

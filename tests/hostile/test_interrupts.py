@@ -44,7 +44,7 @@ def struck(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tup
 
 def before_ours(err: str) -> bool:
     """Whether a traceback is of Python's own beginning, which no program can help: nothing of ours ran yet."""
-    ours = re.findall(rf'File "{re.escape(str(ROOT))}/([^"]+)", line \d+, in (\S+)', err)
+    ours = re.findall(rf'File "{re.escape(str(ROOT))}/(?!\.venv/)([^"]+)", line \d+, in (\S+)', err)
     return {*ours} <= {("cli/__init__.py", "<module>"), ("cli/__main__.py", "<module>"), ("cli/start.py", "<module>")}
 
 
