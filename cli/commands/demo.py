@@ -58,11 +58,16 @@ STEPS = (
 )  # fmt: skip
 
 NEXT = """Next, in a folder of your own:
-  ratings init --for chess              a ledger with Elo for chess
-  ratings import games.csv --dry-run    what your own results would do
-  ratings correct GAME ... --dry-run    what a correction would change
-  ratings rules new house.toml          a ruleset of your own to begin with
-  ratings --help                        everything else
+  ratings init --for chess --zone Europe/Berlin
+      a ledger with Elo for chess, in your own time zone
+  ratings import games.csv --set game=chess --dry-run
+      what your own results would do: a table with Date, White, Black, Result
+  ratings correct GAME WINNER LOSER --reason swapped --dry-run
+      what a correction would change
+  ratings rules new house.toml
+      a ruleset of your own to begin with
+  ratings --help
+      everything else
 """
 
 

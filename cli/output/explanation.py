@@ -13,6 +13,7 @@ from projections.queries.answers_explained import (
     PlayedGame,
     PlayerExplanation,
 )
+from projections.queries.event_texts import opponents_told, score_of
 from projections.queries.results import ABSENT, Absent
 
 
@@ -91,27 +92,32 @@ def print_player(found: PlayerExplanation) -> None:
     under = f", under {found.ruleset}, times in {found.time_zone}"
     heading(f"{name} on {found.ladder}: {rank}{points}{gold}", under, found.at, found.times)
     render.echo()
-    rows = [(term, _both(amount), told) for term, amount, told in _parts(found)]
+    rows = [(term, _both(amount), told) for term, amount, told in _parts(found, has_opponents=True)]
     render.print_table(("term", "amount", "detail"), rows, right=("amount",))
     _print_assumed(found.assumed)
 
 
-def _parts(found: PlayerExplanation) -> Iterator[tuple[str, Fraction | None, str]]:
+def _parts(
+    found: PlayerExplanation, has_opponents: bool = False
+) -> Iterator[tuple[str, Fraction | None, str]]:  # fmt: skip
     """The start, the games and what the list makes of them: each with its amount and what there is to say about it."""
     if found.start:
         yield "start", found.start, ""
     for game in found.games:
-        yield game.game_id or "adjusted", game.change, _played(game)
+        yield game.game_id or "adjusted", game.change, _played(game, found.player if has_opponents else None)
     for term in found.terms:
         yield term.term, term.amount, term.detail
 
 
-def _played(game: PlayedGame) -> str:
-    """When a game was played, and what there is to say about it."""
+def _played(game: PlayedGame, player: str | None) -> str:
+    """When a game was played, against whom if that is told of a player, and what there is to say about it."""
     told = "" if game.reason is ABSENT else game.reason
     if game.why_not:
         told = game.why_not if game.change is not None else f"not counted: {game.why_not}"
     when = f"{game.local[:10]} {game.local[11:16]}"
+    if player is not None and game.game is not None:
+        score = score_of(game.game, player)
+        when += f"{f', scored {score}' if score else ''}, against {', '.join(opponents_told(game.game, player))}"
     return f"{when}, {told}" if told else when
 
 

@@ -3,6 +3,7 @@
 from cli.output import render
 from cli.output.coordinates import heading, print_csv_at
 from projections.queries.answers_explained import Change, History
+from projections.queries.event_texts import opponents_told, score_of
 from projections.queries.results import ABSENT
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
@@ -40,17 +41,29 @@ def print_history(found: History) -> None:
     )
     columns = [found.times.column("played"), "game", "place", "before", "change", "after"]
     table: list[list[render.Cell]] = [
-        [found.times.minute(row.occurred_at), row.game_id or f"adjusted: {row.reason}", row.place, *numbers]
+        [found.times.minute(row.occurred_at), row.game_id or f"adjusted: {row.reason}", _place(row, found.player),
+         *numbers]
         for row, numbers in zip(rows, points, strict=True)
-    ]
+    ]  # fmt: skip
     if marked := any(row.published is not ABSENT for row in rows):
         columns.append("published")
         table = [[*cells, _published(row)] for cells, row in zip(table, rows, strict=True)]
+    room = render.room_beside(columns, table)
+    for cells, row in zip(table, rows, strict=True):
+        met = [] if row.game is None else opponents_told(row.game, found.player)
+        cells.append(render.as_many_as_fit(met, room))
+    columns.append("against")
     render.print_table(columns, table, right=("place", "before", "change", "after"))
     if marked:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not found.running:
         render.echo(f"\nWhat the list makes of it: ratings explain {player} {found.ladder}")
+
+
+def _place(row: Change, player: str) -> str:
+    """The place, with the score that is recorded behind it."""
+    score = None if row.game is None else score_of(row.game, player)
+    return " ".join([*([str(row.place)] if row.place else []), *([f"({score})"] if score else [])])
 
 
 def _published(row: Change) -> str:

@@ -17,14 +17,14 @@ EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason"
 
 def print_games_csv(found: RecordedGames) -> None:
     """One line per game."""
-    cells = [[row["position"], row["occurred_at"], *_named(one)]
+    cells = [[row["position"], row["occurred_at"], *_named(one, False)]
              for one in found.rows for row in [one.model_dump()]]  # fmt: skip
     render.print_csv(GAMES, cells)
 
 
-def _named(one: RecordedGame) -> list[render.Cell]:
+def _named(one: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
     """What a game was, and how it ended."""
-    result = result_told(one.data) + (" (voided)" if one.voided is True else "")
+    result = result_told(one.data, has_scores) + (" (voided)" if one.voided is True else "")
     return [one.data["game_id"], one.data["game"], one.data.get("group"), result]
 
 

@@ -72,8 +72,7 @@ def _print_published(found: AllLists) -> None:
     ]  # fmt: skip
     header = ("list", times.column("played up to"), "published", "by", "players")
     render.print_table(header, rows, right=("players",))
-    last = next(row for row in reversed(found.published) if row.is_last)
-    render.hanging(f"\nOne of them: ratings standings {shlex.quote(last.ladder)} --as-published", 2)
+    render.hanging(f"\nOne of them: ratings standings {shlex.quote(found.published[-1].ladder)} --as-published", 2)
 
 
 def tell_no_timed() -> None:

@@ -80,13 +80,23 @@ def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, 
     return "ratings correct puts it right; another game needs another game_id"
 
 
-def result_of(game: dict[str, Any]) -> str:
-    """The participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side."""
+def result_of(game: dict[str, Any], has_scores: bool = False) -> str:
+    """The participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side.
+
+    With scores, those that are recorded follow the names: `1 anna (10), 2 ben (8)`.
+    """
+    scores = {p["player"]: str(p["score"]) for p in game["participants"] if has_scores and p.get("score") is not None}
     placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
     if placed[0][0] == 0:
-        told = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
-        return ", ".join(f"{in_list(name)} ({side})" if side else in_list(name) for side, name in told)
-    return ", ".join(f"{place} {in_list(name)}" for place, name in placed)
+        sides = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
+        return ", ".join(_noted(in_list(name), side, scores.get(name)) for side, name in sides)
+    return ", ".join(_noted(f"{place} {in_list(name)}", scores.get(name)) for place, name in placed)
+
+
+def _noted(told: str, *notes: str | None) -> str:
+    """A text with the notes that there are behind it: `told (note, note)`."""
+    found = ", ".join(filter(None, notes))
+    return f"{told} ({found})" if found else told
 
 
 def said(game: dict[str, Any]) -> str:

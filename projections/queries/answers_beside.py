@@ -55,10 +55,7 @@ class EventImpact(Answer):
 
 @dataclass(frozen=True, slots=True)
 class PublicationRow(Result):
-    """A list that was published: what was played and known for it, its version, its players and games; and its event.
-
-    `is_last` tells whether it is the one of its ladder that was published last.
-    """
+    """A list that was published: what was played and known for it, its version, players and games; and its event."""
 
     ladder: str
     as_of: datetime | None
@@ -69,7 +66,6 @@ class PublicationRow(Result):
     position: int
     recorded_at: str
     by: str
-    is_last: bool = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)

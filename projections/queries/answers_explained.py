@@ -24,7 +24,7 @@ class Change(Result):
     """What a game or an adjustment did to a player; an adjustment has a `reason` and no game.
 
     `published` are lists that showed other points then; `revised_at` is when the game was corrected last, or counted
-    again, None for one that stands as it was recorded.
+    again, None for one that stands as it was recorded. `game` is the game as it stands, with its players' current ids.
     """
 
     position: int
@@ -39,6 +39,7 @@ class Change(Result):
     reason: str | Absent = ABSENT
     published: tuple[Shown, ...] | Absent = ABSENT
     revised_at: datetime | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,10 @@ class GameExplanation(Answer):
 
 @dataclass(frozen=True, slots=True)
 class PlayedGame(Result):
-    """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if it does not count."""
+    """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if it does not count.
+
+    `game` is as in `Change`.
+    """
 
     game_id: str | None
     occurred_at: datetime
@@ -121,6 +125,7 @@ class PlayedGame(Result):
     change: Fraction | None
     why_not: str | None
     reason: str | Absent
+    game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

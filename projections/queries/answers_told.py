@@ -73,9 +73,9 @@ class StatementLine(Result):
     """What changed a player's points: a game, or a cause that has no game of its own, and the points after it.
 
     `cause` is game, adjustment, or what `explain --change` calls it; then the line has the cause's event, and what it
-    is about in `what`. It is start where a player who was on the list joins again with other points, and earlier where
-    one line sums games and adjustments, which `what` counts, up to the last of them. Its `own` and `ripple` sum to the
-    change.
+    is about in `what`; `game` is as in `Change`. It is start where a player who was on the list joins again with other
+    points, and earlier where one line sums games and adjustments, which `what` counts, up to the last of them. Its
+    `own` and `ripple` sum to the change.
     """
 
     cause: str
@@ -91,6 +91,7 @@ class StatementLine(Result):
     change: Fraction
     after: Fraction
     what: str = field(default="", metadata=HIDDEN, kw_only=True)
+    game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

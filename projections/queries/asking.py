@@ -195,17 +195,24 @@ class Asking:
             self._note_early(every.facts, times)
             yield Survey(connection, every, self.as_of, times)
 
-    def _list(self, connection: Connection, ladder: str) -> PublishedList:
-        """The list of a ladder that is meant by `as_of` and `known_at`. Raises as `published` does."""
+    def _list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
+        """The list of a ladder that is meant by `as_of` and `known_at`, or by the position of its publication.
+
+        Raises as `published` does.
+        """
         times = self._stay.times or times_of(connection)
         zone = date_zone(connection, ladder, times)
         instant = instant_played(self.as_of, zone)
         position = position_known(connection, self.known_at, zone, self.note)
         lists = published_lists(connection, position, ladder)
-        lists = [one for one in lists if self.as_of is None or one.as_of == instant]
+        if published_at is not None:
+            lists = [one for one in lists if one.position == published_at]
+        else:
+            lists = [one for one in lists if self.as_of is None or one.as_of == instant]
         if not lists:
             versions_of(self._known(connection, position, lazily=True).facts, ladder)
             played = "" if instant is None else f" as of {times.second(instant)}"
+            played = played if published_at is None else f" at position {published_at}"
             told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
             raise Unknown("list-unknown", told)
         return lists[-1]

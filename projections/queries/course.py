@@ -12,13 +12,16 @@ from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 from pydantic_core import from_json
 from sqlalchemy import Connection
 
 from ledger.events.canonical import record_instant
-from ledger.store.log import read_records_at
+from ledger.events.revisions import GAME_EVENTS, live_game
+from ledger.events.types import corrected_game
+from ledger.store.log import Log, read_records_at
+from ledger.validation.identities import identities
 from ledger.validation.published_lists import published_lists
 from projections.facts.columns import Facts
 from projections.facts.looked_up import LookedUp, games_at
@@ -32,6 +35,7 @@ from projections.replay.trace import Step
 
 # the events after which a game no longer stands as it was recorded
 REVISIONS = ("game.corrected", "game.reinstated")
+REINSTATED = '"type":"game.reinstated"'
 
 
 class Course(Sequence[Change]):
@@ -42,7 +46,7 @@ class Course(Sequence[Change]):
 
     def __init__(
         self, stream: Stream | None = None, person: int = 0, steps: Sequence[Step] = (), games: Sequence[LookedUp] = (),
-        records: dict[int, str] | None = None,
+        records: dict[int, str] | None = None, standing: Standing | None = None,
     ) -> None:  # fmt: skip
         self.scale = stream.rule.scale if stream else 1
         self.units = [step.before + step.change for step in steps]
@@ -50,6 +54,7 @@ class Course(Sequence[Change]):
         self.is_game = [step.game is not None for step in steps]
         self.published: dict[int, list[Shown]] = {}
         self.person, self._steps, self._games, self._records = person, steps, games, records or {}
+        self._standing = standing
         self._made: dict[int, Change] = {}
 
     def __len__(self) -> int:
@@ -112,7 +117,9 @@ class Course(Sequence[Change]):
     def _change(self, index: int) -> Change:
         step, game = self._steps[index], self._games[index]
         found = change_of(self.person, step, game, self.scale, self._records[game.live_position])
-        return replace(found, published=tuple(self.published[index])) if index in self.published else found
+        shown = tuple(self.published[index]) if index in self.published else ABSENT
+        standing = None if self._standing is None else self._standing.game(game.live_position)
+        return replace(found, published=shown, game=standing)
 
 
 def change_of(person: int, step: Step, game: LookedUp, scale: int, record: str) -> Change:
@@ -144,6 +151,30 @@ def records_of(connection: Connection, games: Iterable[LookedUp]) -> dict[int, s
     return read_records_at(connection, sorted({game.live_position for game in games}))
 
 
+class Standing:
+    """Games as they stand, by the positions of the records by which they do; each is made when somebody asks for it."""
+
+    def __init__(self, connection: Connection, until: int, records: dict[int, str]) -> None:
+        self._records, self._people = records, identities(connection, until)
+        # a reinstatement does not repeat what the game says
+        again = [from_json(record)["data"]["game_id"] for record in records.values() if REINSTATED in record]
+        events = Log(connection, until)
+        histories = (live_game(events.about(f"game:{game_id}")) for game_id in again)
+        self._reinstated = {game.data["game_id"]: game.data for game in histories if game is not None}
+
+    def game(self, position: int) -> dict[str, Any] | None:
+        """The game that stands by the record at a position, with the current ids of its players; None if it is none."""
+        event = from_json(self._records[position], cache_strings="keys")
+        if event["type"] not in GAME_EVENTS:
+            return None
+        data: dict[str, Any] = event["data"]
+        if event["type"] == "game.corrected":
+            data = corrected_game(data, 0)[0]
+        elif event["type"] != "game.recorded":
+            data = self._reinstated[data["game_id"]]
+        return self._people.present(data)
+
+
 def course_of(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
     """A player's course; empty for somebody not on the ladder. An annual list has no games of its own.
 
@@ -165,7 +196,9 @@ def _course(connection: Connection, ladders: Ladders, ladder: str, player: str) 
         return Course()
     steps = trace.steps(stream.names.index(player))
     games = played(facts, steps)
-    found = Course(stream, facts.player_numbers[player], steps, games, records_of(connection, games))
+    records = records_of(connection, games)
+    standing = Standing(connection, facts.position, records)
+    found = Course(stream, facts.player_numbers[player], steps, games, records, standing)
     found.published = _contradicted(connection, ladders, ladder, player, found)
     return found
 

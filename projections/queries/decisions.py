@@ -28,7 +28,7 @@ from projections.contract import decimal
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply_event, decode, settle_facts
 from projections.queries.answers_compared import Decision, Decisions, Share
-from projections.queries.coordinates import Times, moment, times_of
+from projections.queries.coordinates import Times, moment
 from projections.queries.event_texts import what_it_says
 from projections.queries.impact import Had, about, had, matter, same
 from projections.queries.standings import Ladders
@@ -49,14 +49,14 @@ LogEntry = tuple[int, str, KnownEvent | None]
 
 
 def decided(
-    connection: Connection, before: int, after: int, as_of: int | None = None, ladder: str | None = None
+    connection: Connection, before: int, after: int, times: Times, as_of: int | None = None, ladder: str | None = None
 ) -> Decisions:  # fmt: skip
     """What was decided after a position, up to another one, and what it did to all ladders, or to one as of an instant.
 
     Raises `StoreDamaged`.
     """
     facts, end = decode(connection, before, ahead=after), decode(connection, after)
-    times, people = times_of(connection), identities(connection, after)
+    people = identities(connection, after)
     failures: dict[str, RuleFailure] = {}
     shares = _Shares(facts.snapshot(), end, failures, partial(_first_version, connection, after), as_of, ladder)
     decisions, games = list[Decision](), 0

@@ -3,16 +3,44 @@
 from typing import Any
 
 from ledger.events.batches import ranges_told
+from ledger.events.game_types import places
 from ledger.events.revisions import GAME_EVENTS, UNREADABLE
+from ledger.rejections import in_list
 from ledger.validation.repeated_games import result_of
 from projections.queries.answers_recorded import RecordedEvent
 from projections.queries.coordinates import Times
 
 
-def result_told(data: dict[str, Any]) -> str:
-    """The participants of a game by place or side, and whether it counts."""
+def score_of(game: dict[str, Any], player: str) -> str | None:
+    """The score that is recorded for a player of a game; None without one."""
+    return next((_score(one) for one in game["participants"] if one["player"] == player), None)
+
+
+def opponents_of(game: dict[str, Any], player: str) -> list[tuple[str, str | None]]:
+    """The others in a game by place, without those on the player's own side, each with the score that is recorded."""
+    participants = game["participants"]
+    sides = {one.get("side") for one in participants if one["player"] == player} - {None}
+    others = [
+        (place, one["player"], _score(one))
+        for place, one in zip(places(game), participants, strict=True)
+        if one["player"] != player and one.get("side") not in sides
+    ]
+    return [(name, score) for _, name, score in sorted(others, key=lambda other: other[:2])]
+
+
+def opponents_told(game: dict[str, Any], player: str) -> list[str]:
+    """The opponents of a player in a game, each such as `anna (10)`."""
+    return [in_list(name) + (f" ({score})" if score else "") for name, score in opponents_of(game, player)]
+
+
+def _score(participant: dict[str, Any]) -> str | None:
+    return None if participant.get("score") is None else str(participant["score"])
+
+
+def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
+    """The participants of a game by place or side, with their scores, and whether it counts."""
     uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
-    return result_of(data) + uncounted
+    return result_of(data, has_scores) + uncounted
 
 
 def words_of(one: RecordedEvent, times: Times) -> str:

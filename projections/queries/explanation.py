@@ -25,7 +25,7 @@ from projections.queries.answers_explained import (
     PlayerExplanation,
 )
 from projections.queries.coordinates import UTC_TIMES, Times, moment
-from projections.queries.course import change_of, played, records_of
+from projections.queries.course import Standing, change_of, played, records_of
 from projections.queries.results import ABSENT
 from projections.queries.standings import Ladders, rows_of
 from projections.replay import containment
@@ -218,7 +218,8 @@ def explain_player(
     # for a monthly or annual list, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else times.zone
-    records = read_records_at(connection, [one.position for one in played])
+    records = read_records_at(connection, sorted({one.position for one in played}))
+    standing = Standing(connection, facts.position, records)
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
@@ -233,7 +234,7 @@ def explain_player(
         ABSENT if row is None or row.gold is None else row.gold,
         Fraction(steps[0].before, found.scale) if steps else None,
         zone,
-        tuple(_told(one, json.loads(records[one.position])["data"], zone) for one in played),
+        tuple(_told(one, json.loads(records[one.position])["data"], zone, standing) for one in played),
         tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
         ladders.coordinates, assumed or ABSENT, times=Times(zone),
     )  # fmt: skip
@@ -271,9 +272,10 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
             yield PlayedThere(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
-def _told(one: PlayedThere, data: dict[str, Any], zone: str) -> PlayedGame:
+def _told(one: PlayedThere, data: dict[str, Any], zone: str, standing: Standing) -> PlayedGame:
     """A game or an adjustment as the explanation shows it."""
     game_id = data.get("game_id")
     local = local_time(one.occurred_at, zone).isoformat()
     reason = ABSENT if game_id else data["reason"]
-    return PlayedGame(game_id, moment(one.occurred_at), local, one.change, one.why_not, reason)
+    game = standing.game(one.position)
+    return PlayedGame(game_id, moment(one.occurred_at), local, one.change, one.why_not, reason, game=game)

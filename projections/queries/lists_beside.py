@@ -35,14 +35,12 @@ def publications(connection: Connection, until: int, times: Times) -> Publicatio
 
 def publication_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
     """The same without how times are shown."""
-    every = published_lists(connection, until)
-    last = {one.ladder: one.position for one in every}
     return tuple(
         PublicationRow(
             one.ladder, None if one.as_of is None else moment(one.as_of), one.known_at, one.ruleset, one.row_count,
-            one.games, one.position, one.recorded_at, one.by, last[one.ladder] == one.position,
+            one.games, one.position, one.recorded_at, one.by,
         )
-        for one in latest_lists(every)
+        for one in latest_lists(published_lists(connection, until))
     )  # fmt: skip
 
 
@@ -63,7 +61,7 @@ def list_beside(
         now, failed = Side(ComparedSide(), None, facts), (told_with_game(problem, facts, connection),)
     was, has = ({} if side.found is None else had(side.found.rows, side.found.scale) for side in (then, now))
     was = under_present_ids(was, has, then.facts, facts)
-    found = decided(connection, one.known_at, known_at, as_of, one.ladder) if one.known_at < known_at else None
+    found = decided(connection, one.known_at, known_at, times, as_of, one.ladder) if one.known_at < known_at else None
     causes = {share.player: share.amounts for share in found.shares} if found else {}
     concerned = sorted({cause for amounts in causes.values() for cause in amounts if cause is not None})
     numbers = {cause: number for number, cause in enumerate(concerned)}

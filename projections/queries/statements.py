@@ -124,6 +124,7 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
         StatementLine(
             "adjustment" if row.game_id is None else "game", row.position, row.game_id, row.occurred_at, None, None,
             None if row.reason is ABSENT else row.reason, row.place, row.change, Fraction(0), row.change, row.after,
+            game=row.game,
         )
         for row in rows
     ]  # fmt: skip

@@ -199,18 +199,19 @@ class View(Positions):
             position = position_known(connection, self.known_at, None, self.note)
             return publications(connection, position, self._stay.times or times_of(connection))
 
-    def list_beside(self, ladder: str) -> ListBeside:
-        """The list of a ladder that was published last, or last for `as_of`, beside the same list as known now.
+    def list_beside(self, ladder: str, position: int | None = None) -> ListBeside:
+        """The list of a ladder that was published last, or last for `as_of`, or at a position, beside the same list as
+        known now.
 
         `rules` does not matter. Raises as `published` does, `RulesetUnusable`.
         """
         from projections.queries.lists_beside import list_beside
 
         with self._reading() as connection:
-            one = self._list(connection, ladder)
+            one = self._list(connection, ladder, position)
             times = self._stay.times or times_of(connection)
-            position = position_known(connection, self.known_at, date_zone(connection, ladder, times), self.note)
-            return list_beside(connection, self._kept.checked(connection, position), one, self.note, times)
+            known_at = position_known(connection, self.known_at, date_zone(connection, ladder, times), self.note)
+            return list_beside(connection, self._kept.checked(connection, known_at), one, self.note, times)
 
     def event_impact(self, position: int) -> EventImpact:
         """What the event at a position did to everybody's points: of the coordinates only `known_at` matters.
@@ -410,7 +411,7 @@ class View(Positions):
             if ends[0] >= ends[1]:
                 told = f"nothing lies between the positions {ends[0]} and {ends[1]}; --from is the earlier one"
                 raise BadArgument(told)
-            return decided(connection, ends[0], ends[1])
+            return decided(connection, ends[0], ends[1], self._stay.times or times_of(connection))
 
     def rulesets(self) -> AllRulesets:
         """The published versions, and which of them score games that end now. Of the coordinates only `known_at`

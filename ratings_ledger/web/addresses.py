@@ -120,9 +120,9 @@ def ruleset(ruleset_id: str, version: str | None = None) -> Path:
     return ("rules", segment(ruleset_id), *([] if version is None else [segment(version)]))
 
 
-def published(name: str) -> Path:
-    """Of a published list of a ladder."""
-    return ("lists", *_ladder(name))
+def published(name: str, position: int | None = None) -> Path:
+    """Of the list of a ladder published at a position, or of the last one."""
+    return ("lists", *_ladder(name), *([] if position is None else [f"_{position}"]))
 
 
 def change(position: int) -> Path:

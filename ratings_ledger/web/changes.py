@@ -16,7 +16,7 @@ def change_page(visit: Visit, position: int) -> Page:
     found = visit.view.event_impact(position)
     told = {
         "found": found, "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},
-        "lists": visit.published, "has_game": found.game_id is not None and visit.view.has_game(found.game_id),
+        "lists": visit.lists, "has_game": found.game_id is not None and visit.view.has_game(found.game_id),
     }  # fmt: skip
     what = DID.get(found.type, f"position {found.position}")
     title = f"What {what}{f' of {found.game_id}' if found.game_id else ''} did"

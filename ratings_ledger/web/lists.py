@@ -22,16 +22,17 @@ def lists_page(visit: Visit) -> Page:
     return Page(LISTS, "lists", "Lists", found, found.times, shown, "rows", visit.query)
 
 
-def list_page(visit: Visit, ladder: str) -> Page:
-    """The list of a ladder published last, or last for `as_of`, beside the same list as known now.
+def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
+    """The list of a ladder published at a position, or last, or last for `as_of`, beside the same list as known now.
 
     Raises as `View.list_beside` does.
     """
-    found = visit.view.list_beside(ladder)
+    found = visit.view.list_beside(ladder, position)
     found = known_at_last(found, found.last)
-    every = [row for row in visit.view.publications().rows if row.ladder == ladder and row.as_of is not None]
+    every = [row for row in visit.view.publications().rows if row.ladder == ladder]
     causes = {cause.decision for row in found.rows for cause in row.causes}
     shown = {"found": found, "others": every, "several": len(causes) > 1, "standing": visit.standing,
+             "position": position, "is_last": position is None and "as_of" not in visit.query,
              "has_ladder": any(row.ladder == ladder for row in visit.ladders.rows)}  # fmt: skip
     title = f"{ladder} as published"
-    return Page(addresses.published(ladder), "list", title, found, found.times, shown, "rows", visit.query)
+    return Page(addresses.published(ladder, position), "list", title, found, found.times, shown, "rows", visit.query)

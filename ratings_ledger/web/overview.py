@@ -23,7 +23,7 @@ def index_page(visit: Visit) -> Page:
     shown = {
         "groups": groups, "published": [row.event for row in reversed(published.rows)],
         "corrected": [row.event for row in reversed(corrected.rows)], "failed": (*found.unusable, *found.failed),
-        "leagues": visit.view.leagues().rows, "lists": visit.published,
+        "leagues": visit.view.leagues().rows, "lists": visit.lists,
         "sparks": {row.ladder: Markup(spark([0, *row.months])) for row in found.rows
                    if len(row.months) > 1},
     }  # fmt: skip

@@ -30,6 +30,7 @@ from projections.queries.answers_profiled import Overview, Profile, Ranks
 from projections.queries.answers_surveyed import Person
 from projections.queries.answers_told import GameStory, OtherResult
 from projections.queries.coordinates import UTC_TIMES, Times
+from projections.queries.event_texts import opponents_of, score_of
 from projections.queries.results import Result
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
@@ -185,7 +186,7 @@ def _templates(written: Written | None = None) -> Environment:
     found.globals["addresses"] = addresses
     found.globals["safe"] = Markup
     found.globals["gain_or_loss"] = partial(gain_or_loss, written=written)
-    found.globals["line_id"] = line_id
+    found.globals |= {"line_id": line_id, "score_of": score_of, "opponents_of": opponents_of}
     found.globals["month_of"] = month_of
     return found
 

@@ -79,6 +79,7 @@ ROUTES = (
     Route("/rules/{ruleset_id}/{version}", ruleset_page, RulesetState, is_table=False),
     Route("/lists", lists_page, AllLists),
     Route("/lists/{ladder}", list_page, ListBeside),
+    Route("/lists/{ladder}/_{position}", list_page, ListBeside),
     Route("/changes/{position}", change_page, EventImpact),
     Route("/leagues/{league}", league_page, LeagueState),
     Route("/log", log_page, RecordedEvents, members=(*AXES, *FILTERS)),
@@ -198,6 +199,9 @@ def _recorded_pages(visit: Visit) -> Iterator[Due]:
     yield Due(LISTS, None, partial(lists_page, visit))
     for ladder, last in visit.published.items():
         yield Due(addresses.published(ladder), last, partial(list_page, visit, ladder))
+    for position, ladder in visit.lists.items():
+        basis = visit.published[ladder], tuple(visit.lists)
+        yield Due(addresses.published(ladder, position), basis, partial(list_page, visit, ladder, position))
     # names lead to pages, which a decision may take away, and a new player bring back
     linked = visit.decided, len(visit.standing), tuple(visit.published)
     for position in sorted(visit.telling):

@@ -59,6 +59,12 @@ class Visit:
         return found
 
     @cached_property
+    def lists(self) -> dict[int, str]:
+        """The published lists that have a page of their own, as the ladder of each position."""
+        rows = self.view.publications().rows
+        return {row.position: row.ladder for row in rows if row.ladder in self.published}
+
+    @cached_property
     def telling(self) -> frozenset[int]:
         """The events that have a page of what they did."""
         return self.view.telling_positions()

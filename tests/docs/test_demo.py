@@ -1,5 +1,6 @@
 """`ratings demo`: the commands that it shows run to the end, fit a terminal of 80 columns, and leave nothing behind."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,25 @@ def test_demo_output_fits_80_columns(ratings: Callable[..., Any], monkeypatch: p
     """No line that `demo` prints is wider than 80 columns."""
     monkeypatch.setattr(demo.tempfile, "tempdir", "/tmp")
     assert [line for line in ratings("demo").stdout.splitlines() if len(line) > 80] == []
+
+
+def test_what_comes_next_runs_as_it_is_written(
+    ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands that `demo` names for one's own results run as typed, in a folder with nothing but a table."""
+    monkeypatch.chdir(tmp_path)
+    commands = [line.removeprefix("  ratings ") for line in demo.NEXT.splitlines() if line.startswith("  ratings ")]
+    init, imported, corrected, *others = map(shlex.split, commands)
+    Path("games.csv").write_text("Date,White,Black,Result\n2024-01-05,Anna,Ben,1-0\n2024-01-06,Ben,Cleo,1/2-1/2\n")
+    assert ratings(*init).exit_code == 0
+    done = ratings(*imported)
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 2.")
+    assert ratings(*(one for one in imported if one != "--dry-run")).exit_code == 0
+    names = {"GAME": "2024-01-05-1", "WINNER": "Ben", "LOSER": "Anna"}
+    done = ratings(*(names.get(one, one) for one in corrected))
+    assert (done.exit_code, "what game.corrected would do" in done.stdout) == (0, True)
+    for command in others:
+        assert ratings(*command).exit_code == 0
 
 
 def test_every_example_is_used_and_documented() -> None:

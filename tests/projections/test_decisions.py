@@ -17,7 +17,7 @@ from ledger.store.upgrading import upgrade
 from ledger.validation.identities import identities
 from projections.facts.decoding import decode
 from projections.queries.attribution import attribute
-from projections.queries.coordinates import Coordinates
+from projections.queries.coordinates import Coordinates, times_of
 from projections.queries.decisions import decided
 from projections.queries.standings import Ladders, UnknownLadder
 
@@ -52,7 +52,7 @@ def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None
 
 def _check(ledger: Ledger, before: int, after: int, names: list[str], done: Counter[str]) -> None:
     with ledger.reading() as connection:
-        found = decided(connection, before, after)
+        found = decided(connection, before, after, times_of(connection))
         people = identities(connection, after)
         number = {position: n for n, one in enumerate(found.decisions) for position in one.positions}
         skipped: set[str] = set()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from asking import Told, get
@@ -80,10 +81,30 @@ def test_lists_have_what_was_published(pages: Pages, ratings: Ratings, url: str)
     assert get(pages, "/lists/elo-catan/3-4?as_of=2025-01-31").status == 200
     assert get(pages, "/lists/elo-catan/3-4?as_of=2025-01-30").status == 404
     ok(ratings, "publish", LADDER, "--as-of", "2025-01-31", "--by", "mira", db=url)
-    earlier = re.search(r'<a href="([^"]*as_of=[^"]*)">28 Feb 2025</a>', get(pages, f"/lists/{LADDER}").text)
+    earlier = re.search(r'<a href="([^"]*)">28 Feb 2025</a>', get(pages, f"/lists/{LADDER}").text)
     assert earlier is not None
-    address = f"/lists/{LADDER}?" + earlier[1].partition("?")[2]
+    address = urljoin(f"/lists/{LADDER}", earlier[1])
     assert told_json(pages, address)["as_of"].startswith("2025-02-28T22:59:59")
+
+
+def test_each_published_list_has_its_own_address(pages: Pages, ratings: Ratings, url: str, tmp_path: Path) -> None:
+    """Given two lists of a ladder, each stays at its address, on a server and in a folder; `lists` links to both."""
+    ok(ratings, "publish", LADDER, "--as-of", "2025-01-31", "--by", "mira", db=url)
+    rows = [row for row in told_json(pages, "/lists")["published"] if row["ladder"] == LADDER]
+    assert len(rows) == 2
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    lists = (tmp_path / "site/lists.html").read_text()
+    for row in rows:
+        address = f"lists/{LADDER}/_{row['position']}"
+        assert f'href="{address}"' in get(pages, "/lists").text
+        assert f'href="{address}.html"' in lists
+        assert told_json(pages, f"/{address}")["as_of"] == row["as_of"]
+        in_folder = (tmp_path / f"site/{address}.html").read_text()
+        assert f"at position {row['position']}" in in_folder
+    last = max(row["position"] for row in rows)
+    assert told_json(pages, f"/lists/{LADDER}") == told_json(pages, f"/lists/{LADDER}/_{last}")
+    assert get(pages, f"/lists/{LADDER}/_1").status == 404
 
 
 def test_change_is_what_the_command_says(pages: Pages, url: str, ratings: Ratings) -> None:

@@ -1,0 +1,109 @@
+"""Rows about a game say whom a player met and with which score, however the game came to stand: in `history`, in
+`explain PLAYER`, in `games`, and on the pages."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ratings_ledger
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.site import write_site
+
+Ratings = Callable[..., Any]
+
+GAMES = """game_id,occurred_at,game,player,place,score
+g-1,2024-01-01T20:00Z,catan,anna,1,10
+g-1,2024-01-01T20:00Z,catan,ben,2,8
+g-1,2024-01-01T20:00Z,catan,cleo,3,7
+g-2,2024-01-02T20:00Z,catan,ben,1,10
+g-2,2024-01-02T20:00Z,catan,anna,2,6
+g-3,2024-01-03T20:00Z,catan,anna,1,
+g-3,2024-01-03T20:00Z,catan,cleo,2,
+"""
+# the lines of anna's games: the place, her score, and whom she met with what
+MET = {
+    "g-1": ("1", "10", "benno (8), cleo (7)"), "g-2": ("2", "6", "benno (10)"), "g-3": ("1", "", "cleo"),
+    "g-4": ("2", "8", "cleo (9)"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def db(ledger_url: str) -> str:
+    """An empty ledger."""
+    return ledger_url
+
+
+@pytest.fixture
+def club(db: str, ratings: Ratings, tmp_path: Path) -> str:
+    """A ledger where g-2 was voided and reinstated, g-4 was corrected, and ben was renamed to benno."""
+    (tmp_path / "games.csv").write_text(GAMES)
+    four = ("--game", "catan", "--game-id", "g-4", "--at", "2024-01-04T20:00Z")
+    for command in (
+        ("init", "--for", "catan"), ("import", str(tmp_path / "games.csv")), ("void", "g-2", "--reason", "unsure"),
+        ("reinstate", "g-2", "--reason", "sure"), ("record", "-q", *four, "anna", "cleo"),
+        ("player", "rename", "ben", "benno"),
+    ):  # fmt: skip
+        done = ratings(*command, db=db)
+        assert done.exit_code == 0, (command, done.stderr)
+    right = '{"game_id": "g-4", "game": "catan", "participants": [' + (
+        '{"player": "cleo", "place": 1, "score": 9}, {"player": "anna", "place": 2, "score": 8}]}'
+    )
+    done = ratings("correct", "g-4", "--reason", "from the sheet", db=db, input=right)
+    assert done.exit_code == 0, done.stderr
+    return db
+
+
+def test_history_names_opponents_and_scores(club: str, ratings: Ratings) -> None:
+    """Each line of a history has the player's own score and the opponents by place with theirs."""
+    lines = ratings("history", "anna", "elo-catan/all", db=club).stdout.splitlines()
+    for line, (place, score, against) in zip(lines[3:], MET.values(), strict=True):
+        assert f"  {place} ({score})  " in line if score else f"  {place}  " in line
+        assert line.endswith("  " + against)
+
+
+def test_opponents_who_do_not_fit_are_counted(db: str, ratings: Ratings) -> None:
+    """What does not fit into 80 columns is counted."""
+    players = [f"player-{number:02}" for number in range(9)]
+    assert ratings("init", "--for", "catan", db=db).exit_code == 0
+    game = ("--game", "catan", "--game-id", "g", "--at", "2024-01-01T20:00Z")
+    assert ratings("record", "-q", *game, *players[:6], db=db).exit_code == 0
+    lines = ratings("history", players[0], "elo-catan/all", db=db).stdout.splitlines()
+    assert lines[3].endswith("  player-01 and 4 more")
+    assert max(map(len, lines)) <= 80
+
+
+def test_explanation_of_a_player_names_opponents(club: str, ratings: Ratings) -> None:
+    """What made a player's points says of each game whom they met."""
+    told = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
+    for game_id, (_, score, against) in MET.items():
+        line = next(line for line in told.splitlines() if line.startswith(game_id))
+        assert line.endswith((f", scored {score}" if score else "") + f", against {against}")
+
+
+def test_games_show_scores(club: str, ratings: Ratings) -> None:
+    """The results of a player's games have the scores that are recorded; as CSV they are as they were."""
+    told = ratings("games", "--player", "anna", db=club).stdout
+    results = [line.rpartition("  ")[2] for line in told.splitlines()[1:]]
+    assert results == [
+        "1 anna (10), 2 benno (8), 3 cleo (7)", "1 benno (10), 2 anna (6)", "1 anna, 2 cleo", "1 cleo (9), 2 anna (8)",
+    ]  # fmt: skip
+    assert '"1 anna, 2 benno, 3 cleo"' in ratings("games", "--player", "anna", "--format", "csv", db=club).stdout
+
+
+def test_pages_name_opponents_and_scores(club: str, tmp_path: Path) -> None:
+    """A player's page says of each game whom they met, and a game's page what everybody scored."""
+    with ratings_ledger.open(club) as ledger:
+        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    page = (tmp_path / "site/players/anna/elo-catan/all.html").read_text()
+    told = [" ".join(re.sub("<[^>]*>", "", row).split()) for row in re.findall("<small>(place .*?)</small>", page)]
+    assert told == [
+        f"place {place}" + (f", scored {score}" if score else "") + f" against {against}"
+        for place, score, against in MET.values()
+    ]
+    game = (tmp_path / "site/games/g-4.html").read_text()
+    assert [re.sub("<[^>]*>", "", head) for head in re.findall("<h3>(.*?)</h3>", game)][:2] == [
+        "1. cleo scored 9", "2. anna scored 8",
+    ]  # fmt: skip
