@@ -46,7 +46,7 @@ class Course(Sequence[Change]):
 
     def __init__(
         self, stream: Stream | None = None, person: int = 0, steps: Sequence[Step] = (), games: Sequence[LookedUp] = (),
-        records: dict[int, str] | None = None, standing: Standing | None = None,
+        records: dict[int, str] | None = None, standing: StandingGames | None = None,
     ) -> None:  # fmt: skip
         self.scale = stream.rule.scale if stream else 1
         self.units = [step.before + step.change for step in steps]
@@ -151,7 +151,7 @@ def records_of(connection: Connection, games: Iterable[LookedUp]) -> dict[int, s
     return read_records_at(connection, sorted({game.live_position for game in games}))
 
 
-class Standing:
+class StandingGames:
     """Games as they stand, by the positions of the records by which they do; each is made when somebody asks for it."""
 
     def __init__(self, connection: Connection, until: int, records: dict[int, str]) -> None:
@@ -197,7 +197,7 @@ def _course(connection: Connection, ladders: Ladders, ladder: str, player: str) 
     steps = trace.steps(stream.names.index(player))
     games = played(facts, steps)
     records = records_of(connection, games)
-    standing = Standing(connection, facts.position, records)
+    standing = StandingGames(connection, facts.position, records)
     found = Course(stream, facts.player_numbers[player], steps, games, records, standing)
     found.published = _contradicted(connection, ladders, ladder, player, found)
     return found

@@ -25,7 +25,7 @@ from projections.queries.answers_explained import (
     PlayerExplanation,
 )
 from projections.queries.coordinates import UTC_TIMES, Times, moment
-from projections.queries.course import Standing, change_of, played, records_of
+from projections.queries.course import StandingGames, change_of, played, records_of
 from projections.queries.results import ABSENT
 from projections.queries.standings import Ladders, rows_of
 from projections.replay import containment
@@ -219,7 +219,7 @@ def explain_player(
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else times.zone
     records = read_records_at(connection, sorted({one.position for one in played}))
-    standing = Standing(connection, facts.position, records)
+    standing = StandingGames(connection, facts.position, records)
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
@@ -272,7 +272,7 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
             yield PlayedThere(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
-def _told(one: PlayedThere, data: dict[str, Any], zone: str, standing: Standing) -> PlayedGame:
+def _told(one: PlayedThere, data: dict[str, Any], zone: str, standing: StandingGames) -> PlayedGame:
     """A game or an adjustment as the explanation shows it."""
     game_id = data.get("game_id")
     local = local_time(one.occurred_at, zone).isoformat()
