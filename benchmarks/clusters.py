@@ -18,18 +18,18 @@ from unittest.mock import patch
 from sqlalchemy import select
 
 from benchmarks.measuring import ROOT
-from ledger import clock
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
-from projections.cluster import coordinating
-from projections.cluster.inventory import inventory, seal_all
-from projections.cluster.packs import PACK_GAMES
-from projections.cluster.tasks import golden_digest
-from projections.cluster.work import work_on_at
-from projections.stored.generations import live
-from projections.stored.rebuilding import rebuild as rebuild_ladders
-from projections.stored.rule_processes import RULE_SECONDS
-from projections.stored.schema import generation_ladders
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.cluster import coordinating
+from ratings_ledger.projections.cluster.inventory import inventory, seal_all
+from ratings_ledger.projections.cluster.packs import PACK_GAMES
+from ratings_ledger.projections.cluster.tasks import golden_digest
+from ratings_ledger.projections.cluster.work import work_on_at
+from ratings_ledger.projections.stored.generations import live
+from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
+from ratings_ledger.projections.stored.schema import generation_ladders
 
 Found = dict[str, Any]
 

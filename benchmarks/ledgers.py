@@ -10,13 +10,13 @@ from random import Random
 
 from benchmarks.games import Drawn, chunks, draw
 from benchmarks.histories import CHUNK_GAMES, History, game_id, player_id
-from cli.main import invoke
-from ledger.events.canonical import format_instant
-from ledger.events.records import EventRow, build, chain_hash, leaf_hash
-from ledger.events.types import Draft
-from ledger.store.appending import insert_event_rows
-from ledger.store.log import Head, head
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.records import EventRow, build, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store.appending import insert_event_rows
+from ratings_ledger.ledger.store.log import Head, head
+from ratings_ledger.ledger.store.opening import open_ledger
 
 BY = "bench"
 RULESETS = Path(__file__).parent / "rulesets"

@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 
 from benchmarks.histories import game_id
 from benchmarks.ledgers import new_drafts
-from ledger import clock
-from ledger.store.appending import append
-from ledger.store.log import first_positions, head, read_page, read_records_at
-from ledger.store.opening import Ledger, open_ledger
-from ledger.verification import verify_log
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import first_positions, head, read_page, read_records_at
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.verification import verify_log
 
 Found = dict[str, Any]
 PAGE_EVENTS = 25_000

@@ -20,7 +20,7 @@ from benchmarks.results import Run
 
 ROOT = Path(__file__).parent.parent
 CACHES = "XDG_CACHE_HOME"
-PROGRAM = (sys.executable, "-c", "from cli.start import run; run()")
+PROGRAM = (sys.executable, "-m", "ratings_ledger")
 NAME_MAX = 1_000
 READ_MAX = 2_000_000_000
 

@@ -18,23 +18,23 @@ from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import BY, RULESETS, drafts, new_drafts
 from benchmarks.names import drawn as drawn_names
-from cli.main import invoke
-from ledger import clock
-from ledger.store import sqlite
-from ledger.store.appending import append
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
-from ledger.validation.close_names import close_names as close
-from projections.facts.column_cache import folder_of
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders
-from projections.replay.replay import replay as replay_stream
-from projections.replay.trace import Trace
-from projections.rulesets.versions import parse_toml
-from projections.stored import generations
-from projections.stored.rebuilding import rebuild as rebuild_ladders
 from ratings_ledger import Ledger
 from ratings_ledger import open as open_public
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store import sqlite
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.validation.close_names import close_names as close
+from ratings_ledger.projections.facts.column_cache import folder_of
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.replay import replay as replay_stream
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.versions import parse_toml
+from ratings_ledger.projections.stored import generations
+from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
 
 Found = dict[str, Any]
 

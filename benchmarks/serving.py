@@ -24,12 +24,12 @@ from typing import Any
 from benchmarks.histories import game_id, player_id
 from benchmarks.ledgers import BY, new_drafts
 from benchmarks.measuring import ROOT, cold_command
-from cli.start import OBJECTS
-from ledger import clock
-from ledger.store.appending import append
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
 from ratings_ledger import open as open_public
+from ratings_ledger.cli.start import OBJECTS
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Answers, Pages
 
@@ -46,7 +46,7 @@ ELSEWHERE = 5
 
 def site(url: str, folder: str) -> Found:
     """The command `site`, from the start of the process to its end."""
-    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, "site", folder]
+    command = [sys.executable, "-m", "ratings_ledger", "--db", url, "site", folder]
     started = perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, cwd=ROOT, check=True)
     seconds = perf_counter() - started
@@ -122,7 +122,7 @@ def commands_elsewhere(url: str, kind: str, games: int) -> Found:
     """The same of the command that asks the same, each from start to end."""
     times = []
     for address, position in _elsewhere(url, kind, games):
-        command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, *address[1], "--known-at",
+        command = [sys.executable, "-m", "ratings_ledger", "--db", url, *address[1], "--known-at",
                    str(position), "--format", "json"]  # fmt: skip
         times.append(cold_command(command)["seconds"])
     return {"seconds": sorted(times)[len(times) // 2], "of_children": True}
@@ -179,7 +179,7 @@ def _resident_bytes() -> int:
 
 def requests(url: str, count: int) -> Found:
     """So many requests for a page of standings that is in memory, to `ratings serve` on one core."""
-    command = ["-c", "from cli.start import run; run()", "--db", url, "serve"]
+    command = ["-m", "ratings_ledger", "--db", url, "serve"]
     return _requested(command, f"/ladders/{CLUB}", count)
 
 
@@ -264,7 +264,7 @@ def _serving(command: Sequence[str], cores: Sequence[int]) -> Iterator[int]:
 def appends(url: str, clients: int) -> Found:
     """The longest of some single durable appends, while so many clients read pages of a server in a loop."""
     ledger, ended = open_ledger(url, keep_open=True), Event()
-    command = ["-c", "from cli.start import run; run()", "--db", url, "serve"]
+    command = ["-m", "ratings_ledger", "--db", url, "serve"]
     with _serving(command, sorted(os.sched_getaffinity(0))) as port:
         _warm(port, f"/ladders/{CLUB}")
         threads = [Thread(target=_read_on, args=(port, number, ended)) for number in range(clients)]

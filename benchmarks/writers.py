@@ -8,12 +8,12 @@ from typing import Any
 from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import BY, drafts
-from ledger import clock
-from ledger.events.canonical import parse_object
-from ledger.events.types import Draft
-from ledger.store.appending import append
-from ledger.store.log import head, read_records
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import parse_object
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import head, read_records
+from ratings_ledger.ledger.store.opening import open_ledger
 
 # a reader that never waited would take half of two processors from the writers
 PAUSE_S = 0.02

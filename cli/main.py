@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from cli.completion.names import named_ledger
-from cli.interrupts import INTERRUPTED, interrupted, under_way
-from ledger.failures import failure_of, is_lack_of_memory
-from ledger.rejections import did_you_mean, escaped, shown
+from ratings_ledger.cli.completion.names import named_ledger
+from ratings_ledger.cli.interrupts import INTERRUPTED, interrupted, under_way
+from ratings_ledger.ledger.failures import failure_of, is_lack_of_memory
+from ratings_ledger.ledger.rejections import did_you_mean, escaped, shown
 
 # by name: where a command is in `cli.commands`, and the first sentence of its help, so that a list of them loads none
 COMMANDS = {
@@ -154,7 +154,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
         return
     from importlib.metadata import version  # only needed here, and so is the schema
 
-    from ledger.store.schema import SCHEMA_REVISION
+    from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
     click.echo(f"ratings, version {version('ratings-ledger')}, schema {SCHEMA_REVISION}")
     context.exit()
@@ -247,7 +247,7 @@ def invoke(arguments: list[str] | None = None) -> int:
 def _stopped(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
     """Say why a command stopped, for readers of JSON; returns the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
-        from cli.output.render import json_text  # only here: most commands do not stop
+        from ratings_ledger.cli.output.render import json_text  # only here: most commands do not stop
 
         _print(json_text({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
     return exit_code

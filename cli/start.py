@@ -28,12 +28,12 @@ def run() -> NoReturn:
         signal.signal(signal.SIGINT, _interrupt)
     sys.unraisablehook = _unraisable
     if asked := os.environ.get("_RATINGS_COMPLETE"):
-        from cli.completion.answers import answer, is_asked
+        from ratings_ledger.cli.completion.answers import answer, is_asked
 
         if is_asked(asked):
             os._exit(answer(asked, sys.argv[1:]))
     gc.set_threshold(OBJECTS)
-    from cli.main import program
+    from ratings_ledger.cli.main import program
 
     try:
         program()
@@ -51,7 +51,7 @@ def run() -> NoReturn:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    interrupts = sys.modules.get("cli.interrupts")
+    interrupts = sys.modules.get("ratings_ledger.cli.interrupts")
     if not getattr(interrupts, "is_under_way", bool)():
         os._exit(EXIT_CODE)
     assert interrupts is not None

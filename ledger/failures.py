@@ -4,9 +4,9 @@ import errno
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledger.errors import LedgerError
-from ledger.processes.memory import memory_is_limited
-from ledger.rejections import Refused
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.processes.memory import memory_is_limited
+from ratings_ledger.ledger.rejections import Refused
 
 # what the libraries say that start threads and compute hashes
 NO_MEMORY: dict[type | None, str] = {RuntimeError: "can't start new thread", ValueError: "no reason supplied"}

@@ -11,7 +11,7 @@ import shlex
 import stat
 from contextlib import contextmanager, suppress
 
-from ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.errors import StoreUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a shell waits for who reads names

@@ -10,7 +10,7 @@ from re import Match
 from typing import NamedTuple, TypeVar
 from unicodedata import category
 
-from ledger.errors import LedgerError
+from ratings_ledger.ledger.errors import LedgerError
 
 Cell = TypeVar("Cell")
 

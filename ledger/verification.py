@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from ledger.backups.restoring import NOT_FOLLOWING, Renames
-from ledger.errors import NotALedger
-from ledger.events.canonical import dump, format_instant, parse_object
-from ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
-from ledger.events.revisions import SUPERSEDING, superseded
-from ledger.processes.forking import UNITS_MAX, available_cores, forked
-from ledger.rejections import Refused, shown
-from ledger.store import catalogue
-from ledger.store.log import Log, head, ledger_id
-from ledger.store.opening import Ledger
-from ledger.store.schema import SCHEMA_REVISION
-from ledger.validation.validator import LadderChecks, misfits
+from ratings_ledger.ledger.backups.restoring import NOT_FOLLOWING, Renames
+from ratings_ledger.ledger.errors import NotALedger
+from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
+from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
+from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
+from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, forked
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store import catalogue
+from ratings_ledger.ledger.store.log import Log, head, ledger_id
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.ledger.validation.validator import LadderChecks, misfits
 
 PAGE_EVENTS = 1_000
 # longer logs are walked by several processes

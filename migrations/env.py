@@ -5,9 +5,9 @@ import os
 from alembic import context
 from sqlalchemy import Connection
 
-import projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
-from ledger.store.opening import connect
-from ledger.store.schema import metadata
+import ratings_ledger.projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
+from ratings_ledger.ledger.store.opening import connect
+from ratings_ledger.ledger.store.schema import metadata
 
 
 def migrate(connection: Connection) -> None:

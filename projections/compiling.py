@@ -22,9 +22,9 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
-from projections import expected_scores
-from projections.contract import Rule
-from projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
+from ratings_ledger.projections import expected_scores
+from ratings_ledger.projections.contract import Rule
+from ratings_ledger.projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
 # a shorter history is finished before numba has loaded; once it is, this part of it is enough
 COMPILED_GAMES = 12_000
@@ -186,7 +186,11 @@ def _standing_alone(
     space = dict(function.__globals__)
     for name in function.__code__.co_names:
         helper = given.get(name, space.get(name))
-        own_module = (function.__module__, "projections.contract", "projections.expected_scores")
+        own_module = (
+            function.__module__,
+            "ratings_ledger.projections.contract",
+            "ratings_ledger.projections.expected_scores",
+        )
         if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
             if helper not in done:
                 own = {} if name in given else given

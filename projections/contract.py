@@ -11,16 +11,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ledger.events.game_clocks import ClockTimers as ClockTimers
-from ledger.events.games import LEAVER_STATUSES, STATUSES
-from ledger.rejections import shown
-from projections.expected_scores import EXPECTED_SCALES as EXPECTED_SCALES
-from projections.expected_scores import INVERSE as INVERSE
-from projections.expected_scores import ONE as ONE
-from projections.expected_scores import Numbers as Numbers
-from projections.expected_scores import expected as expected
-from projections.expected_scores import expected_scores as expected_scores
-from projections.expected_scores import rounded as rounded
+from ratings_ledger.ledger.events.game_clocks import ClockTimers as ClockTimers
+from ratings_ledger.ledger.events.games import LEAVER_STATUSES, STATUSES
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.projections.expected_scores import EXPECTED_SCALES as EXPECTED_SCALES
+from ratings_ledger.projections.expected_scores import INVERSE as INVERSE
+from ratings_ledger.projections.expected_scores import ONE as ONE
+from ratings_ledger.projections.expected_scores import Numbers as Numbers
+from ratings_ledger.projections.expected_scores import expected as expected
+from ratings_ledger.projections.expected_scores import expected_scores as expected_scores
+from ratings_ledger.projections.expected_scores import rounded as rounded
 
 INT64_MAX = 2**63 - 1
 # the most points, in units, that anybody may have; beyond that, a rule's products might not fit 64 bits

@@ -13,10 +13,10 @@ from datetime import date, datetime
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from ledger.errors import BadArgument
-from ledger.rejections import shown
-from projections.queries.asked import Asked
-from projections.queries.view import View
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.projections.queries.asked import Asked
+from ratings_ledger.projections.queries.view import View
 
 P = ParamSpec("P")
 T = TypeVar("T")

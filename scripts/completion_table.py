@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 import click
 
-from ledger.events.types import TYPES
-from projections.rulesets.registry import rule_names
-from projections.rulesets.versions import shipped
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.projections.rulesets.registry import rule_names
+from ratings_ledger.projections.rulesets.versions import shipped
 
 # by the name of a parameter
 KINDS = {

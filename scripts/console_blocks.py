@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from cli.main import invoke
+from ratings_ledger.cli.main import invoke
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -110,7 +110,7 @@ class Shell:
         if program == "pip":
             code, output = self._pip(*arguments)
         elif self._installed:
-            code, output = self._spawn("-c", "from cli.main import program; program()", *arguments, given=given)
+            code, output = self._spawn("-m", "ratings_ledger", *arguments, given=given)
         else:
             code, output = _invoke(arguments, given)
         if code != expected:

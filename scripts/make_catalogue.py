@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlalchemy import create_engine
 
-from ledger.store import postgres_catalogue, sqlite_catalogue
-from ledger.store.foreign import Objects
-from ledger.store.migrations import make_tables
-from ledger.store.opening import connect
-from ledger.store.schema import metadata
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.store import postgres_catalogue, sqlite_catalogue
+from ratings_ledger.ledger.store.foreign import Objects
+from ratings_ledger.ledger.store.migrations import make_tables
+from ratings_ledger.ledger.store.opening import connect
+from ratings_ledger.ledger.store.schema import metadata
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 ROOT = Path(__file__).parents[1]
 PATH = ROOT / "ledger/store/catalogue.json"

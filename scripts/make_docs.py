@@ -19,14 +19,14 @@ import click
 from completion_table import completion_table
 from console_blocks import masked, refreshed
 
-from cli.main import ratings
-from ledger import errors, rejections, verification
-from projections.contract import COMMON_COLUMNS, Rule
-from projections.rulesets.columns import COLUMNS_OF
-from projections.rulesets.registry import BUILT_IN
-from projections.rulesets.templates import values_of
-from projections.rulesets.versions import shipped, shipped_elo
-from projections.stored.views import MEANINGS
+from ratings_ledger.cli.main import ratings
+from ratings_ledger.ledger import errors, rejections, verification
+from ratings_ledger.projections.contract import COMMON_COLUMNS, Rule
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
+from ratings_ledger.projections.rulesets.templates import values_of
+from ratings_ledger.projections.rulesets.versions import shipped, shipped_elo
+from ratings_ledger.projections.stored.views import MEANINGS
 from ratings_ledger.web.openapi import as_openapi
 
 ROOT = Path(__file__).parent.parent

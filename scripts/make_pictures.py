@@ -66,7 +66,7 @@ def main() -> None:
 
 def ratings(database: str, *arguments: str) -> str:
     """What a command prints."""
-    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", database, *arguments]
+    command = [sys.executable, "-m", "ratings_ledger", "--db", database, *arguments]
     environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout
 

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("cli", "projections", "ledger")
+PACKAGES = ("ratings_ledger",)
 GAME = ("record", "--game", "chess", "--game-id", "g-1", "--at", "2024-03-01T12:00:00Z", "--quiet", "anna", "ben")
 
 
@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument("command", nargs=argparse.REMAINDER, help="a ratings command with its arguments")
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    from cli.main import invoke
+    from ratings_ledger.cli.main import invoke
 
     with tempfile.TemporaryDirectory() as folder, quiet() as errors:
         os.environ["XDG_CACHE_HOME"] = folder

@@ -24,8 +24,8 @@ from stores import (
     without_events,
 )
 
-from cli.main import invoke
-from ledger.store.upgrading import upgrade
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 BROWSER = Path(__file__).parent / "browser"
 

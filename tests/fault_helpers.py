@@ -15,15 +15,15 @@ from typing import Any, NoReturn
 import psycopg
 from sqlalchemy import make_url
 
-from ledger import clock
-from ledger.events.published_lists import digest_of
-from ledger.events.records import EventRow, build, chain_hash, leaf_hash
-from ledger.events.types import Draft, read_event
-from ledger.store import postgres, sqlite
-from ledger.store.appending import Appended, append
-from ledger.store.log import head, read_records
-from ledger.store.opening import open_ledger
-from ledger.verification import Finding, verify_log
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.published_lists import digest_of
+from ratings_ledger.ledger.events.records import EventRow, build, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.store import postgres, sqlite
+from ratings_ledger.ledger.store.appending import Appended, append
+from ratings_ledger.ledger.store.log import head, read_records
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.verification import Finding, verify_log
 
 COLUMNS = ", ".join(EventRow._fields)
 # those of games of 3 to 8 players: all, 3-4, 5-6, 7-8

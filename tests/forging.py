@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import dump, format_instant
-from ledger.events.records import EventRow, chain_hash, leaf_hash
-from ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
-from ledger.store.log import head
-from ledger.store.opening import connect
+from ratings_ledger.ledger.events.canonical import dump, format_instant
+from ratings_ledger.ledger.events.records import EventRow, chain_hash, leaf_hash
+from ratings_ledger.ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import connect
 
 AT = 1_767_225_600_000_000  # 2026-01-01
 

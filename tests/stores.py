@@ -21,13 +21,13 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, event, make_url
 
-from ledger import clock
-from ledger.intake.files import STDIN, Item
-from ledger.intake.importing import Imported, Terms
-from ledger.store import postgres, sqlite
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.admission.proposals import Proposal
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.intake.files import STDIN, Item
+from ratings_ledger.ledger.intake.importing import Imported, Terms
+from ratings_ledger.ledger.store import postgres, sqlite
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.admission.proposals import Proposal
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30

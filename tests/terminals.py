@@ -11,7 +11,7 @@ from pathlib import Path
 from select import select
 
 ROOT = Path(__file__).parents[1]
-PROGRAM = (sys.executable, "-c", "from cli.main import program; program()")
+PROGRAM = (sys.executable, "-m", "ratings_ledger")
 CTRL_C, CTRL_D = "\x03", "\x04"
 SILENT_SECONDS, PRESSED_SECONDS = 60, 3
 

@@ -13,7 +13,7 @@ from numba import njit
 from benchmarks.digests import digest_of_points
 from benchmarks.games import Ints
 from benchmarks.histories import player_id
-from projections.expected_scores import expected_scores
+from ratings_ledger.projections.expected_scores import expected_scores
 
 K_TOTAL = 32
 START = 1_000_000_000  # micropoints

@@ -8,10 +8,10 @@ from typing import Any
 from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import drafts, rows
-from ledger.events.records import EventRow
-from ledger.store.log import Head, head
-from ledger.store.opening import open_ledger
-from ledger.store.sqlite import PRAGMAS
+from ratings_ledger.ledger.events.records import EventRow
+from ratings_ledger.ledger.store.log import Head, head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.sqlite import PRAGMAS
 
 MARKS = len(EventRow._fields)
 

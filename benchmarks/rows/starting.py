@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from benchmarks.measuring import PROGRAM, ROOT, Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
-from cli.completion.names import keep_names
+from ratings_ledger.cli.completion.names import keep_names
 
 NAMES = 20_000  # as many of a kind as are kept
 ASKED = ("env", "_RATINGS_COMPLETE=zsh_complete")  # by a shell that completes

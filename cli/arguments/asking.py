@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from cli.completion.names import beginning_so
-from cli.output import render
+from ratings_ledger.cli.completion.names import beginning_so
+from ratings_ledger.cli.output import render
 
 LINE_BYTES_MAX = 4_096
 CTRL_D = "\x04"

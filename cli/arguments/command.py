@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from cli.output import render
-from ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
-from ledger.rejections import did_you_mean
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
+from ratings_ledger.ledger.rejections import did_you_mean
 
 # the arguments of questions that are options of commands
 OPTIONS: dict[str | None, str | None] = {

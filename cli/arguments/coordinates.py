@@ -2,8 +2,8 @@
 
 import click
 
-from ledger.errors import BadArgument
-from projections.queries.asked import Asked, read_asked
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.queries.asked import Asked, read_asked
 
 
 class CoordinatesType(click.ParamType[Asked]):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from cli.output import render
-from cli.output.progress import Tell
-from ledger.store.locations import hidden
-from ledger.store.log import head
-from ledger.store.opening import Ledger
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.progress import Tell
+from ratings_ledger.ledger.store.locations import hidden
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger
 
 if TYPE_CHECKING:
-    from projections.stored.work import WorkAt
+    from ratings_ledger.projections.stored.work import WorkAt
 
 on_option = click.option(
     "--on", metavar="ENGINE", envvar="RATINGS_ENGINE", show_envvar=True,
@@ -46,7 +46,7 @@ def refuse_unfit(ledger: Ledger, on: str | None, segments: str | None) -> None:
     """Raises what workers and their place will be refused with, for a command that has much to do before it needs them:
     `BadArgument`, `StoreUnavailable`."""
     if on is not None:
-        from projections.cluster.coordinating import cluster_for
+        from ratings_ledger.projections.cluster.coordinating import cluster_for
 
         with cluster_for(ledger, on, segments):
             pass
@@ -63,8 +63,8 @@ def work_elsewhere(
     """
     if on is None:
         return None
-    from projections.cluster import coordinating  # only here: nobody else needs an engine
-    from projections.cluster.work import work_on_at
+    from ratings_ledger.projections.cluster import coordinating  # only here: nobody else needs an engine
+    from ratings_ledger.projections.cluster.work import work_on_at
 
     with ledger.reading() as connection:
         events = head(connection).position

@@ -2,12 +2,12 @@
 
 import click
 
-from ledger import clock
-from ledger.events.zones import read_instant
-from ledger.events.zones import zone as check_zone
-from ledger.rejections import Refused
-from ledger.store.log import home_zone
-from ledger.store.opening import Ledger
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.zones import read_instant
+from ratings_ledger.ledger.events.zones import zone as check_zone
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import home_zone
+from ratings_ledger.ledger.store.opening import Ledger
 
 
 def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.arguments.command import OneOf
-from cli.output import render
-from cli.output.emit import FORMATS
-from ledger.events.fields import read_by, read_slug
-from ledger.intake.game_names import game_slug
-from ledger.rejections import Refused, shown
+from ratings_ledger.cli.arguments.command import OneOf
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import FORMATS
+from ratings_ledger.ledger.events.fields import read_by, read_slug
+from ratings_ledger.ledger.intake.game_names import game_slug
+from ratings_ledger.ledger.rejections import Refused, shown
 
 if TYPE_CHECKING:
-    from ledger.store.exports import Place
+    from ratings_ledger.ledger.store.exports import Place
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -113,7 +113,7 @@ ignore_clock_option = click.option(
 
 def head_value(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
     """A head as the value of an option."""
-    from ledger.store.exports import read_place  # only here, as few commands take a head or files
+    from ratings_ledger.ledger.store.exports import read_place  # only here, as few commands take a head or files
 
     found = None if value is None else read_place(value.strip())
     if value is not None and found is None:
@@ -123,7 +123,7 @@ def head_value(context: click.Context, parameter: click.Parameter, value: str | 
 
 def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
     """Raises `click.UsageError` unless these are different files that can be read twice."""
-    from ledger.intake.files import STDIN
+    from ratings_ledger.ledger.intake.files import STDIN
 
     for number, name in enumerate(files):
         if name in files[:number]:

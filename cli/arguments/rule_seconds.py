@@ -2,7 +2,7 @@
 
 import click
 
-from projections.stored.rule_processes import RULE_SECONDS
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
 
 rule_seconds_option = click.option(
     "--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,

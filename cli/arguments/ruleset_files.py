@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from cli.output import render
-from ledger.events.canonical import without_nulls
-from ledger.events.types import Ruleset
-from ledger.rejections import Refused
-from projections.rulesets.versions import (
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.events.canonical import without_nulls
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.projections.rulesets.versions import (
     CHARACTERS_MAX,
     NESTED,
     RulesetProblem,

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ledger.errors import BadArgument
-from ledger.intake.files import read_simple_table
-from ledger.rejections import Refused
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.intake.files import read_simple_table
+from ratings_ledger.ledger.rejections import Refused
 
 if TYPE_CHECKING:
     from ratings_ledger.web.page import Site

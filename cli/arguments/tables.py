@@ -7,17 +7,24 @@ from typing import Any, NamedTuple
 
 import click
 
-from cli.arguments.command import OneOf
-from cli.arguments.moments import zone_option
-from cli.output import render
-from ledger.intake.aliases import agreed, aliases_in
-from ledger.intake.columns import GAME_COLUMNS, TableOptions
-from ledger.intake.dates import ORDERS
-from ledger.intake.files import read_lines
-from ledger.intake.layouts import LAYOUTS
-from ledger.intake.profiles import TableProfile, as_profile, check_encoding, is_up_to_date, read_profile, together
-from ledger.new_files import new_file, replace_file
-from ledger.rejections import Refused, Rejection, did_you_mean
+from ratings_ledger.cli.arguments.command import OneOf
+from ratings_ledger.cli.arguments.moments import zone_option
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.intake.aliases import agreed, aliases_in
+from ratings_ledger.ledger.intake.columns import GAME_COLUMNS, TableOptions
+from ratings_ledger.ledger.intake.dates import ORDERS
+from ratings_ledger.ledger.intake.files import read_lines
+from ratings_ledger.ledger.intake.layouts import LAYOUTS
+from ratings_ledger.ledger.intake.profiles import (
+    TableProfile,
+    as_profile,
+    check_encoding,
+    is_up_to_date,
+    read_profile,
+    together,
+)
+from ratings_ledger.ledger.new_files import new_file, replace_file
+from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,17 +7,17 @@ from functools import partial
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.command import print_note
-from cli.completion.names import are_kept, keep_names
-from cli.output import render
-from ledger.store.log import head, newest_games
-from ledger.store.opening import Ledger
-from projections.facts.checked_columns import Damaged, Unreadable
-from projections.facts.columns import Facts
-from projections.facts.decoding import catch_up, decode
-from projections.queries.kept_ladders import KeptLadders
-from projections.queries.standings import Ladders
-from projections.queries.view import View
+from ratings_ledger.cli.arguments.command import print_note
+from ratings_ledger.cli.completion.names import are_kept, keep_names
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.store.log import head, newest_games
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import catch_up, decode
+from ratings_ledger.projections.queries.kept_ladders import KeptLadders
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.view import View
 
 SHOWN_EVENTS = 3
 
@@ -37,7 +37,7 @@ def decoded(connection: Connection, known_at: int | None = None, lazily: bool = 
 
 def _keep_names(db: str, facts: Facts, newest: list[str]) -> None:
     """Keep the names in the newest facts for the shell. Whatever stands in the way, the command is done."""
-    from projections.queries.known_names import known_names  # only once for each change of the log
+    from ratings_ledger.projections.queries.known_names import known_names  # only once for each change of the log
 
     with suppress(OSError, Damaged, Unreadable):
         keep_names(db, facts.chain_hash, known_names(facts, newest))

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.arguments.asking import ask, can_ask
-from cli.arguments.writing import How
-from cli.output import render
-from ledger.intake.aliases import with_answers
-from ledger.intake.columns import TableOptions
-from ledger.validation.new_names import CloseName, close_told
-from projections.admission.proposals import Proposal
+from ratings_ledger.cli.arguments.asking import ask, can_ask
+from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.intake.aliases import with_answers
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.validation.new_names import CloseName, close_told
+from ratings_ledger.projections.admission.proposals import Proposal
 
 YES, NEW, STOP = "yes", "new", "stop"
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import OneOf
-from cli.arguments.options import by_option, ignore_clock_option, result_format
-from cli.arguments.views import keep_new_names, newest_ladders
-from cli.output.emit import emit
-from ledger.intake.files import Entry, Item
-from ledger.intake.importing import Imported, Terms
-from ledger.rejections import Refused
-from ledger.store.opening import Ledger, open_ledger
-from ledger.validation.new_names import Refusing
-from projections.admission.outcomes import entered, recorded
-from projections.admission.proposals import Known, Proposal
-from projections.queries.answers_compared import Impact
+from ratings_ledger.cli.arguments.command import OneOf
+from ratings_ledger.cli.arguments.options import by_option, ignore_clock_option, result_format
+from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.intake.files import Entry, Item
+from ratings_ledger.ledger.intake.importing import Imported, Terms
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.validation.new_names import Refusing
+from ratings_ledger.projections.admission.outcomes import entered, recorded
+from ratings_ledger.projections.admission.proposals import Known, Proposal
+from ratings_ledger.projections.queries.answers_compared import Impact
 
 Writing = Callable[..., int]
 

@@ -3,18 +3,18 @@
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.command import command
-from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.tables import OPTIONS
-from cli.arguments.views import view_of
-from cli.arguments.writing import How, writing
-from cli.commands.correct import reason_option
-from ledger.events.canonical import format_instant
-from ledger.events.fields import composed
-from ledger.intake.files import Item
-from ledger.rejections import Refused, shown
-from ledger.store.log import head
-from projections.admission.adjusting import AdjustRow, adjustments, rows_of_file
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
+from ratings_ledger.cli.arguments.tables import OPTIONS
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.commands.correct import reason_option
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.projections.admission.adjusting import AdjustRow, adjustments, rows_of_file
 
 TYPE = "points.adjusted"
 

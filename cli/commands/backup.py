@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from cli.arguments.command import group
-from cli.arguments.options import head_value, refuse_unreadable_twice, result_format
-from cli.output import render
-from cli.output.emit import emit
-from ledger import clock
-from ledger.backups.backup_folder import Made, make, read_policy
-from ledger.backups.restoring import BackupFiles
-from ledger.store.exports import Place
-from ledger.store.opening import open_ledger
-from projections.stored.rehearsal import backup_made, checked_backup
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice, result_format
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.backups.backup_folder import Made, make, read_policy
+from ratings_ledger.ledger.backups.restoring import BackupFiles
+from ratings_ledger.ledger.store.exports import Place
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.stored.rehearsal import backup_made, checked_backup
 
 
 @group()

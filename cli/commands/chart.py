@@ -6,19 +6,19 @@ from pathlib import Path
 
 import click
 
-from cli.arguments.command import OneOf, command
-from cli.arguments.options import axes, new_path
-from cli.arguments.views import view_of
-from cli.commands.export import output_file
-from cli.output import render
-from ledger.errors import Unknown
-from ledger.events.fields import composed
-from ledger.rejections import shown
-from ledger.store.opening import open_ledger
-from projections.queries.answers_explained import Change, History
-from projections.queries.answers_profiled import Ranks
-from projections.queries.coordinates import Times
-from projections.queries.view import View
+from ratings_ledger.cli.arguments.command import OneOf, command
+from ratings_ledger.cli.arguments.options import axes, new_path
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.commands.export import output_file
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.answers_explained import Change, History
+from ratings_ledger.projections.queries.answers_profiled import Ranks
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.view import View
 from ratings_ledger.web.axes import number_of
 from ratings_ledger.web.charts import SERIES_MAX, Mark, Point, Series, steps
 from ratings_ledger.web.courses import By, points_line, rank_line, revisions, shown_otherwise, span_of

@@ -2,12 +2,12 @@
 
 import click
 
-from cli.arguments.command import group
-from cli.arguments.options import format_option, known_at_option
-from cli.arguments.views import view_of
-from cli.output.emit import emit
-from ledger.events.fields import composed
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.options import format_option, known_at_option
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.store.opening import open_ledger
 
 at_option = click.option("--at", metavar="MS", type=int, help="The server's time.  [default: the last event]")
 

@@ -2,9 +2,9 @@
 
 import click
 
-from cli.arguments.command import OneOf, command
-from cli.completion.answers import SHELLS, script
-from cli.output import render
+from ratings_ledger.cli.arguments.command import OneOf, command
+from ratings_ledger.cli.completion.answers import SHELLS, script
+from ratings_ledger.cli.output import render
 
 
 @command()

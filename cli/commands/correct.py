@@ -8,22 +8,30 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import OneOf, command, group
-from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.tables import OPTIONS, Kept, read_as, table_options
-from cli.arguments.writing import How, taking_games, writing
-from cli.output import render
-from ledger import clock
-from ledger.events.canonical import format_instant, parse_object
-from ledger.events.fields import composed
-from ledger.events.revisions import RevisedGame, live_game
-from ledger.events.types import Draft
-from ledger.intake.aliases import of_their_own
-from ledger.intake.columns import TableOptions
-from ledger.intake.revising import Many, batch_voids, corrections, refuse_same, replaced, under_recorded_ids, voids
-from ledger.rejections import Refused, shown
-from ledger.store.log import Log, home_zone
-from ledger.validation.identities import identities
+from ratings_ledger.cli.arguments.command import OneOf, command, group
+from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
+from ratings_ledger.cli.arguments.tables import OPTIONS, Kept, read_as, table_options
+from ratings_ledger.cli.arguments.writing import How, taking_games, writing
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant, parse_object
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.revisions import RevisedGame, live_game
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.intake.aliases import of_their_own
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.revising import (
+    Many,
+    batch_voids,
+    corrections,
+    refuse_same,
+    replaced,
+    under_recorded_ids,
+    voids,
+)
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.log import Log, home_zone
+from ratings_ledger.ledger.validation.identities import identities
 
 SHOWN_GAMES = 20
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.sites import MISSING
-from cli.output import render
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.sites import MISSING
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
 
-_INSTALLED = Path(__file__).parents[1] / "_examples"
-_CHECKOUT = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SEASON = "winter-league.csv"
 
@@ -88,13 +87,13 @@ def demo(keep: str | None) -> int:
 
 
 def _play(folder: Path) -> int:
-    from cli.main import invoke
+    from ratings_ledger.cli.main import invoke
 
     database = str(folder / "ratings.db")
     known: dict[str, int] = {}
     before = os.getcwd()
     try:
-        os.chdir(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT)
+        os.chdir(EXAMPLES)
         for text, commands in STEPS:
             render.echo(f"# {text}")
             for command in (template.format(**known) for template in commands):
@@ -113,7 +112,7 @@ def _play(folder: Path) -> int:
 
 def _show(folder: Path) -> int:
     """Write the pages beside the ledger, and say which file to open."""
-    from cli.main import invoke
+    from ratings_ledger.cli.main import invoke
 
     render.echo("\n# What the members look at: every number with its reason, as pages.")
     render.echo(f"$ ratings site {folder / 'site'}")

@@ -2,15 +2,15 @@
 
 import click
 
-from cli.arguments.command import command, print_note
-from cli.arguments.coordinates import CoordinatesType
-from cli.arguments.options import format_option
-from cli.arguments.views import decoded
-from cli.output.emit import emit
-from ledger.events.fields import composed
-from ledger.store.opening import open_ledger
-from projections.queries.asked import Asked
-from projections.queries.comparison import compared
+from ratings_ledger.cli.arguments.command import command, print_note
+from ratings_ledger.cli.arguments.coordinates import CoordinatesType
+from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.views import decoded
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.asked import Asked
+from ratings_ledger.projections.queries.comparison import compared
 
 
 @command()

@@ -2,11 +2,11 @@
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.options import format_option
-from cli.output.emit import emit
-from ledger.store.opening import open_ledger
-from projections.stored.doctor import WRONG, checks
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.stored.doctor import WRONG, checks
 
 
 @command()

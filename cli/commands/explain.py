@@ -2,17 +2,17 @@
 
 import click
 
-from cli.arguments.command import command, print_note
-from cli.arguments.coordinates import CoordinatesType
-from cli.arguments.options import axes, format_option
-from cli.arguments.views import decoded, note_left_out, view_of
-from cli.output.emit import emit
-from ledger.errors import BadArgument, Unknown
-from ledger.events.fields import composed
-from ledger.store.opening import open_ledger
-from projections.queries.asked import Asked, read_asked
-from projections.queries.results import Result
-from projections.queries.view import View
+from ratings_ledger.cli.arguments.command import command, print_note
+from ratings_ledger.cli.arguments.coordinates import CoordinatesType
+from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.views import decoded, note_left_out, view_of
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.errors import BadArgument, Unknown
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.asked import Asked, read_asked
+from ratings_ledger.projections.queries.results import Result
+from ratings_ledger.projections.queries.view import View
 
 
 @command(name="explain")
@@ -54,7 +54,9 @@ def explain_(
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules)):
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
-        from projections.queries.attributed import attributed  # no other explanation needs it, nor what it compares
+        from ratings_ledger.projections.queries.attributed import (
+            attributed,
+        )  # no other explanation needs it, nor what it compares
 
         ledger = open_ledger(db)
         game, ladder = view_of(ledger, None, None, None).with_ladder(game, ladder)

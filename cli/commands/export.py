@@ -9,18 +9,18 @@ from typing import IO, TypeVar
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.command import group, print_note
-from cli.arguments.options import axes, format_of, known_at_option
-from cli.arguments.views import view_of
-from cli.output import render
-from cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
-from ledger.events.fields import composed
-from ledger.new_files import new_file
-from ledger.store.exports import compressed, export_lines, place_at, read_place
-from ledger.store.log import read_records
-from ledger.store.opening import open_ledger
-from projections.queries.answers import Failed
-from projections.queries.coordinates import position_known
+from ratings_ledger.cli.arguments.command import group, print_note
+from ratings_ledger.cli.arguments.options import axes, format_of, known_at_option
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.new_files import new_file
+from ratings_ledger.ledger.store.exports import compressed, export_lines, place_at, read_place
+from ratings_ledger.ledger.store.log import read_records
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.answers import Failed
+from ratings_ledger.projections.queries.coordinates import position_known
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-",

@@ -6,16 +6,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from cli.arguments.views import newest_ladders
-from cli.output import render
-from cli.output.appended import note_homeless, note_leagues, note_new
-from ledger.errors import LedgerError
-from ledger.intake.files import Item
-from ledger.intake.following import Line, answers, batches
-from ledger.intake.importing import Reject, Settled, Terms
-from ledger.store.opening import open_ledger
-from projections.admission.league_notes import LeagueNotes
-from projections.admission.proposals import Known, Proposal
+from ratings_ledger.cli.arguments.views import newest_ladders
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_new
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.following import Line, answers, batches
+from ratings_ledger.ledger.intake.importing import Reject, Settled, Terms
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.proposals import Known, Proposal
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 STORE_UNAVAILABLE = 3

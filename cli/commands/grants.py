@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import OneOf, command
-from cli.arguments.options import format_option
-from cli.output import render
-from ledger.errors import NotALedger
-from ledger.store.common import NAME, PREFIX, SCHEMA
-from ledger.store.dialect import DIALECTS
-from ledger.store.opening import parse_url
+from ratings_ledger.cli.arguments.command import OneOf, command
+from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.errors import NotALedger
+from ratings_ledger.ledger.store.common import NAME, PREFIX, SCHEMA
+from ratings_ledger.ledger.store.dialect import DIALECTS
+from ratings_ledger.ledger.store.opening import parse_url
 
 USED_BY = {
     "owner": ("everything, so also switch guards off", "init and upgrade"),

@@ -10,32 +10,32 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.options import head_value, refuse_unreadable_twice
-from cli.arguments.tables import Kept, reading_tables
-from cli.arguments.views import decoded
-from cli.arguments.who_is_who import agreed_names
-from cli.arguments.writing import How, taking_games
-from cli.output import render
-from cli.output.appended import note_homeless, note_leagues, note_voided
-from cli.output.progress import picture
-from ledger.backups.restoring import BackupFiles, restore
-from ledger.intake.aliases import of_their_own
-from ledger.intake.columns import TableOptions
-from ledger.intake.files import STDIN, TOO_LARGE, Far, read_items, size
-from ledger.intake.importing import Imported, Reject
-from ledger.new_files import naming
-from ledger.processes.forking import available_cores
-from ledger.rejections import Rejection
-from ledger.store.exports import Place
-from ledger.store.log import head, home_zone
-from ledger.validation.close_names import close_names
-from ledger.validation.new_names import CloseName
-from ledger.validation.published_lists import published_lists
-from projections.admission.events import RecordedChecks
-from projections.admission.league_notes import LeagueNotes
-from projections.admission.proposals import Proposal
-from projections.facts.players import known_players
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice
+from ratings_ledger.cli.arguments.tables import Kept, reading_tables
+from ratings_ledger.cli.arguments.views import decoded
+from ratings_ledger.cli.arguments.who_is_who import agreed_names
+from ratings_ledger.cli.arguments.writing import How, taking_games
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.cli.output.progress import picture
+from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
+from ratings_ledger.ledger.intake.aliases import of_their_own
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Far, read_items, size
+from ratings_ledger.ledger.intake.importing import Imported, Reject
+from ratings_ledger.ledger.new_files import naming
+from ratings_ledger.ledger.processes.forking import available_cores
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.ledger.store.exports import Place
+from ratings_ledger.ledger.store.log import head, home_zone
+from ratings_ledger.ledger.validation.close_names import close_names
+from ratings_ledger.ledger.validation.new_names import CloseName
+from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.projections.admission.events import RecordedChecks
+from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.facts.players import known_players
 
 
 @command(name="import")
@@ -78,7 +78,7 @@ def import_(
         for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.terms.strict, restoring)
         if files != (STDIN,) or any(for_files):
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
-        from cli.commands.follow import follow  # the only way in that handles signals
+        from ratings_ledger.cli.commands.follow import follow  # the only way in that handles signals
 
         return follow(how.db, how.terms._replace(refusing="", keep_going=True))
     if restoring:
@@ -102,11 +102,11 @@ def import_(
             kept.save((plan.result.read_as or used)._replace(aliases=used.aliases, zone=said.zone))
 
     if previewing:
-        from cli.commands.preview import preview
+        from ratings_ledger.cli.commands.preview import preview
 
         return preview(how, files, options, partial(_proposed, files), save)
     if syncing:
-        from cli.commands.sync import sync  # which needs more than others do
+        from ratings_ledger.cli.commands.sync import sync  # which needs more than others do
 
         return sync(how, files[0], options, save, reason, yes)
     # what others record meanwhile can refuse a line when it is appended, too

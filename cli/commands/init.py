@@ -4,19 +4,19 @@ import textwrap
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.moments import zone_name
-from cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format
-from cli.output import render
-from ledger import clock
-from ledger.events.canonical import format_instant
-from ledger.intake.files import Item
-from ledger.intake.importing import Terms
-from ledger.store.log import head
-from ledger.store.opening import Ledger, open_ledger
-from projections.admission.proposals import Proposal
-from projections.admission.publishing import publish_missing, shipped_texts
-from projections.queries.coordinates import times_of
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.moments import zone_name
+from ratings_ledger.cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.publishing import publish_missing, shipped_texts
+from ratings_ledger.projections.queries.coordinates import times_of
 
 
 @command()
@@ -33,7 +33,7 @@ def init(db: str, games: tuple[str, ...], zone: str | None, no_rules: bool, by: 
     With --for chess it gets textbook Elo for that game alone: the ladders elo-chess/all, elo-chess/2, elo-chess/3-4 and
     so on by number of players.
     """
-    from ledger.store.upgrading import upgrade
+    from ratings_ledger.ledger.store.upgrading import upgrade
 
     if games and no_rules:
         raise click.UsageError("--for publishes rules, --no-rules does not; choose one")

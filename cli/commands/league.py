@@ -5,21 +5,21 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import group
-from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.options import format_option
-from cli.arguments.views import view_of
-from cli.arguments.writing import How, writing
-from cli.output import render
-from cli.output.emit import emit
-from ledger.events.canonical import format_instant
-from ledger.events.fields import composed
-from ledger.intake.importing import Imported, Still
-from ledger.rejections import Refused
-from ledger.store.log import Log, head
-from ledger.store.opening import open_ledger
-from ledger.validation.leagues import PLAYERS, known_league
-from projections.admission.leagues import refuse_unscored, schedule_event, subscribe
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
+from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.intake.importing import Imported, Still
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log, head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.validation.leagues import PLAYERS, known_league
+from ratings_ledger.projections.admission.leagues import refuse_unscored, schedule_event, subscribe
 
 
 @group()

@@ -2,12 +2,12 @@
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.options import axes, format_option
-from cli.arguments.views import view_of
-from cli.output.emit import emit
-from ledger.events.fields import composed
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.store.opening import open_ledger
 
 
 @command(name="ladders")

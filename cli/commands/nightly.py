@@ -9,29 +9,29 @@ from typing import NamedTuple
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.command import command
-from cli.arguments.engines import work_elsewhere, workers_options
-from cli.arguments.options import read_duration, result_format
-from cli.arguments.rule_seconds import rule_seconds_option
-from cli.arguments.views import note_left_out
-from cli.commands.backup import keep_option, note_problems
-from cli.commands.rebuild import note_failures
-from cli.interrupts import ending_soon
-from cli.output import render
-from cli.output.emit import emit
-from ledger import clock
-from ledger.backups import backup_folder
-from ledger.errors import StoreUnavailable
-from ledger.failures import failure_of
-from ledger.store.log import head
-from ledger.store.opening import Ledger, connect, open_ledger
-from ledger.store.runs import leave_unreached, running
-from projections.queries.results import ABSENT, Absent
-from projections.stored.generations import whole_second
-from projections.stored.rebuilding import rebuild
-from projections.stored.status import Night, NightPart, last_comparison
-from projections.stored.verification import verify_all
-from projections.stored.work import WorkAt
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.engines import work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.options import read_duration, result_format
+from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
+from ratings_ledger.cli.arguments.views import note_left_out
+from ratings_ledger.cli.commands.backup import keep_option, note_problems
+from ratings_ledger.cli.commands.rebuild import note_failures
+from ratings_ledger.cli.interrupts import ending_soon
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.backups import backup_folder
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.failures import failure_of
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
+from ratings_ledger.ledger.store.runs import leave_unreached, running
+from ratings_ledger.projections.queries.results import ABSENT, Absent
+from ratings_ledger.projections.stored.generations import whole_second
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.status import Night, NightPart, last_comparison
+from ratings_ledger.projections.stored.verification import verify_all
+from ratings_ledger.projections.stored.work import WorkAt
 
 SHOWN_FINDINGS = 20
 # why another try may succeed, and how long to wait before it

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.sites import names_option, site_of
-from cli.output import render
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.sites import names_option, site_of
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.web.addresses import GAME_PAGES, RULE_SECONDS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")

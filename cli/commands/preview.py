@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from cli.arguments.writing import How
-from cli.output.appended import note_homeless, note_leagues, note_voided
-from ledger.intake.columns import TableOptions
-from ledger.rejections import Refused
-from projections.admission.previews import Understanding
-from projections.admission.proposals import Proposal
+from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.projections.admission.previews import Understanding
+from ratings_ledger.projections.admission.proposals import Proposal
 
 
 def preview(

@@ -4,23 +4,23 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.views import view_of
-from cli.arguments.writing import How, writing
-from cli.output.emit import emit
-from ledger import clock
-from ledger.events.canonical import format_instant
-from ledger.events.fields import composed
-from ledger.intake.importing import Imported
-from ledger.rejections import Refused
-from projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
-from projections.queries.coordinates import Coordinates, Times
-from projections.queries.publication import publication
-from projections.queries.results import ABSENT
-from projections.queries.standings import Ranking
-from projections.queries.survey import due, timed_rulesets
-from projections.replay.ladders import parse_name
-from projections.rulesets.periods import period_of
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.publication import publication
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Ranking
+from ratings_ledger.projections.queries.survey import due, timed_rulesets
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.rulesets.periods import period_of
 
 
 @command()

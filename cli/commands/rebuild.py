@@ -5,25 +5,25 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cli.arguments.command import NOTHING_LOST, OneOf, command
-from cli.arguments.engines import work_elsewhere, workers_options
-from cli.arguments.options import result_format
-from cli.arguments.rule_seconds import rule_seconds_option
-from cli.arguments.views import note_left_out
-from cli.interrupts import INTERRUPTED, ending_soon
-from cli.output import render
-from cli.output.emit import emit
-from cli.output.progress import ProgressLog, progress
-from ledger import clock
-from ledger.errors import LedgerError
-from ledger.events.fields import composed
-from ledger.store.opening import Ledger, open_ledger
-from projections.queries.results import ABSENT, Result
-from projections.queries.standings import UnknownLadder
-from projections.stored.generations import before_live, roll_back
-from projections.stored.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
-from projections.stored.rule_processes import try_to_load
-from projections.stored.verification import verify_standings
+from ratings_ledger.cli.arguments.command import NOTHING_LOST, OneOf, command
+from ratings_ledger.cli.arguments.engines import work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.options import result_format
+from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
+from ratings_ledger.cli.arguments.views import note_left_out
+from ratings_ledger.cli.interrupts import INTERRUPTED, ending_soon
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.progress import ProgressLog, progress
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.projections.queries.results import ABSENT, Result
+from ratings_ledger.projections.queries.standings import UnknownLadder
+from ratings_ledger.projections.stored.generations import before_live, roll_back
+from ratings_ledger.projections.stored.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
+from ratings_ledger.projections.stored.rule_processes import try_to_load
+from ratings_ledger.projections.stored.verification import verify_standings
 
 SHOWN_LADDERS = 20
 

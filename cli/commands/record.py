@@ -5,25 +5,25 @@ from typing import Any
 
 import click
 
-from cli.arguments.asking import can_ask
-from cli.arguments.command import command
-from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.writing import How, taking_games
-from cli.output import render
-from cli.output.appended import note_homeless, note_leagues, note_voided
-from ledger.events.canonical import format_instant, parse_object
-from ledger.events.fields import composed
-from ledger.events.types import read_event
-from ledger.intake.files import Item
-from ledger.intake.importing import Imported
-from ledger.intake.revising import placed
-from ledger.rejections import Refused
-from ledger.store.log import Log
-from ledger.store.opening import Ledger
-from ledger.validation.leagues import scheduled_games
-from projections.admission.league_notes import LeagueNotes
-from projections.admission.proposals import whole_event
-from projections.queries.answers_compared import Impact
+from ratings_ledger.cli.arguments.asking import can_ask
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
+from ratings_ledger.cli.arguments.writing import How, taking_games
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.ledger.events.canonical import format_instant, parse_object
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.revising import placed
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.validation.leagues import scheduled_games
+from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.proposals import whole_event
+from ratings_ledger.projections.queries.answers_compared import Impact
 
 
 @command()
@@ -52,7 +52,11 @@ def record(
     """
     ledger, is_shown = how.ledger, False
     if can_ask() and not (players and game and game_id):
-        from cli.commands.record_asking import NOW, Typed, ask_for_game  # most games are typed whole, or by a program
+        from ratings_ledger.cli.commands.record_asking import (
+            NOW,
+            Typed,
+            ask_for_game,
+        )  # most games are typed whole, or by a program
 
         def event_of(typed: Typed) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at

@@ -7,28 +7,28 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
-from cli.arguments.asking import ask, ask_key, ask_line
-from cli.arguments.views import decoded
-from cli.arguments.who_is_who import Answers, ask_who
-from cli.arguments.writing import How
-from cli.output import render
-from cli.output.appended import note_homeless, note_new, rejection_line
-from cli.output.impact import print_impact
-from ledger import clock
-from ledger.events.canonical import format_instant, parse_instant
-from ledger.events.fields import composed, read_slug
-from ledger.events.zones import local_time, read_instant
-from ledger.intake.dates import moment_text, order_of
-from ledger.intake.files import Item
-from ledger.intake.table_games import TIE
-from ledger.rejections import Refused, closest, shown
-from ledger.store.log import first_positions
-from ledger.validation.validator import why_unlikely
-from projections.admission.proposals import Proposal
-from projections.facts.players import known_players
-from projections.queries.coordinates import Times, moment, times_of
-from projections.queries.event_texts import result_told
-from projections.queries.known_names import game_names
+from ratings_ledger.cli.arguments.asking import ask, ask_key, ask_line
+from ratings_ledger.cli.arguments.views import decoded
+from ratings_ledger.cli.arguments.who_is_who import Answers, ask_who
+from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import note_homeless, note_new, rejection_line
+from ratings_ledger.cli.output.impact import print_impact
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
+from ratings_ledger.ledger.events.fields import composed, read_slug
+from ratings_ledger.ledger.events.zones import local_time, read_instant
+from ratings_ledger.ledger.intake.dates import moment_text, order_of
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.table_games import TIE
+from ratings_ledger.ledger.rejections import Refused, closest, shown
+from ratings_ledger.ledger.store.log import first_positions
+from ratings_ledger.ledger.validation.validator import why_unlikely
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
+from ratings_ledger.projections.queries.event_texts import result_told
+from ratings_ledger.projections.queries.known_names import game_names
 
 RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"
 CHANGED: dict[str, dict[str, Any]] = {

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import click
 
-from cli.arguments.command import group, print_note
-from cli.arguments.options import as_of_option, known_at_option, new_path
-from cli.arguments.sites import names_option, site_of
-from cli.arguments.views import note_left_out, view_of
-from cli.commands.export import output_file
-from cli.output import render
-from cli.output.decisions import concerned, decisions_page
-from cli.output.html_pages import as_html, as_markdown
-from ledger.errors import BadArgument
-from ledger.events.fields import composed
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.arguments.command import group, print_note
+from ratings_ledger.cli.arguments.options import as_of_option, known_at_option, new_path
+from ratings_ledger.cli.arguments.sites import names_option, site_of
+from ratings_ledger.cli.arguments.views import note_left_out, view_of
+from ratings_ledger.cli.commands.export import output_file
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.decisions import concerned, decisions_page
+from ratings_ledger.cli.output.html_pages import as_html, as_markdown
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.store.opening import open_ledger
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
 

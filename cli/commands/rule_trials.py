@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import click
 
-from cli.arguments.ruleset_files import read_file, read_tables
-from ledger.errors import WorkerLost
-from ledger.processes.forking import TooSlow, ahead
-from projections.admission.trials import SEED, trial_lines, try_rule
-from projections.rulesets.registry import BUILT_IN, contested
-from projections.rulesets.versions import RulesetProblem, bind
-from projections.stored.rule_processes import why_lost
+from ratings_ledger.cli.arguments.ruleset_files import read_file, read_tables
+from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.projections.admission.trials import SEED, trial_lines, try_rule
+from ratings_ledger.projections.rulesets.registry import BUILT_IN, contested
+from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
+from ratings_ledger.projections.stored.rule_processes import why_lost
 
 seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
 

@@ -5,28 +5,28 @@ from contextlib import suppress
 
 import click
 
-from cli.arguments.command import group
-from cli.arguments.options import elo_games, format_of, format_option, known_at_option
-from cli.arguments.rule_seconds import rule_seconds_option
-from cli.arguments.ruleset_files import problem_line, read_file
-from cli.arguments.views import view_of
-from cli.arguments.writing import How, writing
-from cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
-from cli.output import render
-from cli.output.emit import emit
-from ledger.errors import LedgerError
-from ledger.events.fields import read_slug
-from ledger.intake.importing import Terms
-from ledger.new_files import new_file
-from ledger.rejections import Refused, did_you_mean, shown
-from ledger.store.opening import open_ledger
-from projections.admission.outcomes import rulesets_published
-from projections.admission.proposals import Proposal
-from projections.admission.publishing import EVERY, publish_missing, ruleset_items, shipped_texts
-from projections.queries.answers_compared import Impact
-from projections.queries.coordinates import times_of
-from projections.rulesets.registry import rule, rule_names
-from projections.rulesets.versions import (
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option
+from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
+from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.events.fields import read_slug
+from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.new_files import new_file
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.admission.outcomes import rulesets_published
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.publishing import EVERY, publish_missing, ruleset_items, shipped_texts
+from ratings_ledger.projections.queries.answers_compared import Impact
+from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.rulesets.registry import rule, rule_names
+from ratings_ledger.projections.rulesets.versions import (
     ELO,
     RulesetProblem,
 )
@@ -61,7 +61,7 @@ def list_(db: str, known_at: str | None, form: str) -> None:
 @click.pass_obj
 def new(db: str, file: str | None, rule_id: str, game: str) -> None:
     """Write a commented ruleset to start from. To FILE, which must not exist yet, or to standard output."""
-    from projections.rulesets.templates import template
+    from ratings_ledger.projections.rulesets.templates import template
 
     try:
         found = rule(rule_id)

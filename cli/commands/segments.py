@@ -2,12 +2,12 @@
 
 import click
 
-from cli.arguments.command import group
-from cli.arguments.engines import on_option, segments_option
-from cli.arguments.options import format_option
-from cli.output.emit import emit
-from cli.output.progress import progress
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.engines import on_option, segments_option
+from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.progress import progress
+from ratings_ledger.ledger.store.opening import open_ledger
 
 
 @group()
@@ -25,7 +25,7 @@ def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
 
     A rebuild with --on does the same first. What is sealed is never changed.
     """
-    from projections.cluster.inventory import seal_all
+    from ratings_ledger.projections.cluster.inventory import seal_all
 
     with progress(None) as tell:
         done = seal_all(open_ledger(db), on or "processes", segments, lambda numbers: tell("sealing", numbers))
@@ -38,7 +38,7 @@ def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
 @click.pass_obj
 def list_(db: str, segments: str | None, form: str) -> int:
     """Which events are sealed, and which segments are missing, damaged, or of another history."""
-    from projections.cluster.inventory import inventory
+    from ratings_ledger.projections.cluster.inventory import inventory
 
     return emit(inventory(open_ledger(db), segments), form)
 
@@ -53,7 +53,7 @@ def check(db: str, segments: str | None, form: str) -> int:
 
     Exit 1 if one differs.
     """
-    from projections.cluster.inventory import checked_segments
+    from ratings_ledger.projections.cluster.inventory import checked_segments
 
     return emit(checked_segments(open_ledger(db), segments), form)
 
@@ -69,6 +69,6 @@ def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
 
     What is younger than a day is kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
     """
-    from projections.cluster.pruning import pruned
+    from ratings_ledger.projections.cluster.pruning import pruned
 
     return emit(pruned(open_ledger(db), segments, dry_run), form)

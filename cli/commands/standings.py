@@ -4,16 +4,16 @@ import sys
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.options import axes, format_option
-from cli.arguments.views import view_of
-from cli.output import render
-from cli.output.emit import emit
-from ledger.events.fields import composed
-from ledger.rejections import shown
-from ledger.store.opening import open_ledger
-from projections.queries.answers import Standings
-from projections.queries.view import View
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.answers import Standings
+from ratings_ledger.projections.queries.view import View
 
 # of more rows no courses are shown
 SPARKED_ROWS = 200

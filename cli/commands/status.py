@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.options import format_of, read_duration
-from cli.output import render
-from cli.output.emit import emit
-from cli.output.status import exactly
-from ledger.store.opening import open_ledger
-from ledger.store.runs import LOST
-from projections.stored.status import HealthProblem, LedgerStatus, ledger_status
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import format_of, read_duration
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.status import exactly
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.runs import LOST
+from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus, ledger_status
 
 
 @command()

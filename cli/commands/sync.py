@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from cli.arguments.asking import ask, can_ask
-from cli.arguments.who_is_who import agreed_names
-from cli.arguments.writing import How
-from cli.output import render
-from cli.output.appended import note_homeless, note_leagues, note_voided
-from ledger import clock
-from ledger.intake.columns import TableOptions
-from ledger.intake.syncing import Sync, synced, unconfirmed
-from projections.admission.league_notes import LeagueNotes
-from projections.admission.proposals import Proposal
-from projections.admission.sheet_differences import sheet_differences
+from ratings_ledger.cli.arguments.asking import ask, can_ask
+from ratings_ledger.cli.arguments.who_is_who import agreed_names
+from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.syncing import Sync, synced, unconfirmed
+from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.sheet_differences import sheet_differences
 
 
 def sync(

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import click
 
-from cli.arguments.asking import ask, can_ask
-from cli.arguments.command import command
-from cli.arguments.writing import How, writing
-from cli.output import render
-from cli.output.emit import emit
-from cli.output.undone import print_taken_back
-from ledger import clock
-from ledger.rejections import Refused
-from projections.admission.acts import act_at, last_act, newer_than
-from projections.admission.undoing import undoing, undone
-from projections.queries.answers_compared import Impact
+from ratings_ledger.cli.arguments.asking import ask, can_ask
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.undone import print_taken_back
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.projections.admission.acts import act_at, last_act, newer_than
+from ratings_ledger.projections.admission.undoing import undoing, undone
+from ratings_ledger.projections.queries.answers_compared import Impact
 
 
 @command()

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.options import result_format
-from cli.output import render
-from ledger.store.common import PREFIX, SCHEMA
-from ledger.store.schema import SCHEMA_REVISION
-from projections.stored.rebuild_lock import only_one
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import result_format
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.store.common import PREFIX, SCHEMA
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.projections.stored.rebuild_lock import only_one
 
 if TYPE_CHECKING:
-    from ledger.store.upgrading import UpgradePlan
+    from ratings_ledger.ledger.store.upgrading import UpgradePlan
 
 
 @command()
@@ -25,8 +25,8 @@ def upgrade(db: str, dry_run: bool, form: str) -> int:
     Nothing is published, and no event changes. It is done in one transaction, while no rebuild is running. First stop
     whatever records, and keep a backup and the head: docs/upgrading.md. Exit 3 if somebody else must run it.
     """
-    from ledger.store.upgrading import planned, remake_views
-    from ledger.store.upgrading import upgrade as migrate
+    from ratings_ledger.ledger.store.upgrading import planned, remake_views
+    from ratings_ledger.ledger.store.upgrading import upgrade as migrate
 
     plan = planned(db)
     needed = bool(plan.steps or plan.views)

@@ -5,15 +5,15 @@ import sys
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.engines import refuse_unfit, work_elsewhere, workers_options
-from cli.arguments.options import head_value, result_format
-from cli.arguments.rule_seconds import rule_seconds_option
-from cli.output import render
-from cli.output.emit import emit
-from ledger.store.opening import open_ledger
-from ledger.verification import Finding
-from projections.stored.verification import verify_all
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.engines import refuse_unfit, work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.options import head_value, result_format
+from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.verification import Finding
+from ratings_ledger.projections.stored.verification import verify_all
 
 
 @command()

@@ -6,22 +6,22 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.engines import workers_options
-from cli.arguments.options import format_option
-from cli.arguments.ruleset_files import problem_line, read_file, read_tables
-from cli.arguments.views import view_of
-from cli.output.emit import emit
-from cli.output.progress import progress
-from cli.output.simulation import settings_told
-from ledger.events.fields import composed
-from ledger.events.types import Ruleset
-from ledger.rejections import shown
-from ledger.store.opening import open_ledger
-from projections.queries.answers_recorded import RulesetState
-from projections.queries.simulation import variants
-from projections.queries.view import View
-from projections.rulesets.versions import NESTED_MAX, read_ruleset
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.engines import workers_options
+from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file, read_tables
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.progress import progress
+from ratings_ledger.cli.output.simulation import settings_told
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.answers_recorded import RulesetState
+from ratings_ledger.projections.queries.simulation import variants
+from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.rulesets.versions import NESTED_MAX, read_ruleset
 
 VARIANTS_MAX = 100
 
@@ -72,7 +72,7 @@ def whatif(
     if on is None:
         found = view.simulate(rulesets, ladders)
     else:
-        from projections.cluster.simulating import simulated_on  # only here: nobody else needs an engine
+        from ratings_ledger.projections.cluster.simulating import simulated_on  # only here: nobody else needs an engine
 
         with progress(None) as tell:
             found = simulated_on(ledger, on, segments, rulesets, ladders, as_of, known_at, view.note, tell)

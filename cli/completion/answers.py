@@ -17,8 +17,8 @@ import os
 import sys
 from typing import NamedTuple
 
-from cli.completion.bash import Line, quoted, typed_line
-from cli.completion.names import beginning_so, kept_names, named_ledger
+from ratings_ledger.cli.completion.bash import Line, quoted, typed_line
+from ratings_ledger.cli.completion.names import beginning_so, kept_names, named_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

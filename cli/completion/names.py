@@ -20,8 +20,8 @@ from __future__ import annotations
 import os
 import zlib
 
-from ledger.caches import cache_folder
-from ledger.new_files import is_own_folder, open_own
+from ratings_ledger.ledger.caches import cache_folder
+from ratings_ledger.ledger.new_files import is_own_folder, open_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,16 +3,22 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from cli.output import render
-from cli.output.impact import print_differing, print_impact
-from cli.output.previewed import new_told, print_preview
-from cli.output.sheet_differences import print_sheet_differences
-from cli.output.survey import tell_no_timed
-from ledger.intake.importing import Imported
-from ledger.rejections import Rejection
-from ledger.validation.new_names import TOLD_MAX, close_told
-from projections.admission.outcomes import DuePublished, Entered, PublishedOutcome, Recorded, RulesetsPublished
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.impact import print_differing, print_impact
+from ratings_ledger.cli.output.previewed import new_told, print_preview
+from ratings_ledger.cli.output.sheet_differences import print_sheet_differences
+from ratings_ledger.cli.output.survey import tell_no_timed
+from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
+from ratings_ledger.projections.admission.outcomes import (
+    DuePublished,
+    Entered,
+    PublishedOutcome,
+    Recorded,
+    RulesetsPublished,
+)
+from ratings_ledger.projections.queries.results import ABSENT
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold

@@ -2,8 +2,8 @@
 
 from dataclasses import fields
 
-from cli.output import render
-from projections.queries.answers_recorded import ClockExplanation, ClockState, PlayerTimers
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.queries.answers_recorded import ClockExplanation, ClockState, PlayerTimers
 
 
 def print_clock_csv(found: ClockState) -> None:

@@ -1,9 +1,9 @@
 """How ladders at two coordinates look beside each other, as tables and as CSV."""
 
-from cli.output import render
-from cli.output.impact import print_effects
-from projections.queries.answers_compared import Difference, Differences, Effect
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.impact import print_effects
+from ratings_ledger.projections.queries.answers_compared import Difference, Differences, Effect
+from ratings_ledger.projections.queries.results import ABSENT
 
 # of so many ladders without a difference, the names are shown
 NAMED_MAX = 5

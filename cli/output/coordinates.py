@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from cli.output import render
-from projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 
 AXES = ("as_of", "known_at", "rules")
 

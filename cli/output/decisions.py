@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 
-from cli.output import render
-from cli.output.html_pages import Page, PagePart
-from projections.queries.answers_compared import Decision, Decisions, Share
-from projections.queries.coordinates import Times
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.html_pages import Page, PagePart
+from ratings_ledger.projections.queries.answers_compared import Decision, Decisions, Share
+from ratings_ledger.projections.queries.coordinates import Times
 
 # how many of one player's causes are listed singly
 CAUSES_TOLD = 4

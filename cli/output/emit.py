@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
-from cli.output import render
-from projections.queries.results import Result
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.queries.results import Result
 
 # by kind of result: the module in `cli.output`, and the name there; what became of proposed events has no CSV
 PRINTED = {

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 from textwrap import fill
 
-from cli.output import render
-from cli.output.coordinates import heading, print_csv_at
-from projections.queries.answers_explained import (
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.coordinates import heading, print_csv_at
+from ratings_ledger.projections.queries.answers_explained import (
     Explained,
     ExplainedTerm,
     GameExplanation,
     PlayedGame,
     PlayerExplanation,
 )
-from projections.queries.event_texts import opponents_told, score_of
-from projections.queries.results import ABSENT, Absent
+from ratings_ledger.projections.queries.event_texts import opponents_told, score_of
+from ratings_ledger.projections.queries.results import ABSENT, Absent
 
 
 def print_game_csv(found: GameExplanation) -> None:

@@ -1,11 +1,11 @@
 """How streams of standings and of changes look: lines of JSON, or one table of CSV."""
 
-from cli.output import render
-from cli.output.coordinates import AXES
-from cli.output.standings import places_told
-from projections.queries.answers import Standings
-from projections.queries.answers_explained import PlayerChange
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.coordinates import AXES
+from ratings_ledger.cli.output.standings import places_told
+from ratings_ledger.projections.queries.answers import Standings
+from ratings_ledger.projections.queries.answers_explained import PlayerChange
+from ratings_ledger.projections.queries.results import ABSENT
 
 STANDINGS = (
     "ladder", "rank", "player", "points", "games", "qualified", "points_exact", "gold", "places", "ruleset", *AXES,

@@ -1,10 +1,10 @@
 """How a history looks: a player's changes on a ladder, as a table with a sparkline, and as CSV."""
 
-from cli.output import render
-from cli.output.coordinates import heading, print_csv_at
-from projections.queries.answers_explained import Change, History
-from projections.queries.event_texts import opponents_told, score_of
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.coordinates import heading, print_csv_at
+from ratings_ledger.projections.queries.answers_explained import Change, History
+from ratings_ledger.projections.queries.event_texts import opponents_told, score_of
+from ratings_ledger.projections.queries.results import ABSENT
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from cli.output.render import plain
+from ratings_ledger.cli.output.render import plain
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from cli.output import render
-from projections.queries.answers_compared import DifferingList, Effect, Impact, Radius
-from projections.queries.coordinates import Times
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.queries.answers_compared import DifferingList, Effect, Impact, Radius
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.results import ABSENT
 
 SHOWN_CHANGES = 40
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cli.output import render
-from ledger.intake.dates import ORDERS
-from ledger.intake.layouts import LAYOUTS, OF_PLAYER
-from ledger.intake.tables_read import LISTED_MAX, TableRead
-from ledger.rejections import shown
-from ledger.validation.new_names import TOLD_MAX, close_told
-from projections.admission.outcomes import Recorded
-from projections.admission.previews import Preview, PreviewedFile, PreviewedGame
-from projections.queries.coordinates import Times
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.intake.dates import ORDERS
+from ratings_ledger.ledger.intake.layouts import LAYOUTS, OF_PLAYER
+from ratings_ledger.ledger.intake.tables_read import LISTED_MAX, TableRead
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
+from ratings_ledger.projections.admission.outcomes import Recorded
+from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
+from ratings_ledger.projections.queries.coordinates import Times
 
 LABEL = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}

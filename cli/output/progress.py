@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cli.output import render
-from ledger import clock
-from ledger.events.canonical import format_instant
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -10,8 +10,8 @@ Unknown values, such as the age of standings that are not stored, are left out.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ledger.events.canonical import parse_instant
-from ledger.store.locations import without_user
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.store.locations import without_user
 
 # results of a run, each a series of its own: 1 for the actual one
 RESULTS = ("done", "failed", "lost", "running")

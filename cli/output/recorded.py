@@ -5,11 +5,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cli.output import render
-from ledger.events.revisions import UNREADABLE
-from projections.queries.answers_recorded import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
-from projections.queries.coordinates import Times
-from projections.queries.event_texts import result_told, words_of
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.events.revisions import UNREADABLE
+from ratings_ledger.projections.queries.answers_recorded import (
+    RecordedEvent,
+    RecordedEvents,
+    RecordedGame,
+    RecordedGames,
+)
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.event_texts import result_told, words_of
 
 GAMES = ("position", "occurred_at", "game_id", "game", "group", "result")
 EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from ledger.rejections import count as count
-from ledger.rejections import escaped, harmless
-from ledger.rejections import in_list as in_list
-from projections.contract import decimal
+from ratings_ledger.ledger.rejections import count as count
+from ratings_ledger.ledger.rejections import escaped, harmless
+from ratings_ledger.ledger.rejections import in_list as in_list
+from ratings_ledger.projections.contract import decimal
 
 # the minimum width of a folded column
 FOLDED_MIN = 20

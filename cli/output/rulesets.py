@@ -1,8 +1,8 @@
 """How published rulesets look, as tables, as CSV and as TOML."""
 
-from cli.output import render
-from projections.queries.answers_recorded import AllRulesets, RulesetState
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.queries.answers_recorded import AllRulesets, RulesetState
+from ratings_ledger.projections.queries.results import ABSENT
 
 VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by", "withdrawn")
 KEYS = ("key", "value", "assumed because")
@@ -24,7 +24,7 @@ def print_rulesets(found: AllRulesets) -> None:
 
 def print_ruleset_toml(found: RulesetState) -> None:
     """A file that says the same."""
-    from projections.rulesets.templates import as_toml
+    from ratings_ledger.projections.rulesets.templates import as_toml
 
     render.echo(as_toml(found.data), nl=False)
 

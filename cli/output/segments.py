@@ -3,13 +3,13 @@
 from collections import Counter
 from dataclasses import fields
 
-from cli.output import render
-from projections.cluster.coordinating import SHORT_LIVED
-from projections.cluster.inventory import MISSING, STRANGE, AllSegments, SegmentState
-from projections.cluster.numbers import segment_of_numbers
-from projections.cluster.objects import LASTING
-from projections.cluster.pruning import DisusedObject, Pruned
-from projections.cluster.segments import segment_name
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.cluster.coordinating import SHORT_LIVED
+from ratings_ledger.projections.cluster.inventory import MISSING, STRANGE, AllSegments, SegmentState
+from ratings_ledger.projections.cluster.numbers import segment_of_numbers
+from ratings_ledger.projections.cluster.objects import LASTING
+from ratings_ledger.projections.cluster.pruning import DisusedObject, Pruned
+from ratings_ledger.projections.cluster.segments import segment_name
 
 COLUMNS = [member.name for member in fields(SegmentState)]
 PRUNED_COLUMNS = [member.name for member in fields(DisusedObject)]

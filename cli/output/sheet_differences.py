@@ -1,7 +1,7 @@
 """Printing what differs between a sheet and what it gave before."""
 
-from cli.output import render
-from projections.admission.outcomes import SheetDifferences
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.admission.outcomes import SheetDifferences
 
 SHOWN_GAMES = 20
 KINDS = ("new", "changed", "vanished", "returned", "reordered")

@@ -1,10 +1,10 @@
 """How a simulation looks: all games under other rulesets beside the ledger as it is, as tables and as CSV."""
 
-from cli.output import render
-from cli.output.impact import nothing_told, print_differing, print_effects, print_radii
-from projections.queries.answers_compared import Effect, Quality, SimulatedLadder, Simulation, Variant
-from projections.queries.impact import TOP
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.impact import nothing_told, print_differing, print_effects, print_radii
+from ratings_ledger.projections.queries.answers_compared import Effect, Quality, SimulatedLadder, Simulation, Variant
+from ratings_ledger.projections.queries.impact import TOP
+from ratings_ledger.projections.queries.results import ABSENT
 
 MOVES = 5  # how many of the largest gains and losses are shown
 DETAILED = 4  # how many ladders are shown in detail

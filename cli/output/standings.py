@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from cli.output import render
-from cli.output.coordinates import heading, print_csv_at
-from projections.queries.answers import Balance, Standing, Standings
-from projections.queries.results import ABSENT
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.coordinates import heading, print_csv_at
+from ratings_ledger.projections.queries.answers import Balance, Standing, Standings
+from ratings_ledger.projections.queries.results import ABSENT
 
 SPARK_WIDTH = 16
 

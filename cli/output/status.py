@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from cli.output import render
-from projections.queries.coordinates import Times
-from projections.stored.generations import Generation
-from projections.stored.status import LedgerStatus
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.stored.generations import Generation
+from ratings_ledger.projections.stored.status import LedgerStatus
 
 SECOND, MINUTE, HOUR, DAY = 1, 60, 3_600, 86_400
 SHOWN_LADDERS = 20
@@ -13,7 +13,7 @@ SHOWN_LADDERS = 20
 
 def print_status_prometheus(state: LedgerStatus) -> None:
     """The text that collectors read."""
-    from cli.output.prometheus import exposition
+    from ratings_ledger.cli.output.prometheus import exposition
 
     render.echo(exposition(state.model_dump()), nl=False)
 

@@ -4,10 +4,16 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
-from cli.output import render
-from cli.output.coordinates import AXES, heading
-from projections.queries.answers_surveyed import AllLadders, AllLists, LadderRow, ListRow, PlayerStatistics
-from projections.queries.results import members
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.coordinates import AXES, heading
+from ratings_ledger.projections.queries.answers_surveyed import (
+    AllLadders,
+    AllLists,
+    LadderRow,
+    ListRow,
+    PlayerStatistics,
+)
+from ratings_ledger.projections.queries.results import members
 
 
 def print_ladders_csv(found: AllLadders | AllLists) -> None:
@@ -77,8 +83,8 @@ def _print_published(found: AllLists) -> None:
 
 def tell_no_timed() -> None:
     """Say that no ruleset of the ledger makes lists of months or years, and which shipped ones do."""
-    from projections.replay.partition import by_time
-    from projections.rulesets.versions import read_toml, shipped
+    from ratings_ledger.projections.replay.partition import by_time
+    from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
     rulesets = (read_toml(text)[0] for text in shipped())
     ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and by_time(one)))

@@ -1,9 +1,9 @@
 """Printing what is taken back, and what that changes."""
 
-from cli.output import render
-from cli.output.appended import print_refused
-from cli.output.impact import print_impact
-from projections.admission.outcomes import Undone
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import print_refused
+from ratings_ledger.cli.output.impact import print_impact
+from ratings_ledger.projections.admission.outcomes import Undone
 
 
 def print_undone(found: Undone) -> None:

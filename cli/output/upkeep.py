@@ -3,15 +3,15 @@
 import sys
 from dataclasses import fields
 
-from cli.output import render
-from cli.output.appended import rejection_line
-from ledger.rejections import Rejection
-from projections.queries.results import ABSENT
-from projections.stored.doctor import Check, Checks
-from projections.stored.generations import RolledBack
-from projections.stored.rehearsal import BackupChecked, BackupMade
-from projections.stored.status import Night
-from projections.stored.verification import Verification
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import rejection_line
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.stored.doctor import Check, Checks
+from ratings_ledger.projections.stored.generations import RolledBack
+from ratings_ledger.projections.stored.rehearsal import BackupChecked, BackupMade
+from ratings_ledger.projections.stored.status import Night
+from ratings_ledger.projections.stored.verification import Verification
 
 
 def print_verification(found: Verification) -> None:

@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.clock import Clock, is_ahead
-from ledger.errors import AlreadyRunning, BadBackupList
-from ledger.events.canonical import EPOCH, format_instant, parse_instant
-from ledger.new_files import new_file, open_own, replace_file
-from ledger.rejections import Refused, shown
-from ledger.store.exports import Place, compressed, export_lines, place_at, read_place
-from ledger.store.log import chain_hash_at, head, ledger_id
-from ledger.store.opening import Ledger
-from ledger.store.runs import running
+from ratings_ledger.ledger.clock import Clock, is_ahead
+from ratings_ledger.ledger.errors import AlreadyRunning, BadBackupList
+from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_instant
+from ratings_ledger.ledger.new_files import new_file, open_own, replace_file
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.exports import Place, compressed, export_lines, place_at, read_place
+from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.runs import running
 
 LIST, LOCK, HEAD = "ratings-backups.json", ".ratings-backups.lock", ".head"
 LIST_BYTES_MAX = 1 << 24

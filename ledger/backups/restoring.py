@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import parse_object
-from ledger.events.records import ZERO, EventRow, restored
-from ledger.events.revisions import SUPERSEDING, superseded
-from ledger.intake.files import read_lines
-from ledger.intake.importing import Imported
-from ledger.intake.spool import Lines
-from ledger.rejections import Refused, Rejection, shown
-from ledger.store.appending import append_restored, require_empty
-from ledger.store.exports import BEGINNING, End, Place, read_end
-from ledger.store.log import Head
-from ledger.store.opening import Ledger
-from ledger.validation.identities import Identities
-from ledger.validation.validator import LadderChecks, NoLadderChecks, misfits
+from ratings_ledger.ledger.events.canonical import parse_object
+from ratings_ledger.ledger.events.records import ZERO, EventRow, restored
+from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
+from ratings_ledger.ledger.intake.files import read_lines
+from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.spool import Lines
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.store.appending import append_restored, require_empty
+from ratings_ledger.ledger.store.exports import BEGINNING, End, Place, read_end
+from ratings_ledger.ledger.store.log import Head
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.validation.identities import Identities
+from ratings_ledger.ledger.validation.validator import LadderChecks, NoLadderChecks, misfits
 
 # what is found wrong with a line that was cut off
 CUT_OFF = ("bad-json", "bad-utf8")

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from ledger.events.fields import BatchName, Members, Text, composed, refuse, written
-from ledger.rejections import escaped
+from ratings_ledger.ledger.events.fields import BatchName, Members, Text, composed, refuse, written
+from ratings_ledger.ledger.rejections import escaped
 
 NAME_MAX, SOURCE_MAX = 256, 2_000
 # a record holds at least so many; only somebody who appends between every two chunks of an import makes more than one

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from pydantic_core import to_json
 
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, shown
 
 INTEGER_MAX = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -21,9 +21,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from ledger.events.canonical import INTEGER_MAX
-from ledger.events.fast_models import Plain
-from ledger.rejections import CODES, Refused, shown
+from ratings_ledger.ledger.events.canonical import INTEGER_MAX
+from ratings_ledger.ledger.events.fast_models import Plain
+from ratings_ledger.ledger.rejections import CODES, Refused, shown
 
 # characters that reorder the text around them (Unicode's Bidi_Control)
 _BIDI_CONTROL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ledger.events.fields import GameId, Members, PlayerId, refuse
-from ledger.rejections import shown
+from ratings_ledger.ledger.events.fields import GameId, Members, PlayerId, refuse
+from ratings_ledger.ledger.rejections import shown
 
 Choice = Literal["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.events.fields import Extra, GameId, Label, Members, PlayerId, Slug
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.fields import Extra, GameId, Label, Members, PlayerId, Slug
+from ratings_ledger.ledger.rejections import Refused, shown
 
 Status = Literal["finished", "abandoned", "substitute", "surrendered", "removed"]
 STATUSES: tuple[Status, ...] = ("finished", "abandoned", "substitute", "surrendered", "removed")

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ledger.events.canonical import dump, format_instant, parse_instant
-from ledger.events.fields import LadderText, Members, PlayerId, Text, refuse, written
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant
+from ratings_ledger.ledger.events.fields import LadderText, Members, PlayerId, Text, refuse, written
+from ratings_ledger.ledger.rejections import Refused, shown
 
 # what rows may take of a record of 65,535 bytes, in canonical JSON
 PART_BYTES = 60_000

@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from ledger.events.canonical import (
+from ratings_ledger.ledger.events.canonical import (
     INSTANT_MAX,
     INSTANT_MIN,
     dump,
@@ -24,9 +24,9 @@ from ledger.events.canonical import (
     parse_object,
     record_instant,
 )
-from ledger.events.fields import read_by, read_id
-from ledger.events.types import TYPES, Draft, read_data, upcast
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.fields import read_by, read_id
+from ratings_ledger.ledger.events.types import TYPES, Draft, read_data, upcast
+from ratings_ledger.ledger.rejections import Refused, shown
 
 RECORD_BYTES_MAX = 65_535
 RECORD_MEMBERS = frozenset(

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from ledger.events.canonical import dump, parse_object
-from ledger.events.types import Draft, corrected_game
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.canonical import dump, parse_object
+from ratings_ledger.ledger.events.types import Draft, corrected_game
+from ratings_ledger.ledger.rejections import Refused, shown
 
 GAME_EVENTS = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
 # the type of an event in the log that cannot be read: it changes nothing, but still has its place

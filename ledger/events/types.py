@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
-from ledger.events.batches import ImportRecorded
-from ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
-from ledger.events.fast_models import normalised
-from ledger.events.fields import (
+from ratings_ledger.ledger.events.batches import ImportRecorded
+from ratings_ledger.ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
+from ratings_ledger.ledger.events.fast_models import normalised
+from ratings_ledger.ledger.events.fields import (
     DecimalString,
     EventId,
     GameId,
@@ -30,12 +30,12 @@ from ledger.events.fields import (
     refuse,
     written,
 )
-from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.games import Status
-from ledger.events.published_lists import ListPublished, ListRows
-from ledger.events.zones import zone
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.games import Status
+from ratings_ledger.ledger.events.published_lists import ListPublished, ListRows
+from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.rejections import Refused, shown
 
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
 LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})

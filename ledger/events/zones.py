@@ -6,8 +6,8 @@ from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
-from ledger.events.canonical import EPOCH, INSTANT_MAX, microseconds, parse_local
-from ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, microseconds, parse_local
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 
 _WITHOUT_DAY = re.compile(r"(?!0000)[0-9]{4}(-(?:0[1-9]|1[0-2]))?")
 

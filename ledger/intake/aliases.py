@@ -11,9 +11,9 @@ however close to another name it is.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ledger.events.canonical import parse_object
-from ledger.events.fields import composed, read_player
-from ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.events.canonical import parse_object
+from ratings_ledger.ledger.events.fields import composed, read_player
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 
 MEMBERS = ("player", "replaces", "referee")
 

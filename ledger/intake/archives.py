@@ -3,7 +3,7 @@
 from typing import IO
 from zipfile import BadZipFile, ZipFile
 
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, shown
 
 EXPANDED_BYTES_MAX = 1 << 30
 LOOKED_BYTES = 1 << 20

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ledger.events.canonical import INTEGER_MAX, format_instant
-from ledger.events.fields import read_decimal
-from ledger.events.zones import read_instant
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.canonical import INTEGER_MAX, format_instant
+from ratings_ledger.ledger.events.fields import read_decimal
+from ratings_ledger.ledger.events.zones import read_instant
+from ratings_ledger.ledger.rejections import Refused, shown
 
 GAME_COLUMNS = (
     "game_id",

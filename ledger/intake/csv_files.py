@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import IO, NamedTuple
 
-from ledger.intake.columns import (
+from ratings_ledger.ledger.intake.columns import (
     DELIMITERS,
     Cells,
     Header,
@@ -18,12 +18,12 @@ from ledger.intake.columns import (
     split_header,
     told_not_utf8,
 )
-from ledger.intake.dates import is_other_date
-from ledger.intake.decimals import COMMA_DELIMITERS
-from ledger.intake.encodings import as_utf8
-from ledger.intake.layouts import PLACES, ROWS
-from ledger.intake.plain_tables import plain_games, refused_lines
-from ledger.intake.recognition import (
+from ratings_ledger.ledger.intake.dates import is_other_date
+from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS
+from ratings_ledger.ledger.intake.encodings import as_utf8
+from ratings_ledger.ledger.intake.layouts import PLACES, ROWS
+from ratings_ledger.ledger.intake.plain_tables import plain_games, refused_lines
+from ratings_ledger.ledger.intake.recognition import (
     CELLS_MAX,
     HEADER_ROWS,
     Table,
@@ -31,9 +31,9 @@ from ledger.intake.recognition import (
     recognised_games,
     with_points,
 )
-from ledger.intake.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
-from ledger.intake.tables_read import LISTED_MAX, TableRead, replaced_told
-from ledger.rejections import Refused
+from ratings_ledger.ledger.intake.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
+from ratings_ledger.ledger.intake.tables_read import LISTED_MAX, TableRead, replaced_told
+from ratings_ledger.ledger.rejections import Refused
 
 BLANK_LINES_MAX = 100_000
 RECOGNISED_LINES = 1_000  # from which the delimiter is taken

@@ -15,8 +15,8 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
-from ledger.intake.day_names import WEEKDAYS, month_of, weekday_of
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.intake.day_names import WEEKDAYS, month_of, weekday_of
+from ratings_ledger.ledger.rejections import Refused, shown
 
 ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year", "ymd": "year/month/day"}
 EXAMPLES = "2010-03-05T19:30:00Z, 2010-03-05 20:30, 05.03.2010, 5 March 2010 or Fri 5 Mar 2010 8:30 PM"

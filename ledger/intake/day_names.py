@@ -4,7 +4,7 @@ Polish months have two names, the second for dates: styczeń, 14 stycznia. In th
 date, and March in it.
 """
 
-from ledger.validation.close_names import folded
+from ratings_ledger.ledger.validation.close_names import folded
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

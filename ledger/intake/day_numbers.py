@@ -18,17 +18,17 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.batches import batch_name
-from ledger.events.canonical import format_instant
-from ledger.events.revisions import KnownEvent, RevisedGame, live_game
-from ledger.events.types import Draft, read_event
-from ledger.intake.given_games import Ranges, ranges_of
-from ledger.intake.matching import likeness_of
-from ledger.intake.parsing import Block, ParsedItem
-from ledger.rejections import Refused
-from ledger.store.log import Log, changed_games, first_positions, known_events, read_records_at
-from ledger.validation.identities import Identities, identities
-from ledger.validation.repeated_games import SECOND
+from ratings_ledger.ledger.events.batches import batch_name
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame, live_game
+from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.intake.given_games import Ranges, ranges_of
+from ratings_ledger.ledger.intake.matching import likeness_of
+from ratings_ledger.ledger.intake.parsing import Block, ParsedItem
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log, changed_games, first_positions, known_events, read_records_at
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.repeated_games import SECOND
 
 AHEAD = 64  # how many numbers behind those that the table counts are looked up at a time
 

@@ -2,7 +2,7 @@
 
 import re
 
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, shown
 
 COMMA_DELIMITERS = (";", "\t")  # with which a comma in a score is a decimal one
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import IO, Any
 
-from ledger.rejections import Refused
+from ratings_ledger.ledger.rejections import Refused
 
 # so much of a file is looked at; what is longer is UTF-8, or has its encoding named
 LOOKED_BYTES, RECODED_BYTES_MAX = 4 << 20, 100_000_000

@@ -13,12 +13,12 @@ import select
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ledger.intake.files import STDIN, Item
-from ledger.intake.importing import Reject, Settled
-from ledger.intake.json_lines import LINE_BYTES_MAX
-from ledger.rejections import Refused, Rejection
-from ledger.store.log import positions_of
-from ledger.store.opening import Ledger
+from ratings_ledger.ledger.intake.files import STDIN, Item
+from ratings_ledger.ledger.intake.importing import Reject, Settled
+from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
+from ratings_ledger.ledger.rejections import Refused, Rejection
+from ratings_ledger.ledger.store.log import positions_of
+from ratings_ledger.ledger.store.opening import Ledger
 
 # a batch is what has arrived, without waiting for more: at most this many events, from this many reads
 BATCH_EVENTS = 1_000

@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, shown
 
 LENGTH_MAX = 64
 # letters of the Latin script that no accent was put on

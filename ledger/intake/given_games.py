@@ -6,11 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import KnownEvent, live_game
-from ledger.intake.matching import GivenGame, likeness_of
-from ledger.store.log import first_positions, head, known_events, known_of, read_records, read_records_at, read_where
-from ledger.validation.batches import recorded_batches
-from ledger.validation.identities import Identities
+from ratings_ledger.ledger.events.revisions import KnownEvent, live_game
+from ratings_ledger.ledger.intake.matching import GivenGame, likeness_of
+from ratings_ledger.ledger.store.log import (
+    first_positions,
+    head,
+    known_events,
+    known_of,
+    read_records,
+    read_records_at,
+    read_where,
+)
+from ratings_ledger.ledger.validation.batches import recorded_batches
+from ratings_ledger.ledger.validation.identities import Identities
 
 DECIDING = ("game.corrected", "game.voided", "game.reinstated")
 

@@ -4,8 +4,8 @@ import re
 from functools import lru_cache
 from itertools import zip_longest
 
-from ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS
-from ledger.validation.close_names import folded
+from ratings_ledger.ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS
+from ratings_ledger.ledger.validation.close_names import folded
 
 # columns that are put together with others: a time of day, and two players with their result
 TIME, FIRST, SECOND, RESULT = "time", "first player", "second player", "their result"

@@ -12,30 +12,38 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger import clock as system_clock
-from ledger.errors import BadArgument
-from ledger.events.batches import batch_events
-from ledger.events.canonical import format_instant, parse_object
-from ledger.events.game_clocks import COUNTED_CLOCK_TYPES
-from ledger.events.records import build, surely_fits
-from ledger.events.revisions import KnownEvent, live_game
-from ledger.events.types import TYPES, Draft, read_event
-from ledger.intake.columns import TableOptions
-from ledger.intake.day_numbers import DayNumbers, is_by_day
-from ledger.intake.files import STDIN, Entry, Far, Hashed, Item, Noted
-from ledger.intake.parsing import Block, ParsedItem, read_blocks
-from ledger.intake.repeated_clock_events import RepeatedClockEvents
-from ledger.intake.spool import Spool, WaitingDraft
-from ledger.intake.tables_read import TableRead
-from ledger.processes.memory import rarely_collecting
-from ledger.rejections import Refused, Rejection, count, shown
-from ledger.store.appending import Appended, Fresh, append, game_exists, lookup, next_recorded_at, same_drafts
-from ledger.store.log import Head, Log, changed_games, head
-from ledger.store.opening import Ledger
-from ledger.validation.identities import Identities, identities
-from ledger.validation.new_names import CloseName, First, Newcomers, Refusing
-from ledger.validation.repeated_games import is_of_another_day, resent, way_back, ways_out
-from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
+from ratings_ledger.ledger import clock as system_clock
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.batches import batch_events
+from ratings_ledger.ledger.events.canonical import format_instant, parse_object
+from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
+from ratings_ledger.ledger.events.records import build, surely_fits
+from ratings_ledger.ledger.events.revisions import KnownEvent, live_game
+from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.day_numbers import DayNumbers, is_by_day
+from ratings_ledger.ledger.intake.files import STDIN, Entry, Far, Hashed, Item, Noted
+from ratings_ledger.ledger.intake.parsing import Block, ParsedItem, read_blocks
+from ratings_ledger.ledger.intake.repeated_clock_events import RepeatedClockEvents
+from ratings_ledger.ledger.intake.spool import Spool, WaitingDraft
+from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.processes.memory import rarely_collecting
+from ratings_ledger.ledger.rejections import Refused, Rejection, count, shown
+from ratings_ledger.ledger.store.appending import (
+    Appended,
+    Fresh,
+    append,
+    game_exists,
+    lookup,
+    next_recorded_at,
+    same_drafts,
+)
+from ratings_ledger.ledger.store.log import Head, Log, changed_games, head
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.new_names import CloseName, First, Newcomers, Refusing
+from ratings_ledger.ledger.validation.repeated_games import is_of_another_day, resent, way_back, ways_out
+from ratings_ledger.ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
 CHUNK_EVENTS = 50_000
 REJECTIONS_MAX = 10_000

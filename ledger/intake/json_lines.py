@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import IO
 
-from ledger.rejections import Refused
-from ledger.store.exports import without_ends
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.exports import without_ends
 
 LINE_BYTES_MAX = 1 << 20
 # how many blank lines a file may have, and how far to look for the end of a line that is too long

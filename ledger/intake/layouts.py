@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from ledger.intake.columns import Cells, place_text
-from ledger.intake.decimals import with_point
-from ledger.intake.headers import FIRST, FIRST_SCORE, RESULT, SECOND, SECOND_SCORE
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.intake.columns import Cells, place_text
+from ratings_ledger.ledger.intake.decimals import with_point
+from ratings_ledger.ledger.intake.headers import FIRST, FIRST_SCORE, RESULT, SECOND, SECOND_SCORE
+from ratings_ledger.ledger.rejections import Refused, shown
 
 ROWS, PLACES, PAIR, PLAYER_PLACES, PLAYER_SCORES = "rows", "places", "pair", "player-places", "player-scores"
 LAYOUTS = {

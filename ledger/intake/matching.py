@@ -8,11 +8,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ledger.events.canonical import dump, parse_object
-from ledger.events.revisions import RevisedGame
-from ledger.intake.files import Item
-from ledger.validation.identities import Identities
-from ledger.validation.repeated_games import SECOND, is_same_time, said
+from ratings_ledger.ledger.events.canonical import dump, parse_object
+from ratings_ledger.ledger.events.revisions import RevisedGame
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.validation.identities import Identities
+from ratings_ledger.ledger.validation.repeated_games import SECOND, is_same_time, said
 
 DAY = 86_400_000_000  # microseconds
 NEW = 2**62  # beyond all positions

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
-from ledger.events.canonical import dump_in_order, parse_object
-from ledger.events.fast_models import STRICT, schema
-from ledger.events.fields import composed
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.types import TYPES, Draft, NormalisedGame, read_event, read_normalised
-from ledger.intake.files import Entry, Far, Hashed, Item, Noted
-from ledger.processes.forking import ahead
-from ledger.rejections import Refused, Rejection
-from ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
-from ledger.validation.nobodies import is_nobody
+from ratings_ledger.ledger.events.canonical import dump_in_order, parse_object
+from ratings_ledger.ledger.events.fast_models import STRICT, schema
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.types import TYPES, Draft, NormalisedGame, read_event, read_normalised
+from ratings_ledger.ledger.intake.files import Entry, Far, Hashed, Item, Noted
+from ratings_ledger.ledger.processes.forking import ahead
+from ratings_ledger.ledger.rejections import Refused, Rejection
+from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
+from ratings_ledger.ledger.validation.nobodies import is_nobody
 
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started

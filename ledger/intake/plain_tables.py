@@ -12,12 +12,12 @@ from itertools import chain, compress, count, islice, pairwise, repeat
 from operator import ne
 from typing import Any
 
-from ledger.events.fast_models import member_values
-from ledger.events.game_types.placing import PlacingGame, PlacingParticipant
-from ledger.events.games import Game, Participant
-from ledger.events.types import NormalisedGame
-from ledger.intake.cell_errors import may_hold_errors
-from ledger.intake.columns import (
+from ratings_ledger.ledger.events.fast_models import member_values
+from ratings_ledger.ledger.events.game_types.placing import PlacingGame, PlacingParticipant
+from ratings_ledger.ledger.events.games import Game, Participant
+from ratings_ledger.ledger.events.types import NormalisedGame
+from ratings_ledger.ledger.intake.cell_errors import may_hold_errors
+from ratings_ledger.ledger.intake.columns import (
     GAME_COLUMNS,
     READ_COLUMNS,
     Cells,
@@ -27,10 +27,10 @@ from ledger.intake.columns import (
     instant_text,
     read_value,
 )
-from ledger.intake.decimals import COMMA_DELIMITERS, is_doubtful
-from ledger.intake.table_games import ROWS_MAX
-from ledger.rejections import Refused
-from ledger.validation.nobodies import is_dash
+from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS, is_doubtful
+from ratings_ledger.ledger.intake.table_games import ROWS_MAX
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.validation.nobodies import is_dash
 
 LINES = 1_000
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ledger.events.zones import zone
-from ledger.intake.aliases import Alias, alias_of
-from ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_place
-from ledger.intake.dates import ORDERS
-from ledger.intake.headers import BESIDES
-from ledger.intake.layouts import LAYOUTS
-from ledger.rejections import Refused, Rejection, did_you_mean, shown
+from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.intake.aliases import Alias, alias_of
+from ratings_ledger.ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_place
+from ratings_ledger.ledger.intake.dates import ORDERS
+from ratings_ledger.ledger.intake.headers import BESIDES
+from ratings_ledger.ledger.intake.layouts import LAYOUTS
+from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, shown
 
 BYTES_MAX = 4_000_000
 ABOVE = "# How tables are read: ratings import FILE --profile {}\n"

@@ -13,14 +13,14 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ledger.errors import LedgerError
-from ledger.intake.archives import PROTECTED, SAVE
-from ledger.intake.columns import TableOptions
-from ledger.intake.csv_files import table_events
-from ledger.intake.json_lines import LINE_BYTES_MAX, json_events
-from ledger.intake.tables_read import TableRead
-from ledger.new_files import naming
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.intake.archives import PROTECTED, SAVE
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.csv_files import table_events
+from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, json_events
+from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.new_files import naming
+from ratings_ledger.ledger.rejections import Refused, shown
 
 ENTRY_POINT_GROUP = "ratings.readers"
 ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -163,7 +163,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
     import shutil
     from tempfile import NamedTemporaryFile
 
-    from ledger.intake.sheets import sheet_events
+    from ratings_ledger.ledger.intake.sheets import sheet_events
 
     if opened.path is not None:
         yield from sheet_events(opened.path, options)

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ledger.intake.cell_errors import column_letters, error_told
-from ledger.intake.columns import (
+from ratings_ledger.ledger.intake.cell_errors import column_letters, error_told
+from ratings_ledger.ledger.intake.columns import (
     GAME_COLUMNS,
     NEEDED,
     Cells,
@@ -25,10 +25,10 @@ from ledger.intake.columns import (
     read_names,
     told_not_utf8,
 )
-from ledger.intake.dates import Order, is_nothing_else, moment_text, order_of
-from ledger.intake.decimals import COMMA_DELIMITERS, with_point
-from ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
-from ledger.intake.layouts import (
+from ratings_ledger.ledger.intake.dates import Order, is_nothing_else, moment_text, order_of
+from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS, with_point
+from ratings_ledger.ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
+from ratings_ledger.ledger.intake.layouts import (
     LAYOUTS,
     OF_PAIR,
     OF_PLAYER,
@@ -42,10 +42,10 @@ from ledger.intake.layouts import (
     by_player,
     numbered,
 )
-from ledger.intake.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
-from ledger.intake.tables_read import TableRead, replaced_told, rows_left_out
-from ledger.rejections import Refused, in_list, shown
-from ledger.validation.nobodies import is_dash
+from ratings_ledger.ledger.intake.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
+from ratings_ledger.ledger.intake.tables_read import TableRead, replaced_told, rows_left_out
+from ratings_ledger.ledger.rejections import Refused, in_list, shown
+from ratings_ledger.ledger.validation.nobodies import is_dash
 
 # a header is looked for in so many rows, and has at least so many columns that are known
 HEADER_ROWS, KNOWN_MIN = 20, 2

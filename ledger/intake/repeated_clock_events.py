@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ledger.events.types import Draft, default_id
-from ledger.intake.files import Item
-from ledger.rejections import shown
+from ratings_ledger.ledger.events.types import Draft, default_id
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.rejections import shown
 
 
 class RepeatedClockEvents:

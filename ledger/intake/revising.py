@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import BadArgument
-from ledger.events.canonical import format_instant, parse_instant, parse_object
-from ledger.events.fields import composed
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.games import seats_of
-from ledger.events.revisions import Events, RevisedGame, live_game
-from ledger.events.types import Draft, meaning
-from ledger.intake.columns import CsvColumns, TableOptions
-from ledger.intake.files import Far, Hashed, Item, Noted, read_items, read_lines
-from ledger.intake.table_games import TIE
-from ledger.rejections import Refused, Rejection, shown
-from ledger.store.log import Log, changed_games, known_events, read_records
-from ledger.validation.batches import named_batches
-from ledger.validation.identities import Identities
-from ledger.validation.repeated_games import said
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.canonical import format_instant, parse_instant, parse_object
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.games import seats_of
+from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_game
+from ratings_ledger.ledger.events.types import Draft, meaning
+from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.files import Far, Hashed, Item, Noted, read_items, read_lines
+from ratings_ledger.ledger.intake.table_games import TIE
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
+from ratings_ledger.ledger.validation.batches import named_batches
+from ratings_ledger.ledger.validation.identities import Identities
+from ratings_ledger.ledger.validation.repeated_games import said
 
 
 class Many(NamedTuple):

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
-from ledger.intake.archives import DAMAGED, ODS, SAVE, XLSX
-from ledger.intake.cell_errors import PUT_RIGHT
-from ledger.rejections import Refused
+from ratings_ledger.ledger.intake.archives import DAMAGED, ODS, SAVE, XLSX
+from ratings_ledger.ledger.intake.cell_errors import PUT_RIGHT
+from ratings_ledger.ledger.rejections import Refused
 
 PIECE_BYTES, OVERLAP_BYTES = 1 << 20, 256
 FAULTS_MAX = 100_000

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
-from ledger.errors import WorkerLost
-from ledger.intake.archives import DAMAGED, PROTECTED, SAVE, opened_archive
-from ledger.intake.columns import TableOptions
-from ledger.intake.decimals import is_doubtful
-from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
-from ledger.intake.sheet_parts import Oddities, oddities, refuse_damaged
-from ledger.intake.table_games import Found
-from ledger.intake.tables_read import LISTED_MAX, TableRead
-from ledger.processes.forking import TooSlow, ahead
-from ledger.rejections import Refused, in_list, shown
+from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.ledger.intake.archives import DAMAGED, PROTECTED, SAVE, opened_archive
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.decimals import is_doubtful
+from ratings_ledger.ledger.intake.recognition import CELLS_MAX, Table, recognised_games
+from ratings_ledger.ledger.intake.sheet_parts import Oddities, oddities, refuse_damaged
+from ratings_ledger.ledger.intake.table_games import Found
+from ratings_ledger.ledger.intake.tables_read import LISTED_MAX, TableRead
+from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.ledger.rejections import Refused, in_list, shown
 
 MEMORY_BYTES, SECONDS = 1 << 30, 60
 ROWS_AT_ONCE = 500

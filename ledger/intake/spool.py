@@ -13,12 +13,12 @@ from itertools import chain, count, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ledger.errors import StoreUnavailable
-from ledger.events.canonical import dump
-from ledger.events.records import EventRow
-from ledger.events.revisions import Column, Events, KnownEvent, known
-from ledger.events.types import Draft
-from ledger.store.log import known_event
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.events.canonical import dump
+from ratings_ledger.ledger.events.records import EventRow
+from ratings_ledger.ledger.events.revisions import Column, Events, KnownEvent, known
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store.log import known_event
 
 _UNWRITTEN_MAX = 5_000
 # how the numbers of drafts are found; about a subject, of those that are not found by an id made from it

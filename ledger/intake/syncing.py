@@ -18,15 +18,22 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.batches import batch_name, name_of_original
-from ledger.events.canonical import format_instant
-from ledger.events.revisions import RevisedGame
-from ledger.events.types import read_event
-from ledger.intake.columns import CsvColumns, TableOptions
-from ledger.intake.files import Entry, Far, Item, Noted, read_items
-from ledger.intake.given_games import Ranges, decisions_by_game, given_games, numbers_taken, ranges_of, recorded_games
-from ledger.intake.importing import rows_apart
-from ledger.intake.matching import (
+from ratings_ledger.ledger.events.batches import batch_name, name_of_original
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.revisions import RevisedGame
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.files import Entry, Far, Item, Noted, read_items
+from ratings_ledger.ledger.intake.given_games import (
+    Ranges,
+    decisions_by_game,
+    given_games,
+    numbers_taken,
+    ranges_of,
+    recorded_games,
+)
+from ratings_ledger.ledger.intake.importing import rows_apart
+from ratings_ledger.ledger.intake.matching import (
     EDITED,
     ELSEWHERE,
     GivenGame,
@@ -36,13 +43,13 @@ from ledger.intake.matching import (
     matched,
     played_in_order,
 )
-from ledger.intake.parsing import read_line
-from ledger.intake.revising import under_recorded_ids
-from ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, in_list, shown
-from ledger.store.log import first_positions
-from ledger.validation.batches import recorded_batches
-from ledger.validation.identities import Identities, identities
-from ledger.validation.repeated_games import result_of
+from ratings_ledger.ledger.intake.parsing import read_line
+from ratings_ledger.ledger.intake.revising import under_recorded_ids
+from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, in_list, shown
+from ratings_ledger.ledger.store.log import first_positions
+from ratings_ledger.ledger.validation.batches import recorded_batches
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.repeated_games import result_of
 
 # an import of so many games, most of which have vanished, may have been of another sheet
 IMPORT_GAMES = 10

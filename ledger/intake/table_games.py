@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import Any
 
-from ledger.intake.cell_errors import column_letters, error_told, may_hold_errors
-from ledger.intake.columns import (
+from ratings_ledger.ledger.intake.cell_errors import column_letters, error_told, may_hold_errors
+from ratings_ledger.ledger.intake.columns import (
     READ_COLUMNS,
     Cells,
     CsvColumns,
@@ -25,11 +25,11 @@ from ledger.intake.columns import (
     read_value,
     told_not_utf8,
 )
-from ledger.intake.game_names import game_slug
-from ledger.intake.headers import FIRST, SECOND
-from ledger.intake.layouts import OF_PLAYER
-from ledger.rejections import Refused, shown
-from ledger.validation.nobodies import is_dash
+from ratings_ledger.ledger.intake.game_names import game_slug
+from ratings_ledger.ledger.intake.headers import FIRST, SECOND
+from ratings_ledger.ledger.intake.layouts import OF_PLAYER
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.validation.nobodies import is_dash
 
 ROWS_MAX = 4_096
 TIE = "="

@@ -11,7 +11,7 @@ Total  1                                    a total
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from ledger.rejections import in_list, shown
+from ratings_ledger.ledger.rejections import in_list, shown
 
 LISTED_MAX = 5
 

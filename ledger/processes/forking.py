@@ -24,8 +24,8 @@ from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
-from ledger.errors import LedgerError, WorkerLost
-from ledger.processes.memory import memory_is_limited
+from ratings_ledger.ledger.errors import LedgerError, WorkerLost
+from ratings_ledger.ledger.processes.memory import memory_is_limited
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

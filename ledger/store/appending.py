@@ -12,18 +12,34 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from ledger.clock import Clock, is_ahead
-from ledger.errors import NOT_STORED, ClockBehind, NotEmpty, StoreDamaged
-from ledger.events.canonical import format_instant, parse_object
-from ledger.events.records import EventRow, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
-from ledger.events.revisions import SUPERSEDING, Both, DraftBatch, Events, is_live, refuse_stale, superseded
-from ledger.events.types import Draft, Ruleset, meaning
-from ledger.processes.memory import memory_is_limited, rarely_collecting
-from ledger.rejections import Refused, Rejection, shown
-from ledger.store.dialect import dialect_of
-from ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
-from ledger.store.opening import Ledger
-from ledger.store.schema import events
+from ratings_ledger.ledger.clock import Clock, is_ahead
+from ratings_ledger.ledger.errors import NOT_STORED, ClockBehind, NotEmpty, StoreDamaged
+from ratings_ledger.ledger.events.canonical import format_instant, parse_object
+from ratings_ledger.ledger.events.records import (
+    EventRow,
+    around_position,
+    build,
+    chain_hash,
+    leaf_hash,
+    says_the_same,
+    surely_fits,
+)
+from ratings_ledger.ledger.events.revisions import (
+    SUPERSEDING,
+    Both,
+    DraftBatch,
+    Events,
+    is_live,
+    refuse_stale,
+    superseded,
+)
+from ratings_ledger.ledger.events.types import Draft, Ruleset, meaning
+from ratings_ledger.ledger.processes.memory import memory_is_limited, rarely_collecting
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.schema import events
 
 # as many as a statement inserts; building them takes as long, and the store must not wait for the interpreter longer
 ROWS_AHEAD = 160

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, inspect
 
-from ledger.store.dialect import dialect_of
-from ledger.store.foreign import generated_objects
-from ledger.store.schema import VIEWS_BY_DIALECT, metadata
+from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.foreign import generated_objects
+from ratings_ledger.ledger.store.schema import VIEWS_BY_DIALECT, metadata
 
 
 def object_differences(connection: Connection) -> Iterator[str | None]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import URL, Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from ledger.errors import NotALedger
+from ratings_ledger.ledger.errors import NotALedger
 
 # the id, the subject, the type and the record of an event
 NamedEvent = tuple[str, str, str, str]

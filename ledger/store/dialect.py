@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.pool import Pool
 
-from ledger.errors import LedgerError
-from ledger.store.common import Connections, Grants, NamedEvent, Setting, Wrong
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.store.common import Connections, Grants, NamedEvent, Setting, Wrong
 
 
 class Dialect(Protocol):
@@ -163,14 +163,14 @@ class Dialect(Protocol):
 
 
 if TYPE_CHECKING:
-    from ledger.store import postgres, sqlite
+    from ratings_ledger.ledger.store import postgres, sqlite
 
     _stores: tuple[Dialect, ...] = (sqlite, postgres)
 
 # by the backend that a URL names: what loads the store, which takes long, as SQLAlchemy's part for it does
 DIALECTS: dict[str, Callable[[], Any]] = {
-    "sqlite": partial(import_module, "ledger.store.sqlite"),
-    "postgresql": partial(import_module, "ledger.store.postgres"),
+    "sqlite": partial(import_module, "ratings_ledger.ledger.store.sqlite"),
+    "postgresql": partial(import_module, "ratings_ledger.ledger.store.postgres"),
 }
 
 

@@ -14,10 +14,10 @@ from typing import IO, NamedTuple, cast
 
 from sqlalchemy import Connection
 
-from ledger.errors import StoreDamaged
-from ledger.events.records import ZERO, chain_hash, leaf_hash
-from ledger.rejections import Refused
-from ledger.store.log import chain_hash_at, read_records
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import chain_hash_at, read_records
 
 _END = re.compile(rb'\{"end":(\d{1,16}),"head":"\1:([0-9a-f]{64})"(?:,"since":"(\d{1,16}):([0-9a-f]{64})")?\}')
 _PLACE = re.compile(r"(\d{1,16}):([0-9a-fA-F]{64})", re.ASCII)

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ledger.errors import NotALedger, StoreDamaged
-from ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 # by kind, table and name: the definition
 Objects = dict[tuple[str, str, str], str]

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
 
-from ledger.errors import NotALedger, StoreDamaged
-from ledger.events.canonical import dump
-from ledger.events.records import ZERO, is_head, read
-from ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
-from ledger.events.types import TYPES
-from ledger.rejections import Refused, did_you_mean, shown
-from ledger.store.dialect import dialect_of
-from ledger.store.schema import NEWEST, events, ledger_identity
+from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
+from ratings_ledger.ledger.events.canonical import dump
+from ratings_ledger.ledger.events.records import ZERO, is_head, read
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.schema import NEWEST, events, ledger_identity
 
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)

@@ -6,14 +6,13 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection
 
-_INSTALLED = Path(__file__).parents[1] / "_migrations"
-_CHECKOUT = Path(__file__).parents[2] / "migrations"
+_FOLDER = Path(__file__).parents[2] / "migrations"
 
 
 def configuration() -> Config:
     """Alembic's configuration for the migrations that come with this program."""
     config = Config()
-    config.set_main_option("script_location", str(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT).replace("%", "%%"))
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     return config
 
 

@@ -17,11 +17,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
-from ledger.errors import BadArgument, NoLedger, NotALedger, StoreUnavailable
-from ledger.rejections import shown
-from ledger.store.dialect import DIALECTS, Dialect
-from ledger.store.locations import hidden
-from ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.ledger.errors import BadArgument, NoLedger, NotALedger, StoreUnavailable
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.dialect import DIALECTS, Dialect
+from ratings_ledger.ledger.store.locations import hidden
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,18 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
-from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.rejections import shown
-from ledger.store.common import Connections, NamedEvent, Setting, busy_seconds, transaction
-from ledger.store.foreign import generated_objects
-from ledger.store.guards import (
+from ratings_ledger.ledger.errors import (
+    CLOCK_AHEAD,
+    NOT_STORED,
+    LedgerError,
+    NotALedger,
+    StoreDamaged,
+    StoreUnavailable,
+)
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.common import Connections, NamedEvent, Setting, busy_seconds, transaction
+from ratings_ledger.ledger.store.foreign import generated_objects
+from ratings_ledger.ledger.store.guards import (
     AHEAD,
     POSTGRES_APPEND,
     POSTGRES_APPEND_LOCK,
@@ -24,15 +31,15 @@ from ledger.store.guards import (
     POSTGRES_TRIGGERS,
     POSTGRES_VIEW,
 )
-from ledger.store.locations import hidden
-from ledger.store.postgres_catalogue import guards_missing as guards_missing
-from ledger.store.postgres_catalogue import object_differences as object_differences
-from ledger.store.postgres_catalogue import prepare_append, refuse_foreign_objects
-from ledger.store.postgres_roles import grant_statements as grant_statements
-from ledger.store.postgres_roles import lacking as lacking
-from ledger.store.postgres_roles import who_may_change as who_may_change
-from ledger.store.postgres_roles import wrong_rights as wrong_rights
-from ledger.store.schema import NEWEST
+from ratings_ledger.ledger.store.locations import hidden
+from ratings_ledger.ledger.store.postgres_catalogue import guards_missing as guards_missing
+from ratings_ledger.ledger.store.postgres_catalogue import object_differences as object_differences
+from ratings_ledger.ledger.store.postgres_catalogue import prepare_append, refuse_foreign_objects
+from ratings_ledger.ledger.store.postgres_roles import grant_statements as grant_statements
+from ratings_ledger.ledger.store.postgres_roles import lacking as lacking
+from ratings_ledger.ledger.store.postgres_roles import who_may_change as who_may_change
+from ratings_ledger.ledger.store.postgres_roles import wrong_rights as wrong_rights
+from ratings_ledger.ledger.store.schema import NEWEST
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -129,7 +136,9 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
         return AnsweringConnection.connect(**{**named, "client_encoding": "UTF8"})
 
     try:
-        from ledger.store.postgres_connection import AnsweringConnection  # only here: the driver is an extra
+        from ratings_ledger.ledger.store.postgres_connection import (
+            AnsweringConnection,
+        )  # only here: the driver is an extra
 
         made: Engine = create_engine(url, poolclass=pool, creator=connect)
     except (ImportError, NoSuchModuleError):

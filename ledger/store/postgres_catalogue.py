@@ -28,10 +28,15 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import Column, DefaultClause, Index
 
-from ledger.rejections import shown
-from ledger.store.foreign import Objects, generated_objects, refuse_difference
-from ledger.store.guards import POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
-from ledger.store.schema import metadata
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.foreign import Objects, generated_objects, refuse_difference
+from ratings_ledger.ledger.store.guards import (
+    POSTGRES_APPEND,
+    POSTGRES_APPEND_LOCK,
+    POSTGRES_FUNCTIONS,
+    POSTGRES_TRIGGERS,
+)
+from ratings_ledger.ledger.store.schema import metadata
 
 # alembic's own table
 _REVISION = Table(

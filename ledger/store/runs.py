@@ -34,17 +34,17 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from ledger import clock as own_clock
-from ledger.errors import AlreadyRunning, LedgerError
-from ledger.events.canonical import format_instant
-from ledger.failures import failure_of
-from ledger.new_files import is_own_folder, open_own
-from ledger.processes.identity import is_there, this_process
-from ledger.store.common import busy_seconds
-from ledger.store.dialect import dialect_of
-from ledger.store.log import ledger_id
-from ledger.store.opening import Ledger
-from ledger.store.schema import job_runs
+from ratings_ledger.ledger import clock as own_clock
+from ratings_ledger.ledger.errors import AlreadyRunning, LedgerError
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.failures import failure_of
+from ratings_ledger.ledger.new_files import is_own_folder, open_own
+from ratings_ledger.ledger.processes.identity import is_there, this_process
+from ratings_ledger.ledger.store.common import busy_seconds
+from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.log import ledger_id
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.schema import job_runs
 
 # how many of each kind are kept, besides the last that succeeded and the last that failed
 KEPT = 50

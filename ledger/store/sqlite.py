@@ -20,11 +20,19 @@ from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import Pool
 
-from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
-from ledger.processes.identity import is_there
-from ledger.rejections import shown
-from ledger.store.common import (
+from ratings_ledger.ledger.errors import (
+    CLOCK_AHEAD,
+    NOT_STORED,
+    LedgerError,
+    NoLedger,
+    NotALedger,
+    StoreDamaged,
+    StoreUnavailable,
+)
+from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
+from ratings_ledger.ledger.processes.identity import is_there
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.common import (
     BUSY_SECONDS,
     Connections,
     Grants,
@@ -34,10 +42,10 @@ from ledger.store.common import (
     busy_seconds,
     transaction,
 )
-from ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
-from ledger.store.schema import NEWEST
-from ledger.store.sqlite_catalogue import altered_guards, refuse_foreign_objects
-from ledger.store.sqlite_catalogue import object_differences as object_differences
+from ratings_ledger.ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
+from ratings_ledger.ledger.store.schema import NEWEST
+from ratings_ledger.ledger.store.sqlite_catalogue import altered_guards, refuse_foreign_objects
+from ratings_ledger.ledger.store.sqlite_catalogue import object_differences as object_differences
 
 # in one statement, which are 160 rows of the log; SQLite before 3.32 takes at most 999
 VALUES_TOGETHER = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960

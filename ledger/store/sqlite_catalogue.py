@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.store.foreign import Objects, generated_objects, refuse_difference
-from ledger.store.guards import SQLITE_TRIGGERS
+from ratings_ledger.ledger.store.foreign import Objects, generated_objects, refuse_difference
+from ratings_ledger.ledger.store.guards import SQLITE_TRIGGERS
 
 _ALL = "SELECT type, tbl_name, name, CAST(sql AS BLOB) FROM sqlite_master"
 # the rows of the catalogue that was last compared without a difference

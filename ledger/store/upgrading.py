@@ -6,11 +6,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
-from ledger.errors import NotALedger
-from ledger.store.catalogue import missing_views
-from ledger.store.migrations import configuration, make_tables
-from ledger.store.opening import Ledger, connect, open_ledger, schema_revision
-from ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.ledger.errors import NotALedger
+from ratings_ledger.ledger.store.catalogue import missing_views
+from ratings_ledger.ledger.store.migrations import configuration, make_tables
+from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger, schema_revision
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
 def _other_program(connection: Connection) -> str | None:

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import parse_object
-from ledger.rejections import Refused, did_you_mean, shown
-from ledger.store.log import head, known_of, read_records_at, read_where, withdrawn_ids
+from ratings_ledger.ledger.events.canonical import parse_object
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.store.log import head, known_of, read_records_at, read_where, withdrawn_ids
 
 
 class Batch(NamedTuple):

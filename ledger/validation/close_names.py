@@ -9,7 +9,7 @@ mіrа       is close to mira: і and а are Cyrillic                  мира 
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 
-from ledger.validation.look_alikes import is_hidden, looks
+from ratings_ledger.ledger.validation.look_alikes import is_hidden, looks
 
 # names with this many letters are close if they differ by one
 LETTERS_MIN = 5

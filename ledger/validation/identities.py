@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Events, KnownEvent, live_games
-from ledger.rejections import Refused, shown
-from ledger.store.log import head, read_live
+from ratings_ledger.ledger.events.revisions import Events, KnownEvent, live_games
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.log import head, read_live
 
 Name = TypeVar("Name")
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Events, KnownEvent, is_live, live_games
-from ledger.rejections import Refused, in_list, shown
-from ledger.store.log import head, read_live
+from ratings_ledger.ledger.events.revisions import Events, KnownEvent, is_live, live_games
+from ratings_ledger.ledger.rejections import Refused, in_list, shown
+from ratings_ledger.ledger.store.log import head, read_live
 
 PLAYERS = 8
 SIZES = range(2, PLAYERS + 1)
@@ -179,7 +179,7 @@ def refuse_withdrawn(events: Events, event: KnownEvent) -> None:
 @cache
 def league_schedule(size: int) -> list[list[int]]:
     """The games of `size` players each, as lists of the players 0 to 7 by seat."""
-    text = resources.files("ledger.validation").joinpath("schedules.json").read_text(encoding="utf-8")
+    text = resources.files("ratings_ledger.ledger.validation").joinpath("schedules.json").read_text(encoding="utf-8")
     return [list(game) for game in json.loads(text)[str(size)]]
 
 

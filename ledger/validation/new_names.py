@@ -12,12 +12,12 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.types import TYPES
-from ledger.rejections import Rejection, count, shown
-from ledger.validation.close_names import alike, close_names
-from ledger.validation.identities import Identities, identities
-from ledger.validation.look_alikes import is_hidden, is_selector, list_odd_characters
-from ledger.validation.nobodies import is_nobody
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.rejections import Rejection, count, shown
+from ratings_ledger.ledger.validation.close_names import alike, close_names
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.look_alikes import is_hidden, is_selector, list_odd_characters
+from ratings_ledger.ledger.validation.nobodies import is_nobody
 
 VIRAMA = 9
 # at most this many new players are named

@@ -5,7 +5,7 @@ A player called so would be rated: whoever had nobody to play with would win aga
 
 import unicodedata
 
-from ledger.validation.close_names import folded
+from ratings_ledger.ledger.validation.close_names import folded
 
 # English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, the Nordic languages; as `folded`
 _WORDS = """bye none null nil nobody noone noopponent n/a walkover

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import parse_instant, parse_object
-from ledger.events.published_lists import digest_of
-from ledger.events.revisions import Events, KnownEvent, is_live
-from ledger.rejections import Refused, shown
-from ledger.store.log import read_live, read_records_at
+from ratings_ledger.ledger.events.canonical import parse_instant, parse_object
+from ratings_ledger.ledger.events.published_lists import digest_of
+from ratings_ledger.ledger.events.revisions import Events, KnownEvent, is_live
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.log import read_live, read_records_at
 
 TYPES = frozenset({"list.rows", "list.published"})
 

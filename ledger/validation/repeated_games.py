@@ -7,12 +7,12 @@ the game's first record says something else.
 from shlex import quote
 from typing import Any
 
-from ledger.events.canonical import format_instant, parse_object
-from ledger.events.game_types import places
-from ledger.events.revisions import Events, KnownEvent, live_game
-from ledger.events.types import Draft, meaning
-from ledger.rejections import Rejection, in_list, shown
-from ledger.validation.identities import Identities
+from ratings_ledger.ledger.events.canonical import format_instant, parse_object
+from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.events.revisions import Events, KnownEvent, live_game
+from ratings_ledger.ledger.events.types import Draft, meaning
+from ratings_ledger.ledger.rejections import Rejection, in_list, shown
+from ratings_ledger.ledger.validation.identities import Identities
 
 SECOND = 1_000_000  # microseconds
 

@@ -6,11 +6,20 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import dump, format_instant, parse_instant, parse_object
-from ledger.events.revisions import Both, DraftBatch, Events, KnownEvent, is_live, refuse_stale, superseded, withdrawn
-from ledger.events.types import TYPES, Draft, corrected_game
-from ledger.rejections import Refused, Rejection, shown
-from ledger.store.log import (
+from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant, parse_object
+from ratings_ledger.ledger.events.revisions import (
+    Both,
+    DraftBatch,
+    Events,
+    KnownEvent,
+    is_live,
+    refuse_stale,
+    superseded,
+    withdrawn,
+)
+from ratings_ledger.ledger.events.types import TYPES, Draft, corrected_game
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.store.log import (
     Head,
     Log,
     changes_behind,
@@ -23,9 +32,9 @@ from ledger.store.log import (
     read_where,
     withdrawn_ids,
 )
-from ledger.validation import leagues, published_lists
-from ledger.validation.batches import refuse_batch
-from ledger.validation.identities import finished_games, identities, meeting, players_of
+from ratings_ledger.ledger.validation import leagues, published_lists
+from ratings_ledger.ledger.validation.batches import refuse_batch
+from ratings_ledger.ledger.validation.identities import finished_games, identities, meeting, players_of
 
 # events appended by others that can change the outcome for one's own
 WATCHED = tuple(name for name, kind in TYPES.items() if kind.is_watched)

@@ -5,7 +5,7 @@ import uuid
 import sqlalchemy as sa
 from alembic import op
 
-from ledger.store import guards
+from ratings_ledger.ledger.store import guards
 
 revision = "0001"
 down_revision = None

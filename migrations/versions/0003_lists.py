@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from projections.stored.schema import VIEWS
+from ratings_ledger.projections.stored.schema import VIEWS
 
 revision = "0003"
 down_revision = "0002"

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ledger.store.guards import POSTGRES_APPEND
+from ratings_ledger.ledger.store.guards import POSTGRES_APPEND
 
 revision = "0004"
 down_revision = "0003"

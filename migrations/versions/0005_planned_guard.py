@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ledger.store.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS
+from ratings_ledger.ledger.store.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS
 
 revision = "0005"
 down_revision = "0004"

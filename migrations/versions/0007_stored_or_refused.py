@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ledger.store.guards import POSTGRES_APPEND
+from ratings_ledger.ledger.store.guards import POSTGRES_APPEND
 
 revision = "0007"
 down_revision = "0006"

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ledger.store.guards import POSTGRES_FUNCTIONS, SQLITE_TRIGGERS
+from ratings_ledger.ledger.store.guards import POSTGRES_FUNCTIONS, SQLITE_TRIGGERS
 
 revision = "0009"
 down_revision = "0008"

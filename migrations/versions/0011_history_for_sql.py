@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-from ledger.store.dialect import DIALECTS
-from projections.stored.views import MEANINGS, history_views
+from ratings_ledger.ledger.store.dialect import DIALECTS
+from ratings_ledger.projections.stored.views import MEANINGS, history_views
 
 revision = "0011"
 down_revision = "0010"

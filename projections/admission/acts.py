@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import parse_instant
-from ledger.events.revisions import KnownEvent
-from ledger.events.types import TYPES
-from ledger.rejections import Refused, shown
-from ledger.store.log import (
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.log import (
     head,
     home_zone,
     known_events,
@@ -26,8 +26,8 @@ from ledger.store.log import (
     read_records,
     read_records_at,
 )
-from ledger.validation.batches import Batch, recorded_batches
-from projections.rulesets.versions import SHIPPED_AT
+from ratings_ledger.ledger.validation.batches import Batch, recorded_batches
+from ratings_ledger.projections.rulesets.versions import SHIPPED_AT
 
 # what is set anew is not taken back; nor are shipped rulesets
 NEVER = frozenset({"ledger.zone_set"})

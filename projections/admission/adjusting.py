@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ledger.events.fields import composed, read_decimal
-from ledger.intake.columns import Cells
-from ledger.intake.csv_files import SimpleTable
-from ledger.intake.dates import moment_text, order_of
-from ledger.intake.decimals import COMMA_DELIMITERS, with_point
-from ledger.intake.files import read_simple_table
-from ledger.rejections import Refused, did_you_mean, shown
-from projections.contract import decimal
-from projections.queries.standings import Ladders
-from projections.queries.view import View
-from projections.replay.replay import starting_points
-from projections.rulesets.versions import in_force, oldest
+from ratings_ledger.ledger.events.fields import composed, read_decimal
+from ratings_ledger.ledger.intake.columns import Cells
+from ratings_ledger.ledger.intake.csv_files import SimpleTable
+from ratings_ledger.ledger.intake.dates import moment_text, order_of
+from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS, with_point
+from ratings_ledger.ledger.intake.files import read_simple_table
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.replay.replay import starting_points
+from ratings_ledger.projections.rulesets.versions import in_force, oldest
 
 COLUMNS = ("player", "points", "to", "reason", "at")
 NUMBERS = ("points", "to")

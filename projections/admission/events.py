@@ -13,25 +13,32 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.events.games import seats_of
-from ledger.events.revisions import KnownEvent
-from ledger.events.types import Ruleset
-from ledger.events.zones import local_time
-from ledger.rejections import Refused, did_you_mean, shown
-from ledger.store.appending import version_exists
-from ledger.store.log import head, read_live
-from ledger.validation.leagues import TYPES as LEAGUE_TYPES
-from projections.admission.league_notes import DAY, Activity, LeagueNotes
-from projections.admission.new_ladders import NewLadders
-from projections.facts.columns import LABELS, Facts
-from projections.facts.decoding import apply
-from projections.game_clock.logs import Clocks
-from projections.replay.containment import RuleFailure
-from projections.replay.eligibility import counted, told_players, why_not_eligible, why_not_scored
-from projections.replay.ladders import parse_name, partition_values, refuse_name
-from projections.rulesets.registry import BUILT_IN
-from projections.rulesets.versions import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.games import seats_of
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.store.appending import version_exists
+from ratings_ledger.ledger.store.log import head, read_live
+from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
+from ratings_ledger.projections.admission.league_notes import DAY, Activity, LeagueNotes
+from ratings_ledger.projections.admission.new_ladders import NewLadders
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.facts.decoding import apply
+from ratings_ledger.projections.game_clock.logs import Clocks
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.eligibility import counted, told_players, why_not_eligible, why_not_scored
+from ratings_ledger.projections.replay.ladders import parse_name, partition_values, refuse_name
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
+from ratings_ledger.projections.rulesets.versions import (
+    Version,
+    bind,
+    in_force,
+    read_ruleset,
+    refuse_months,
+    refuse_sequel,
+)
 
 SHAPES_MAX = 10_000
 _LABELS = frozenset(LABELS)

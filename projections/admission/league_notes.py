@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Both, Events
-from ledger.rejections import shown
-from ledger.store.log import Log, first_positions, head, read_live
-from ledger.validation.leagues import PLAYERS, league_of, scheduled_games
-from projections.contract import FINISHED
-from projections.facts.columns import ABORTED, NONE, Facts
-from projections.facts.decoding import decode
+from ratings_ledger.ledger.events.revisions import Both, Events
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.log import Log, first_positions, head, read_live
+from ratings_ledger.ledger.validation.leagues import PLAYERS, league_of, scheduled_games
+from ratings_ledger.projections.contract import FINISHED
+from ratings_ledger.projections.facts.columns import ABORTED, NONE, Facts
+from ratings_ledger.projections.facts.decoding import decode
 
 DAY = 86_400_000_000  # microseconds
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.intake.importing import Imported, Still
-from ledger.rejections import Refused
-from ledger.store.log import Log
-from ledger.store.opening import Ledger
-from ledger.validation.leagues import PLAYERS, League, draw_schedule, known_league, league_of
-from projections.admission.events import Admission
+from ratings_ledger.ledger.intake.importing import Imported, Still
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.validation.leagues import PLAYERS, League, draw_schedule, known_league, league_of
+from ratings_ledger.projections.admission.events import Admission
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
 ATTEMPTS = PLAYERS + 2

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.rejections import Refused, shown
-from ledger.validation.close_names import alike, close_names
-from projections.facts.columns import LABELS, Facts
-from projections.queries.ladder_names import Labelled, apart, label_places, labelled
-from projections.replay.eligibility import why_not_eligible
-from projections.replay.ladders import partition_values
-from projections.rulesets.versions import Version, in_force
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.validation.close_names import alike, close_names
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.queries.ladder_names import Labelled, apart, label_places, labelled
+from ratings_ledger.projections.replay.eligibility import why_not_eligible
+from ratings_ledger.projections.replay.ladders import partition_values
+from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 # as many refused ladders are compared with those that there are
 HINTS_MAX = 100

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ledger.intake.importing import Imported
-from ledger.rejections import Rejection
-from ledger.validation.new_names import CloseName
-from projections.admission.previews import Preview
-from projections.queries.answers import Answer
-from projections.queries.answers_compared import DifferingList, Impact
-from projections.queries.coordinates import Coordinates
-from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.ledger.validation.new_names import CloseName
+from ratings_ledger.projections.admission.previews import Preview
+from ratings_ledger.projections.queries.answers import Answer
+from ratings_ledger.projections.queries.answers_compared import DifferingList, Impact
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
 
 
 @dataclass(frozen=True, slots=True)

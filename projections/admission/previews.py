@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ledger.events.game_types import places
-from ledger.intake.files import Item
-from ledger.intake.importing import Imported
-from ledger.intake.parsing import ParsedItem
-from ledger.intake.tables_read import TableRead
-from ledger.rejections import in_list
-from ledger.validation.repeated_games import result_of
-from projections.queries.coordinates import moment
-from projections.queries.results import AS_IS, HIDDEN, Result
+from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.parsing import ParsedItem
+from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.rejections import in_list
+from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
 FIRST_GAMES = 10  # of each file
 

@@ -10,25 +10,25 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger import clock
-from ledger.events.canonical import format_instant
-from ledger.events.types import TYPES
-from ledger.intake.files import Entry
-from ledger.intake.importing import Imported, Intake, Terms
-from ledger.rejections import ChangedMeanwhile, Refused, Rejection
-from ledger.store.log import Head, head, known_events, read_records
-from ledger.store.opening import Ledger
-from ledger.validation.new_names import Newcomers
-from projections.admission.events import Admission
-from projections.admission.league_notes import LeagueNotes
-from projections.admission.new_ladders import NewLadders
-from projections.admission.voided_games import voided_told
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode
-from projections.facts.players import Players, games_played
-from projections.queries.answers_compared import Impact
-from projections.queries.impact import impact_of
-from projections.queries.standings import Ladders
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.intake.files import Entry
+from ratings_ledger.ledger.intake.importing import Imported, Intake, Terms
+from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
+from ratings_ledger.ledger.store.log import Head, head, known_events, read_records
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.validation.new_names import Newcomers
+from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.new_ladders import NewLadders
+from ratings_ledger.projections.admission.voided_games import voided_told
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.facts.players import Players, games_played
+from ratings_ledger.projections.queries.answers_compared import Impact
+from ratings_ledger.projections.queries.impact import impact_of
+from ratings_ledger.projections.queries.standings import Ladders
 
 # with this many games or more, what an event changes takes longer to work out than somebody wants to wait unasked
 SMALL_GAMES = 20_000

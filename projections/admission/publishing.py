@@ -4,20 +4,20 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from ledger import clock
-from ledger.errors import BadArgument, NotALedger
-from ledger.events.canonical import format_instant
-from ledger.events.fields import read_slug
-from ledger.events.revisions import KnownEvent
-from ledger.events.types import Ruleset
-from ledger.intake.files import Item
-from ledger.intake.importing import Terms
-from ledger.rejections import did_you_mean, shown
-from ledger.store.log import Log, head, read_live
-from ledger.store.opening import Ledger
-from projections.admission.proposals import Proposal
-from projections.queries.coordinates import times_of
-from projections.rulesets.versions import SHIPPED_AT, read_toml, shipped, shipped_elo
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import BadArgument, NotALedger
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.fields import read_slug
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.store.log import Log, head, read_live
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.rulesets.versions import SHIPPED_AT, read_toml, shipped, shipped_elo
 
 # all shipped rulesets, where one could be named
 EVERY = "all"

@@ -4,13 +4,13 @@ from collections import Counter
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import format_instant
-from ledger.intake.syncing import SheetDifference, Sync
-from ledger.validation.identities import Identities, identities
-from ledger.validation.repeated_games import result_of
-from projections.admission.outcomes import DifferingGame, SheetDifferences
-from projections.queries.coordinates import Times, moment, times_of
-from projections.queries.decisions import what_differs
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.intake.syncing import SheetDifference, Sync
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDifferences
+from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
+from ratings_ledger.projections.queries.decisions import what_differs
 
 TOLD_GAMES = 10_000
 

@@ -13,25 +13,25 @@ from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.games import draw_seats
-from ledger.events.records import ZERO
-from ledger.events.revisions import KnownEvent
-from ledger.events.zones import local_time
-from projections import compiling
-from projections.contract import UNITS_MAX
-from projections.facts.columns import LABELS, Facts
-from projections.facts.decoding import apply, settle_facts
-from projections.lists import LISTS
-from projections.queries.standings import Ladders
-from projections.replay import containment
-from projections.replay.containment import RuleFailure
-from projections.replay.eligibility import why_not_counted
-from projections.replay.ladders import Stream, partition_values
-from projections.replay.replay import replay_compiled, replay_interpreted
-from projections.replay.trace import Trace
-from projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, rule_table
-from projections.rulesets.versions import Version
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.games import draw_seats
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import UNITS_MAX
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.facts.decoding import apply, settle_facts
+from ratings_ledger.projections.lists import LISTS
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay import containment
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.eligibility import why_not_counted
+from ratings_ledger.projections.replay.ladders import Stream, partition_values
+from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, rule_table
+from ratings_ledger.projections.rulesets.versions import Version
 
 GAMES = 1_000
 SEED = 1

@@ -8,19 +8,27 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import format_instant, parse_instant, parse_object
-from ledger.events.revisions import GAME_EVENTS, KnownEvent, RevisedGame, is_live, live_game, root_of, successors
-from ledger.events.types import meaning
-from ledger.intake.files import Item
-from ledger.intake.importing import Imported
-from ledger.rejections import Refused, Rejection, shown
-from ledger.store.log import Log, changed_games, known_events, read_records, read_records_at
-from projections.admission.acts import Act
-from projections.admission.outcomes import Undone, head_of, refusals
-from projections.queries.answers_compared import Impact
-from projections.queries.coordinates import Times, moment, times_of
-from projections.queries.event_texts import words_of
-from projections.queries.recorded import events_as_written
+from ratings_ledger.ledger.events.canonical import format_instant, parse_instant, parse_object
+from ratings_ledger.ledger.events.revisions import (
+    GAME_EVENTS,
+    KnownEvent,
+    RevisedGame,
+    is_live,
+    live_game,
+    root_of,
+    successors,
+)
+from ratings_ledger.ledger.events.types import meaning
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records, read_records_at
+from ratings_ledger.projections.admission.acts import Act
+from ratings_ledger.projections.admission.outcomes import Undone, head_of, refusals
+from ratings_ledger.projections.queries.answers_compared import Impact
+from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
+from ratings_ledger.projections.queries.event_texts import words_of
+from ratings_ledger.projections.queries.recorded import events_as_written
 
 PAGE_EVENTS = 5_000
 # how the reason of what takes an act back begins, unless somebody gives another

@@ -8,10 +8,10 @@ from shlex import quote
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import KnownEvent
-from ledger.rejections import count, in_list
-from projections.admission.acts import Act, act_of
-from projections.admission.undoing import UNDONE
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.rejections import count, in_list
+from ratings_ledger.projections.admission.acts import Act, act_of
+from ratings_ledger.projections.admission.undoing import UNDONE
 
 ACTS_TOLD, NAMES_TOLD = 3, 3
 VOIDS = frozenset({"game.voided", "event.voided"})

@@ -13,15 +13,22 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.events.revisions import KnownEvent
-from ledger.rejections import Refused
-from ledger.store.log import known_event
-from projections import compiling
-from projections.cluster.columnar import Array, DamagedObject, OpenedObject, as_lines, object_at, object_bytes
-from projections.cluster.numbers import names_of, numbers_name
-from projections.cluster.objects import Bytes, Objects
-from projections.cluster.segments import (
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import known_event
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.cluster.columnar import (
+    Array,
+    DamagedObject,
+    OpenedObject,
+    as_lines,
+    object_at,
+    object_bytes,
+)
+from ratings_ledger.projections.cluster.numbers import names_of, numbers_name
+from ratings_ledger.projections.cluster.objects import Bytes, Objects
+from ratings_ledger.projections.cluster.segments import (
     MORE_SLOTS,
     ROWS,
     Games,
@@ -30,12 +37,12 @@ from projections.cluster.segments import (
     moments_of_parts,
     some_games,
 )
-from projections.contract import OPTIONAL_COLUMNS
-from projections.facts.columns import Facts, UnusableVersion
-from projections.facts.decoding import APPLY, apply, settle_facts
-from projections.facts.games import cell_number, player_number
-from projections.rulesets.columns import COLUMNS_OF
-from projections.rulesets.versions import Version
+from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
+from ratings_ledger.projections.facts.columns import Facts, UnusableVersion
+from ratings_ledger.projections.facts.decoding import APPLY, apply, settle_facts
+from ratings_ledger.projections.facts.games import cell_number, player_number
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.rulesets.versions import Version
 
 PUBLISHED = "ruleset.published"
 ACCOUNTS = ("player.registered", "player.account_changed")

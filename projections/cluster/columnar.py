@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ledger.errors import StoreUnavailable
-from projections.cluster.objects import Bytes, Objects, objects_at, why
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.projections.cluster.objects import Bytes, Objects, objects_at, why
 
 MAGIC = b"ratings1"
 TRAILER = struct.Struct("<QI8s")

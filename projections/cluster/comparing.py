@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from ledger.events.types import Ruleset
-from ledger.validation.published_lists import PublishedList
-from projections.cluster.base import SharedBase
-from projections.cluster.columnar import as_bytes, object_bytes
-from projections.cluster.objects import Bytes
-from projections.cluster.packs import family_of
-from projections.lists.contract import RankedRow
-from projections.queries.answers_compared import (
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.validation.published_lists import PublishedList
+from ratings_ledger.projections.cluster.base import SharedBase
+from ratings_ledger.projections.cluster.columnar import as_bytes, object_bytes
+from ratings_ledger.projections.cluster.objects import Bytes
+from ratings_ledger.projections.cluster.packs import family_of
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.answers_compared import (
     DifferingList,
     Effect,
     Gain,
@@ -26,12 +26,12 @@ from projections.queries.answers_compared import (
     Radius,
     SimulatedLadder,
 )
-from projections.queries.impact import RecordedBeside
-from projections.queries.results import ABSENT
-from projections.queries.simulation import ladders_beside, under
-from projections.queries.standings import Ladders, Ranking
-from projections.replay.ladders import parse_name
-from projections.stored.computing import REPEATABLE
+from ratings_ledger.projections.queries.impact import RecordedBeside
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.simulation import ladders_beside, under
+from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.stored.computing import REPEATABLE
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: dict[str, Any] = {

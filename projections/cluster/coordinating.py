@@ -16,23 +16,23 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
-from ledger import clock
-from ledger.caches import cache_folder
-from ledger.errors import StoreDamaged, StoreUnavailable
-from ledger.new_files import refuse_other_accounts
-from ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
-from ledger.store.opening import Ledger
-from projections import compiling
-from projections.cluster.base import KEPT, all_cells, base_of, named_by_content, put_base
-from projections.cluster.columnar import DamagedObject, OpenedObject, object_at
-from projections.cluster.engines import engine_at
-from projections.cluster.farm import Cluster, Task, Tell, farm
-from projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
-from projections.cluster.objects import Folder, Objects, objects_at, prove
-from projections.cluster.packs import PACK_GAMES, of_families, packs
-from projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
-from projections.cluster.streaming import streamed_ladder
-from projections.cluster.tasks import (
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.caches import cache_folder
+from ratings_ledger.ledger.errors import StoreDamaged, StoreUnavailable
+from ratings_ledger.ledger.new_files import refuse_other_accounts
+from ratings_ledger.ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.cluster.base import KEPT, all_cells, base_of, named_by_content, put_base
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at
+from ratings_ledger.projections.cluster.engines import engine_at
+from ratings_ledger.projections.cluster.farm import Cluster, Task, Tell, farm
+from ratings_ledger.projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
+from ratings_ledger.projections.cluster.objects import Folder, Objects, objects_at, prove
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, of_families, packs
+from ratings_ledger.projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
+from ratings_ledger.projections.cluster.streaming import streamed_ladder
+from ratings_ledger.projections.cluster.tasks import (
     CODE,
     Proof,
     golden_digest,
@@ -42,13 +42,13 @@ from projections.cluster.tasks import (
     raw_content,
     results_of,
 )
-from projections.facts.column_cache import folder_of
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode_behind
-from projections.facts.games import cell_number
-from projections.queries.standings import Ladders
-from projections.replay.ladders import parse_name
-from projections.stored.computing import Built, LadderFailure, plan
+from ratings_ledger.projections.facts.column_cache import folder_of
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode_behind
+from ratings_ledger.projections.facts.games import cell_number
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.stored.computing import Built, LadderFailure, plan
 
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000

@@ -17,9 +17,9 @@ from importlib import import_module
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from ledger.errors import BadArgument, LedgerError, StoreUnavailable
-from ledger.processes.forking import available_cores, pool
-from projections.cluster.columnar import DamagedObject
+from ratings_ledger.ledger.errors import BadArgument, LedgerError, StoreUnavailable
+from ratings_ledger.ledger.processes.forking import available_cores, pool
+from ratings_ledger.projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
 AHEAD = 16  # tasks for each worker of a cluster that are handed out at once: an answer takes some 20 ms

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ledger.errors import LedgerError, StoreDamaged, WorkerLost
-from projections.cluster.columnar import DamagedObject, OpenedObject
-from projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
-from projections.cluster.objects import Objects, why
-from projections.cluster.tasks import ONE_PLACE, PlanRange, Proof, perform, places_of
+from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
+from ratings_ledger.projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
+from ratings_ledger.projections.cluster.objects import Objects, why
+from ratings_ledger.projections.cluster.tasks import ONE_PLACE, PlanRange, Proof, perform, places_of
 
 TRIES = 3
 WAITED_SECONDS = 1.0

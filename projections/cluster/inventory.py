@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from ledger.store.log import chain_hash_at, head, ledger_id
-from ledger.store.opening import Ledger
-from projections.cluster.columnar import DamagedObject, OpenedObject
-from projections.cluster.coordinating import (
+from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
+from ratings_ledger.projections.cluster.coordinating import (
     cluster_for,
     made_whole,
     seal,
@@ -19,12 +19,12 @@ from projections.cluster.coordinating import (
     segments_at,
     sweep,
 )
-from projections.cluster.farm import Tell
-from projections.cluster.numbers import Numbering, numbers_name
-from projections.cluster.objects import Objects
-from projections.cluster.segments import SegmentName, segment_name
-from projections.cluster.tasks import differs, segment_of
-from projections.queries.results import Result
+from ratings_ledger.projections.cluster.farm import Tell
+from ratings_ledger.projections.cluster.numbers import Numbering, numbers_name
+from ratings_ledger.projections.cluster.objects import Objects
+from ratings_ledger.projections.cluster.segments import SegmentName, segment_name
+from ratings_ledger.projections.cluster.tasks import differs, segment_of
+from ratings_ledger.projections.queries.results import Result
 
 SEALED, MISSING, DAMAGED, STRANGE = "sealed", "not sealed", "damaged", "of another history"
 

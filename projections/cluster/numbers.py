@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from projections.cluster.columnar import Array, OpenedObject, as_bytes, as_lines, object_bytes
-from projections.cluster.objects import Bytes
-from projections.cluster.segments import NamedCell
+from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, as_bytes, as_lines, object_bytes
+from ratings_ledger.projections.cluster.objects import Bytes
+from ratings_ledger.projections.cluster.segments import NamedCell
 
 
 def numbers_name(segment: str) -> str:

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from ledger.errors import StoreUnavailable
-from ledger.new_files import is_own_folder, new_file, open_own, refuse_other_accounts
-from ledger.processes.identity import this_process
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.new_files import is_own_folder, new_file, open_own, refuse_other_accounts
+from ratings_ledger.ledger.processes.identity import this_process
 
 Bytes = Any  # bytes, or a view of some
 # objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again

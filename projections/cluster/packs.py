@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from projections.facts.columns import NONE, Facts
-from projections.replay.ladders import parse_name
-from projections.replay.partition import cell_values
-from projections.rulesets.versions import Version, games_of
+from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.partition import cell_values
+from ratings_ledger.projections.rulesets.versions import Version, games_of
 
 # what fits into a worker's memory and is worth a task
 PACK_GAMES = 400_000

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ledger import clock
-from ledger.errors import AlreadyRunning
-from ledger.processes.identity import is_there
-from ledger.store.log import head
-from ledger.store.opening import Ledger
-from projections.cluster.coordinating import SHORT_LIVED, is_old, segment_names, segments_at
-from projections.cluster.inventory import STRANGE
-from projections.cluster.numbers import numbers_name, segment_of_numbers
-from projections.cluster.objects import LASTING, Objects
-from projections.cluster.segments import FORMAT, SegmentName, segment_name
-from projections.queries.results import Result
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import AlreadyRunning
+from ratings_ledger.ledger.processes.identity import is_there
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.cluster.coordinating import SHORT_LIVED, is_old, segment_names, segments_at
+from ratings_ledger.projections.cluster.inventory import STRANGE
+from ratings_ledger.projections.cluster.numbers import numbers_name, segment_of_numbers
+from ratings_ledger.projections.cluster.objects import LASTING, Objects
+from ratings_ledger.projections.cluster.segments import FORMAT, SegmentName, segment_name
+from ratings_ledger.projections.queries.results import Result
 
 OTHER_FORMAT, LEFT = "of another format", "left behind"
 

@@ -15,12 +15,20 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from projections import compiling
-from projections.cluster.columnar import Array, OpenedObject, Part, as_bytes, as_lines, object_bytes, parts_of
-from projections.cluster.objects import Bytes
-from projections.contract import OPTIONAL_COLUMNS
-from projections.facts.columns import LABELS, NONE, Facts
-from projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.cluster.columnar import (
+    Array,
+    OpenedObject,
+    Part,
+    as_bytes,
+    as_lines,
+    object_bytes,
+    parts_of,
+)
+from ratings_ledger.projections.cluster.objects import Bytes
+from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 # games in a part, and the moments at which so many parts of its games had been played
 PART_GAMES = 8_192

@@ -11,30 +11,35 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import BadArgument
-from ledger.events.types import Ruleset
-from ledger.store.opening import Ledger
-from ledger.validation.published_lists import latest_lists, published_lists
-from projections.cluster.columnar import DamagedObject, OpenedObject
-from projections.cluster.comparing import comparing_plan, comparison_in
-from projections.cluster.coordinating import Prepared, called, cluster_for, mend, prepared_for, sweep
-from projections.cluster.farm import Cluster, Task, farm
-from projections.cluster.packs import PACK_GAMES, family_of, packs
-from projections.cluster.segments import named_cells
-from projections.cluster.tasks import CODE, output_name
-from projections.cluster.work import Tell
-from projections.facts.columns import Facts
-from projections.facts.decoding import rulesets_at
-from projections.queries.answers_compared import SimulatedLadder, Simulation, Variant
-from projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
-from projections.queries.impact import matter
-from projections.queries.publication import as_published
-from projections.queries.simulation import left_out_of, no_games_under, refuse_simulated, refused_or_under
-from projections.queries.standings import Ladders
-from projections.replay.containment import with_game
-from projections.replay.ladders import parse_name
-from projections.rulesets.faults import is_ours
-from projections.rulesets.versions import Version
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.validation.published_lists import latest_lists, published_lists
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
+from ratings_ledger.projections.cluster.comparing import comparing_plan, comparison_in
+from ratings_ledger.projections.cluster.coordinating import Prepared, called, cluster_for, mend, prepared_for, sweep
+from ratings_ledger.projections.cluster.farm import Cluster, Task, farm
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, family_of, packs
+from ratings_ledger.projections.cluster.segments import named_cells
+from ratings_ledger.projections.cluster.tasks import CODE, output_name
+from ratings_ledger.projections.cluster.work import Tell
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import rulesets_at
+from ratings_ledger.projections.queries.answers_compared import SimulatedLadder, Simulation, Variant
+from ratings_ledger.projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
+from ratings_ledger.projections.queries.impact import matter
+from ratings_ledger.projections.queries.publication import as_published
+from ratings_ledger.projections.queries.simulation import (
+    left_out_of,
+    no_games_under,
+    refuse_simulated,
+    refused_or_under,
+)
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.containment import with_game
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.rulesets.versions import Version
 
 
 class _Question(NamedTuple):

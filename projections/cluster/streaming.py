@@ -12,21 +12,21 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from projections.cluster.base import SharedBase, Window
-from projections.cluster.columnar import DamagedObject
-from projections.cluster.packs import Pack
-from projections.cluster.segments import NamedCell
-from projections.facts.columns import Facts
-from projections.lists import LISTS
-from projections.queries.standings import Ladders
-from projections.replay.containment import RuleFailure
-from projections.replay.continuing import numbered_after
-from projections.replay.ladders import streams
-from projections.replay.partition import by_time
-from projections.replay.replay import replay
-from projections.replay.trace import Trace
-from projections.rulesets.versions import Version
-from projections.stored.computing import Built, LadderFailure, ladder_failure, stored_row
+from ratings_ledger.projections.cluster.base import SharedBase, Window
+from ratings_ledger.projections.cluster.columnar import DamagedObject
+from ratings_ledger.projections.cluster.packs import Pack
+from ratings_ledger.projections.cluster.segments import NamedCell
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.lists import LISTS
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuing import numbered_after
+from ratings_ledger.projections.replay.ladders import streams
+from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.projections.stored.computing import Built, LadderFailure, ladder_failure, stored_row
 
 # a longer ladder is streamed, in windows of about so many games
 STREAMED_GAMES, WINDOW_GAMES = 2_000_000, 1_000_000

@@ -19,23 +19,23 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledger.errors import StoreDamaged
-from ledger.events.records import chain_hash, leaf_hash
-from projections.cluster.base import SharedBase, base_of
-from projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_at, object_bytes
-from projections.cluster.comparing import compared_pack
-from projections.cluster.engines import NotTheSame, Unfit
-from projections.cluster.objects import Bytes, Objects, objects_at
-from projections.cluster.packs import Family, Pack, family_of
-from projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
-from projections.cluster.streaming import streamed
-from projections.facts.bulk import pages_of
-from projections.facts.decoding import decode_text
-from projections.queries.standings import Ladders
-from projections.replay.ladders import Stream, parse_name
-from projections.replay.replay import replay_compiled, replay_interpreted
-from projections.rulesets.versions import Version, bind, read_toml, shipped_elo
-from projections.stored.computing import (
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.records import chain_hash, leaf_hash
+from ratings_ledger.projections.cluster.base import SharedBase, base_of
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_at, object_bytes
+from ratings_ledger.projections.cluster.comparing import compared_pack
+from ratings_ledger.projections.cluster.engines import NotTheSame, Unfit
+from ratings_ledger.projections.cluster.objects import Bytes, Objects, objects_at
+from ratings_ledger.projections.cluster.packs import Family, Pack, family_of
+from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
+from ratings_ledger.projections.cluster.streaming import streamed
+from ratings_ledger.projections.facts.bulk import pages_of
+from ratings_ledger.projections.facts.decoding import decode_text
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
+from ratings_ledger.projections.rulesets.versions import Version, bind, read_toml, shipped_elo
+from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,
     built,

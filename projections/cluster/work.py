@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from ledger.store.opening import Ledger
-from projections.cluster.coordinating import cluster_for, computed, prepared_for, sweep
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders
-from projections.replay.ladders import parse_name
-from projections.stored.computing import ComputePlan, built, built_with_changes, compute, of_packages
-from projections.stored.rule_processes import guarded
-from projections.stored.work import Results, Work, WorkAt
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.cluster.coordinating import cluster_for, computed, prepared_for, sweep
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.stored.computing import ComputePlan, built, built_with_changes, compute, of_packages
+from ratings_ledger.projections.stored.rule_processes import guarded
+from ratings_ledger.projections.stored.work import Results, Work, WorkAt
 
 Tell = Callable[[str, dict[str, Any]], None]
 

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import StoreDamaged
-from ledger.events.fields import GameId, Label, PlayerId, Slug, are_written
-from ledger.events.types import TYPES
-from ledger.store.log import read_page
-from projections import compiling
-from projections.facts import scanning
-from projections.facts.columns import LABELS, Facts
-from projections.facts.games import cell_number, player_number
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.fields import GameId, Label, PlayerId, Slug, are_written
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.store.log import read_page
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts import scanning
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.facts.games import cell_number, player_number
 
 # two megabytes: of pages of ten, PostgreSQL gives a third as many bytes in the same time
 PAGE_EVENTS = 5_000

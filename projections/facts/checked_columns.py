@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
-from ledger.new_files import open_own
-from projections import compiling
+from ratings_ledger.ledger.new_files import open_own
+from ratings_ledger.projections import compiling
 
 BLOCK_BYTES = 1 << 15
 MANY = 1_000_000  # numbers that are worth loading numpy for

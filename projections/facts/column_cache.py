@@ -29,15 +29,15 @@ from typing import IO, Any
 
 from sqlalchemy import Connection
 
-from ledger.caches import cache_folder
-from ledger.events.games import STATUSES
-from ledger.new_files import is_own_folder, open_own, refuse_other_accounts
-from ledger.store.dialect import dialect_of
-from ledger.store.log import chain_hash_at, ledger_id
-from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
-from projections.facts.checked_columns import ANY, BLOCK_BYTES, Checked, Damaged, Layered, Unreadable
-from projections.facts.columns import NONE, Base, Cell, Column, Facts, GameChange, row_at
-from projections.facts.segments import (
+from ratings_ledger.ledger.caches import cache_folder
+from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.ledger.new_files import is_own_folder, open_own, refuse_other_accounts
+from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.log import chain_hash_at, ledger_id
+from ratings_ledger.projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
+from ratings_ledger.projections.facts.checked_columns import ANY, BLOCK_BYTES, Checked, Damaged, Layered, Unreadable
+from ratings_ledger.projections.facts.columns import NONE, Base, Cell, Column, Facts, GameChange, row_at
+from ratings_ledger.projections.facts.segments import (
     Segment,
     about_segment,
     delete_segment,
@@ -45,8 +45,8 @@ from projections.facts.segments import (
     segments_of,
     write_segment,
 )
-from projections.facts.soundness import check, check_changes, check_texts
-from projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.facts.soundness import check, check_changes, check_texts
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
 # a segment is merged with those behind it unless it is more than so many times as long as all of them; while the cache

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from projections import compiling
-from projections.contract import OPTIONAL_COLUMNS
-from projections.rulesets.columns import COLUMNS_OF
-from projections.rulesets.versions import Version
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.rulesets.versions import Version
 
 UNRATED, ABORTED = 1, 2
 LABELS = ("game", "kind", "group", "city", "league", "season")

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from ledger.errors import StoreDamaged
-from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.events.records import ZERO
-from ledger.events.revisions import GAME_EVENTS, KnownEvent
-from ledger.events.types import TYPES, Ruleset
-from ledger.processes.memory import give_back
-from ledger.rejections import Refused
-from ledger.store.log import (
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
+from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.processes.memory import give_back
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import (
     chain_hash_at,
     first_positions,
     head,
@@ -32,9 +32,9 @@ from ledger.store.log import (
     read_records_at,
     read_where,
 )
-from ledger.validation.identities import following
-from projections import compiling
-from projections.facts.columns import (
+from ratings_ledger.ledger.validation.identities import following
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import (
     NONE,
     AccountEntry,
     Adjustment,
@@ -44,7 +44,7 @@ from projections.facts.columns import (
     Rename,
     UnusableVersion,
 )
-from projections.facts.games import (
+from ratings_ledger.projections.facts.games import (
     game_corrected,
     game_recorded,
     game_reinstated,
@@ -53,11 +53,11 @@ from projections.facts.games import (
     player_number,
     text_number,
 )
-from projections.rulesets.versions import bind
+from ratings_ledger.projections.rulesets.versions import bind
 
 if TYPE_CHECKING:
-    from projections.facts import column_cache
-    from projections.game_clock import GameClock
+    from ratings_ledger.projections.facts import column_cache
+    from ratings_ledger.projections.game_clock import GameClock
 
 
 # from this many events on, the columns are kept in a cache; it grows by this many at a time
@@ -97,7 +97,7 @@ def decode_to_store(connection: Connection, position: int | None = None) -> Fact
     Raises `StoreUnavailable` for any other cache.
     """
     if head(connection).position >= CACHED_EVENTS:
-        from projections.facts import column_cache
+        from ratings_ledger.projections.facts import column_cache
 
         column_cache.refuse_shared_cache(connection)
     return decode(connection, position)
@@ -117,8 +117,8 @@ def _cached(connection: Connection, newest: int, position: int, lazily: bool) ->
 
     A bad cache is rebuilt once; after that, and where it cannot be read, the command does without.
     """
-    from projections.facts import column_cache  # only here, as a short log needs none
-    from projections.facts.checked_columns import Damaged, Unreadable
+    from ratings_ledger.projections.facts import column_cache  # only here, as a short log needs none
+    from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
 
     cache = column_cache.found(connection, newest)
     if cache is None:
@@ -138,8 +138,8 @@ def _grown(connection: Connection, root: Path, newest: int, position: int, lazil
 
     Raises `Damaged`, `Unreadable`, `StoreDamaged` where it is bad even after it was made again.
     """
-    from projections.facts import column_cache
-    from projections.facts.checked_columns import Damaged
+    from ratings_ledger.projections.facts import column_cache
+    from ratings_ledger.projections.facts.checked_columns import Damaged
 
     with column_cache.growing(root) as locked:
         for tries_left in reversed(range(TRIES)) if locked else ():
@@ -176,8 +176,8 @@ def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Fac
 
 def _completed(connection: Connection, cache: column_cache.Cache, position: int, lazily: bool) -> Facts:
     """The facts from a cache, with what it hands on applied."""
-    from projections.facts.checked_columns import Damaged
-    from projections.facts.segments import TRACES, segments_of
+    from ratings_ledger.projections.facts.checked_columns import Damaged
+    from ratings_ledger.projections.facts.segments import TRACES, segments_of
 
     facts = cache.facts(position)
     facts.chain_hash = chain_hash_at(connection, position) or ZERO
@@ -243,7 +243,7 @@ def catch_up(facts: Facts, connection: Connection) -> None:
 def decode_text(text: Any, after: int, until: int) -> Facts:
     """What a text of records, one a line, says of the events from `after` to `until`: games as first recorded, numbered
     from 0, and the records of all other events as `others`. It needs the extra `fast`. Raises `StoreDamaged`."""
-    from projections.facts import bulk
+    from ratings_ledger.projections.facts import bulk
 
     facts = Facts(after, b"", base=Base(0, 0, 0, 0, 0, dict.fromkeys(Facts(0, b"").of_kind, 0)))
     bulk.take_text(facts, text, apply_event)
@@ -283,7 +283,7 @@ def _changes_among(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
     taken = facts.position
     if until - taken >= BULK_EVENTS and compiling.allowed():
-        from projections.facts import bulk
+        from ratings_ledger.projections.facts import bulk
 
         taken = bulk.take_pages(facts, connection, until, apply_event)
     for page in read_records(connection, after=taken, until=until):
@@ -346,8 +346,8 @@ def settle_facts(facts: Facts) -> None:
 
 def clock_of(facts: Facts, game_id: str) -> GameClock | None:
     """The clock of a game after its live events; None if it has none, or one that contradicts itself."""
-    from projections.game_clock import GameClock, replay_clock
-    from projections.game_clock.logs import timed
+    from ratings_ledger.projections.game_clock import GameClock, replay_clock
+    from ratings_ledger.projections.game_clock.logs import timed
 
     gone = facts.recorded.withdrawn
     told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ledger.events.game_types import places
-from ledger.events.games import STATUSES, seats_of
-from ledger.events.types import corrected_game
-from projections.facts.columns import ABORTED, LABELS, NONE, SAME, UNRATED, Cell, Facts, GameChange
-from projections.rulesets.columns import numbers_of
+from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.events.games import STATUSES, seats_of
+from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, SAME, UNRATED, Cell, Facts, GameChange
+from ratings_ledger.projections.rulesets.columns import numbers_of
 
 
 def player_number(facts: Facts, name: str) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from projections import compiling
-from projections.facts.columns import Facts
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import Facts
 
 
 class LookedUp(NamedTuple):

@@ -6,8 +6,8 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from projections import compiling
-from projections.facts.columns import NONE, Facts
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import NONE, Facts
 
 
 class Players(Collection[str]):

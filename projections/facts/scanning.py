@@ -9,8 +9,8 @@ A record is only accepted in canonical form: members in order, numbers and times
 
 from typing import Any
 
-from ledger.events.canonical import INTEGER_MAX
-from ledger.events.games import STATUSES
+from ratings_ledger.ledger.events.canonical import INTEGER_MAX
+from ratings_ledger.ledger.events.games import STATUSES
 
 Numbers = Any  # an array of integers, or bytes
 

@@ -22,11 +22,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledger import clock
-from ledger.new_files import is_own_folder, open_own
-from projections import compiling
-from projections.facts.checked_columns import ITS_FAULT, Checked, Damaged, Unreadable, add_crcs, check_all, opened
-from projections.facts.columns import Column
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.new_files import is_own_folder, open_own
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.checked_columns import (
+    ITS_FAULT,
+    Checked,
+    Damaged,
+    Unreadable,
+    add_crcs,
+    check_all,
+    opened,
+)
+from ratings_ledger.projections.facts.columns import Column
 
 TRACES = "traces"  # the folder of those that keep traces
 MANIFEST = "manifest.json"

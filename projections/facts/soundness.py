@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 
-from ledger.events.game_types import GAME_TYPES
-from projections import compiling
-from projections.contract import PLAYERS_MAX
-from projections.facts.checked_columns import Damaged, check_all, pieces, within
-from projections.facts.columns import NONE, ROW_COLUMNS, SLOT_COLUMNS, Column, Facts
-from projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import PLAYERS_MAX
+from ratings_ledger.projections.facts.checked_columns import Damaged, check_all, pieces, within
+from ratings_ledger.projections.facts.columns import NONE, ROW_COLUMNS, SLOT_COLUMNS, Column, Facts
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 
 def check(facts: Facts) -> None:

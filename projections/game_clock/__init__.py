@@ -3,7 +3,7 @@
 Events are plain mappings with `type` and `data`; the rules are in `docs/clock.md`. Anna has 4 s to roll the dice and
 takes 3 s; she keeps half of the second that is left:
 
-    >>> from projections.game_clock import clock_at
+    >>> from ratings_ledger.projections.game_clock import clock_at
     >>> data = {"game_id": "g-1"}
     >>> events = [
     ...     {"type": "clock.started", "data": data | {"at": 0, "players": ["anna", "ben"]}},
@@ -14,7 +14,7 @@ takes 3 s; she keeps half of the second that is left:
     [120500, 120000]
 """
 
-from projections.game_clock.events import replay_clock as replay_clock
-from projections.game_clock.events import take_event as take_event
-from projections.game_clock.instants import clock_at as clock_at
-from projections.game_clock.state import GameClock as GameClock
+from ratings_ledger.projections.game_clock.events import replay_clock as replay_clock
+from ratings_ledger.projections.game_clock.events import take_event as take_event
+from ratings_ledger.projections.game_clock.instants import clock_at as clock_at
+from ratings_ledger.projections.game_clock.state import GameClock as GameClock

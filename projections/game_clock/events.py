@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
-from ledger.events.game_clocks import Choice, ClockTimers
-from ledger.rejections import Rejection, shown
-from projections.game_clock.state import (
+from ratings_ledger.ledger.events.game_clocks import Choice, ClockTimers
+from ratings_ledger.ledger.rejections import Rejection, shown
+from ratings_ledger.projections.game_clock.state import (
     GameClock,
     PauseQuestion,
     PlayerClock,

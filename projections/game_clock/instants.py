@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from ledger.rejections import Rejection
-from projections.game_clock.events import replay_clock
-from projections.game_clock.state import GameClock, settle_clock
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.projections.game_clock.events import replay_clock
+from ratings_ledger.projections.game_clock.state import GameClock, settle_clock
 
 
 def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:

@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import is_live
-from ledger.rejections import Refused, Rejection, shown
-from ledger.store.log import Log, head, read_live
-from ledger.validation.identities import Identities, identities
-from projections.game_clock.events import replay_clock, take_event
-from projections.game_clock.state import GameClock
-from projections.rulesets.versions import Version, in_force
+from ratings_ledger.ledger.events.revisions import is_live
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.store.log import Log, head, read_live
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.projections.game_clock.events import replay_clock, take_event
+from ratings_ledger.projections.game_clock.state import GameClock
+from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 Rulesets = Mapping[str, Sequence[Version]]
 

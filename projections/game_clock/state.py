@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from ledger.events.game_clocks import ClockTimers
+from ratings_ledger.ledger.events.game_clocks import ClockTimers
 
 
 class ClockLine(NamedTuple):

@@ -6,8 +6,8 @@ Rules name the list that ranks their points (`Rule.ranking`); its parameters are
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from projections.lists import annual, period, points, table
-from projections.lists.contract import ExplainedLine, RankedRow, Results
+from ratings_ledger.projections.lists import annual, period, points, table
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results
 
 
 class RankingList(NamedTuple):

@@ -5,7 +5,7 @@ The lowest sum is best. A real place worse than the fixed one counts as it is, u
 
 from fractions import Fraction
 
-from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
 
 
 def rank(results: Results) -> list[RankedRow]:

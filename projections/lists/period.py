@@ -7,7 +7,7 @@ gold of the shared place, or with `gold_ties = pool` an equal part of the gold o
 from fractions import Fraction
 from math import lcm
 
-from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 
 
 def rank(results: Results) -> list[RankedRow]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from projections.lists.contract import ExplainedLine, RankedColumns, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedColumns, RankedRow, Results, ranked, too_few
 
 
 def rank(results: Results) -> Sequence[RankedRow]:

@@ -8,7 +8,7 @@ where they met.
 from collections.abc import Sequence
 from fractions import Fraction
 
-from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 
 
 def rank(results: Results) -> list[RankedRow]:

@@ -8,8 +8,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from projections.queries.coordinates import UTC_TIMES, Coordinates, Times
-from projections.queries.results import ABSENT, DIGEST, HIDDEN, Absent, Result
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from ratings_ledger.projections.queries.results import ABSENT, DIGEST, HIDDEN, Absent, Result
 
 
 @dataclass(frozen=True, slots=True)

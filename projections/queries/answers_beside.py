@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 
-from projections.queries.answers import Answer, LastEvent, Publication
-from projections.queries.answers_compared import Decision, DifferingList, Effect
-from projections.queries.coordinates import Coordinates
-from projections.queries.results import HIDDEN, Result
+from ratings_ledger.projections.queries.answers import Answer, LastEvent, Publication
+from ratings_ledger.projections.queries.answers_compared import Decision, DifferingList, Effect
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.results import HIDDEN, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 
-from projections.queries.answers import Answer
-from projections.queries.coordinates import UTC_TIMES, Coordinates, Times
-from projections.queries.results import ABSENT, FROM, HIDDEN, SET, SPREAD, Absent, Result
+from ratings_ledger.projections.queries.answers import Answer
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from ratings_ledger.projections.queries.results import ABSENT, FROM, HIDDEN, SET, SPREAD, Absent, Result
 
 
 @dataclass(frozen=True, slots=True)

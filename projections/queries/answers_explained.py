@@ -5,9 +5,9 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from projections.queries.answers import Account, Answer
-from projections.queries.coordinates import Coordinates
-from projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Result
+from ratings_ledger.projections.queries.answers import Account, Answer
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Result
 
 
 @dataclass(frozen=True, slots=True)

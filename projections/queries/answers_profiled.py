@@ -5,10 +5,10 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from projections.queries.answers import Answer, Standing, Standings
-from projections.queries.answers_explained import Change
-from projections.queries.coordinates import Coordinates
-from projections.queries.results import COURSE, HIDDEN, LAST_POINTS, Result
+from ratings_ledger.projections.queries.answers import Answer, Standing, Standings
+from ratings_ledger.projections.queries.answers_explained import Change
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.results import COURSE, HIDDEN, LAST_POINTS, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ledger.events.revisions import KnownEvent
-from ledger.events.types import Ruleset
-from projections.game_clock.state import ClockLine
-from projections.queries.answers import Answer, Standing
-from projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Result, Rows
-from projections.rulesets.assumptions import assumptions_of
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.projections.game_clock.state import ClockLine
+from ratings_ledger.projections.queries.answers import Answer, Standing
+from ratings_ledger.projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Result, Rows
+from ratings_ledger.projections.rulesets.assumptions import assumptions_of
 
 
 @dataclass(frozen=True, slots=True)

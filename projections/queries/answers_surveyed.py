@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 
-from projections.queries.answers import Answer, LastEvent
-from projections.queries.answers_beside import PublicationRow
-from projections.queries.coordinates import Coordinates
-from projections.queries.results import FRACTION_ONLY, HIDDEN, Result
+from ratings_ledger.projections.queries.answers import Answer, LastEvent
+from ratings_ledger.projections.queries.answers_beside import PublicationRow
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.results import FRACTION_ONLY, HIDDEN, Result
 
 
 @dataclass(frozen=True, slots=True)

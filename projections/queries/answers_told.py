@@ -5,10 +5,10 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from projections.queries.answers import Answer, LastEvent
-from projections.queries.answers_explained import GameExplanation
-from projections.queries.coordinates import Coordinates
-from projections.queries.results import AS_IS, HIDDEN, Result
+from ratings_ledger.projections.queries.answers import Answer, LastEvent
+from ratings_ledger.projections.queries.answers_explained import GameExplanation
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import BadArgument
-from ledger.rejections import did_you_mean, shown
-from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
-from projections.queries.coordinates import Coordinates, Note, instant_played, position_known, times_of
-from projections.queries.standings import date_zone
-from projections.replay.ladders import parse_name
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.projections.queries.coordinates import Coordinates, Note, instant_played, position_known, times_of
+from ratings_ledger.projections.queries.standings import date_zone
+from ratings_ledger.projections.replay.ladders import parse_name
 
 WORDS, PARTS = ("now", "published"), ("as-of", "known-at", "rules")
 FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"

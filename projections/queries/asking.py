@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from ledger.errors import RuleFailed, Unknown
-from ledger.rejections import did_you_mean, shown
-from ledger.store.log import head
-from ledger.store.opening import Ledger
-from ledger.validation.published_lists import PublishedList, published_lists
-from projections.facts.checked_columns import Damaged, Unreadable
-from projections.facts.columns import Facts
-from projections.facts.players import known_players
-from projections.queries.coordinates import (
+from ratings_ledger.ledger.errors import RuleFailed, Unknown
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.queries.coordinates import (
     Note,
     Times,
     instant_played,
@@ -30,9 +30,9 @@ from projections.queries.coordinates import (
     position_known,
     times_of,
 )
-from projections.queries.kept_ladders import KeptLadders
-from projections.queries.ladder_names import other_ladder
-from projections.queries.standings import (
+from ratings_ledger.projections.queries.kept_ladders import KeptLadders
+from ratings_ledger.projections.queries.ladder_names import other_ladder
+from ratings_ledger.projections.queries.standings import (
     Ladders,
     UnknownLadder,
     check_version,
@@ -41,11 +41,11 @@ from projections.queries.standings import (
     time_zone,
     versions_of,
 )
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.replay.ladders import parse_name
 
 if TYPE_CHECKING:
-    from projections.queries.survey import Survey
+    from ratings_ledger.projections.queries.survey import Survey
 
 
 P = ParamSpec("P")
@@ -185,7 +185,7 @@ class Asking:
     @contextmanager
     def surveying(self) -> Iterator[Survey]:
         """All ladders at the coordinates. Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`."""
-        from projections.queries.survey import Survey
+        from ratings_ledger.projections.queries.survey import Survey
 
         with self._reading() as connection:
             times = self._stay.times or times_of(connection)

@@ -7,22 +7,22 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.errors import RuleFailed, Unknown
-from ledger.events.canonical import record_instant
-from ledger.events.revisions import KnownEvent, root_of
-from ledger.store.log import Log, head, known_event, read_records_at
-from ledger.validation.identities import identities
-from ledger.validation.published_lists import PublishedList, published_lists
-from projections.contract import decimal
-from projections.facts.columns import Facts
-from projections.queries.answers_compared import AttributedCause, AttributedEnd, PointsAttributed
-from projections.queries.asked import Asked
-from projections.queries.asking import refuse_unknown
-from projections.queries.attribution import Attribution, Cause, attribute
-from projections.queries.coordinates import Coordinates, Note, moment, times_of
-from projections.queries.publication import as_published, compared_at
-from projections.queries.standings import versions_of
-from projections.replay.containment import RuleFailure
+from ratings_ledger.ledger.errors import RuleFailed, Unknown
+from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.revisions import KnownEvent, root_of
+from ratings_ledger.ledger.store.log import Log, head, known_event, read_records_at
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.answers_compared import AttributedCause, AttributedEnd, PointsAttributed
+from ratings_ledger.projections.queries.asked import Asked
+from ratings_ledger.projections.queries.asking import refuse_unknown
+from ratings_ledger.projections.queries.attribution import Attribution, Cause, attribute
+from ratings_ledger.projections.queries.coordinates import Coordinates, Note, moment, times_of
+from ratings_ledger.projections.queries.publication import as_published, compared_at
+from ratings_ledger.projections.queries.standings import versions_of
+from ratings_ledger.projections.replay.containment import RuleFailure
 
 Decode = Callable[[Connection, int], Facts]
 

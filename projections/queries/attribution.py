@@ -16,20 +16,20 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
-from ledger.events.types import TYPES, Ruleset
-from ledger.rejections import shown
-from ledger.store.log import Log, known_events, known_of, read_records, read_where
-from ledger.validation.identities import identities, players_of
-from projections.facts.columns import NONE
-from projections.facts.decoding import apply_event, decode, settle_facts
-from projections.queries.coordinates import Coordinates
-from projections.queries.impact import about, matter, same
-from projections.queries.standings import Ladders, UnknownLadder, versions_of
-from projections.replay.containment import score
-from projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
-from projections.replay.replay import replay, starting_points
-from projections.rulesets.versions import Version, bind, newest
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
+from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.log import Log, known_events, known_of, read_records, read_where
+from ratings_ledger.ledger.validation.identities import identities, players_of
+from ratings_ledger.projections.facts.columns import NONE
+from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.impact import about, matter, same
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder, versions_of
+from ratings_ledger.projections.replay.containment import score
+from ratings_ledger.projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
+from ratings_ledger.projections.replay.replay import replay, starting_points
+from ratings_ledger.projections.rulesets.versions import Version, bind, newest
 
 
 class Cause(NamedTuple):

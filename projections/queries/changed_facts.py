@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.games import seats_of
-from ledger.events.types import corrected_game
-from ledger.store.log import first_positions, known_event, known_of, read_records_at, read_where
-from ledger.validation.identities import following
-from projections import compiling
-from projections.facts.columns import LABELS, NONE, Cell, Column, Facts
+from ratings_ledger.ledger.events.games import seats_of
+from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.store.log import first_positions, known_event, known_of, read_records_at, read_where
+from ratings_ledger.ledger.validation.identities import following
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
 
 
 class Former(NamedTuple):

@@ -5,16 +5,16 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.errors import Unknown
-from ledger.rejections import Rejection, shown
-from ledger.validation.identities import identities
-from projections.facts.columns import Facts
-from projections.facts.decoding import rulesets_at
-from projections.game_clock import GameClock, clock_at
-from projections.game_clock.events import unknown_player
-from projections.game_clock.logs import clock_events
-from projections.game_clock.state import PlayerClock, run_out
-from projections.queries.answers_recorded import ClockExplanation, ClockState, PauseAsked, PlayerTimers
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.rejections import Rejection, shown
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import rulesets_at
+from ratings_ledger.projections.game_clock import GameClock, clock_at
+from ratings_ledger.projections.game_clock.events import unknown_player
+from ratings_ledger.projections.game_clock.logs import clock_events
+from ratings_ledger.projections.game_clock.state import PlayerClock, run_out
+from ratings_ledger.projections.queries.answers_recorded import ClockExplanation, ClockState, PauseAsked, PlayerTimers
 
 
 def events_of_clock(

@@ -5,19 +5,26 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import RulesetUnusable, Unknown
-from ledger.validation.published_lists import PublishedList
-from projections.facts.columns import Facts
-from projections.queries.answers_compared import ComparedSide, Difference, Differences, DifferingRow, Predicted, Quality
-from projections.queries.asked import Asked
-from projections.queries.coordinates import Coordinates, Note, times_of
-from projections.queries.impact import compare
-from projections.queries.ladder_names import other_ladder
-from projections.queries.publication import as_published, compared_at
-from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders, Ranking, check_version, ruleset_ids
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import parse_name
+from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
+from ratings_ledger.ledger.validation.published_lists import PublishedList
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.answers_compared import (
+    ComparedSide,
+    Difference,
+    Differences,
+    DifferingRow,
+    Predicted,
+    Quality,
+)
+from ratings_ledger.projections.queries.asked import Asked
+from ratings_ledger.projections.queries.coordinates import Coordinates, Note, times_of
+from ratings_ledger.projections.queries.impact import compare
+from ratings_ledger.projections.queries.ladder_names import other_ladder
+from ratings_ledger.projections.queries.publication import as_published, compared_at
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Ladders, Ranking, check_version, ruleset_ids
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.replay.ladders import parse_name
 
 # a published list, a computed one, or None where nothing was published
 Meant = PublishedList | Coordinates | None
@@ -96,7 +103,7 @@ class Sides:
         """
         if not isinstance(what, Coordinates) or parse_name(ladder).ruleset_id not in self.facts(what.known_at).rulesets:
             return None
-        from projections.queries.predictions import quality
+        from ratings_ledger.projections.queries.predictions import quality
 
         ladders = self.ladders(what)
         return quality(ladders.facts, ladders.replayed_stream(ladder))

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger import clock
-from ledger.errors import BadArgument
-from ledger.events.canonical import EPOCH, format_instant, record_instant
-from ledger.events.zones import beginning_of, end_of, local_time
-from ledger.rejections import Refused
-from ledger.store.log import head, home_zone, position_known_at, recorded_at
-from projections.facts.columns import Facts
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, record_instant
+from ratings_ledger.ledger.events.zones import beginning_of, end_of, local_time
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import head, home_zone, position_known_at, recorded_at
+from ratings_ledger.projections.facts.columns import Facts
 
 Note = Callable[[str], None]
 

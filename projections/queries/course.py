@@ -17,21 +17,21 @@ from typing import Any, overload
 from pydantic_core import from_json
 from sqlalchemy import Connection
 
-from ledger.events.canonical import record_instant
-from ledger.events.revisions import GAME_EVENTS, live_game
-from ledger.events.types import corrected_game
-from ledger.store.log import Log, read_records_at
-from ledger.validation.identities import identities
-from ledger.validation.published_lists import published_lists
-from projections.facts.columns import Facts
-from projections.facts.looked_up import LookedUp, games_at
-from projections.queries.answers_explained import Change, Shown
-from projections.queries.coordinates import moment
-from projections.queries.publication import as_published, compared_at
-from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders, Ranking
-from projections.replay.ladders import Stream
-from projections.replay.trace import Step
+from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
+from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.store.log import Log, read_records_at
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.looked_up import LookedUp, games_at
+from ratings_ledger.projections.queries.answers_explained import Change, Shown
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.publication import as_published, compared_at
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.trace import Step
 
 # the events after which a game no longer stands as it was recorded
 REVISIONS = ("game.corrected", "game.reinstated")

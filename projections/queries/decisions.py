@@ -16,25 +16,25 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import format_instant
-from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.events.revisions import GAME_EVENTS, KnownEvent, RevisedGame, live_game, root_of
-from ledger.events.types import TYPES, Ruleset
-from ledger.store.exports import place_at
-from ledger.store.log import Log, known_events, known_of, read_records, read_where, recorded_at
-from ledger.validation.identities import Identities, identities
-from ledger.validation.repeated_games import result_of
-from projections.contract import decimal
-from projections.facts.columns import NONE, Facts
-from projections.facts.decoding import apply_event, decode, settle_facts
-from projections.queries.answers_compared import Decision, Decisions, Share
-from projections.queries.coordinates import Times, moment
-from projections.queries.event_texts import what_it_says
-from projections.queries.impact import Had, about, had, matter, same
-from projections.queries.standings import Ladders
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import Stream, parse_name
-from projections.rulesets.versions import Version, bind, newest
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, RevisedGame, live_game, root_of
+from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.store.exports import place_at
+from ratings_ledger.ledger.store.log import Log, known_events, known_of, read_records, read_where, recorded_at
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
+from ratings_ledger.projections.queries.answers_compared import Decision, Decisions, Share
+from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.event_texts import what_it_says
+from ratings_ledger.projections.queries.impact import Had, about, had, matter, same
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.rulesets.versions import Version, bind, newest
 
 # of how many events of one decision is told what they say
 TOLD = 100

@@ -4,16 +4,16 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.errors import Unknown
-from ledger.rejections import shown
-from ledger.store.log import Log, known_events, read_records
-from ledger.validation.leagues import league_of
-from projections.facts.columns import Facts
-from projections.queries.answers_recorded import Entrant, Unmet
-from projections.queries.coordinates import Times
-from projections.queries.standings import Ladders
-from projections.replay.ladders import Stream, parse_name
-from projections.rulesets.versions import Version, games_of
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.log import Log, known_events, read_records
+from ratings_ledger.ledger.validation.leagues import league_of
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.answers_recorded import Entrant, Unmet
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.rulesets.versions import Version, games_of
 
 
 def league_ids(connection: Connection, facts: Facts, versions: list[Version]) -> dict[str, int]:

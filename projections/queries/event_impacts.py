@@ -12,25 +12,25 @@ from itertools import accumulate
 
 from sqlalchemy import Connection
 
-from ledger.errors import Unknown
-from ledger.events.canonical import parse_instant
-from ledger.events.revisions import GAME_EVENTS
-from ledger.events.types import DECISIONS, TYPES
-from ledger.rejections import Refused
-from ledger.store.log import Log, known_event, known_of, read_newest, read_records_at, read_where
-from ledger.validation.identities import identities
-from projections.facts.columns import NONE, Facts
-from projections.queries.answers_beside import EventImpact, LadderImpact
-from projections.queries.answers_compared import Effect
-from projections.queries.answers_recorded import RecordedEvent
-from projections.queries.coordinates import Times
-from projections.queries.decisions import what_was_decided
-from projections.queries.event_texts import words_of
-from projections.queries.explanation import row_of_game
-from projections.queries.impact import about, impact_between, recorded_up_to
-from projections.queries.standings import Ladders
-from projections.replay.ladders import parse_name
-from projections.rulesets.versions import games_of
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS
+from ratings_ledger.ledger.events.types import DECISIONS, TYPES
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log, known_event, known_of, read_newest, read_records_at, read_where
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.queries.answers_beside import EventImpact, LadderImpact
+from ratings_ledger.projections.queries.answers_compared import Effect
+from ratings_ledger.projections.queries.answers_recorded import RecordedEvent
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.decisions import what_was_decided
+from ratings_ledger.projections.queries.event_texts import words_of
+from ratings_ledger.projections.queries.explanation import row_of_game
+from ratings_ledger.projections.queries.impact import about, impact_between, recorded_up_to
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.rulesets.versions import games_of
 
 
 def event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:

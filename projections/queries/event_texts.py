@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from ledger.events.batches import ranges_told
-from ledger.events.game_types import places
-from ledger.events.revisions import GAME_EVENTS, UNREADABLE
-from ledger.rejections import in_list
-from ledger.validation.repeated_games import result_of
-from projections.queries.answers_recorded import RecordedEvent
-from projections.queries.coordinates import Times
+from ratings_ledger.ledger.events.batches import ranges_told
+from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE
+from ratings_ledger.ledger.rejections import in_list
+from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.projections.queries.answers_recorded import RecordedEvent
+from ratings_ledger.projections.queries.coordinates import Times
 
 
 def score_of(game: dict[str, Any], player: str) -> str | None:

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import Unknown
-from ledger.events.zones import local_time
-from ledger.rejections import shown
-from ledger.store.log import first_positions, read_records_at, read_where
-from projections.contract import Term
-from projections.facts.columns import LABELS, NONE, Facts
-from projections.facts.players import rows_with
-from projections.queries.answers import Account
-from projections.queries.answers_explained import (
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.log import first_positions, read_records_at, read_where
+from ratings_ledger.projections.contract import Term
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
+from ratings_ledger.projections.facts.players import rows_with
+from ratings_ledger.projections.queries.answers import Account
+from ratings_ledger.projections.queries.answers_explained import (
     Explained,
     ExplainedTerm,
     GameExplanation,
@@ -24,22 +24,22 @@ from projections.queries.answers_explained import (
     PlayerChange,
     PlayerExplanation,
 )
-from projections.queries.coordinates import UTC_TIMES, Times, moment
-from projections.queries.course import StandingGames, change_of, played, records_of
-from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders, rows_of
-from projections.replay import containment
-from projections.replay.eligibility import why_left_out, why_not_counted
-from projections.replay.ladders import (
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment
+from ratings_ledger.projections.queries.course import StandingGames, change_of, played, records_of
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Ladders, rows_of
+from ratings_ledger.projections.replay import containment
+from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
+from ratings_ledger.projections.replay.ladders import (
     Stream,
     parse_name,
     partition_values,
 )
-from projections.replay.partition import by_time
-from projections.replay.replay import starting_points
-from projections.replay.trace import Before, Step, Trace
-from projections.rulesets.assumptions import assumptions_among
-from projections.rulesets.versions import Version, newest, refuse_months
+from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.replay import starting_points
+from ratings_ledger.projections.replay.trace import Before, Step, Trace
+from ratings_ledger.projections.rulesets.assumptions import assumptions_among
+from ratings_ledger.projections.rulesets.versions import Version, newest, refuse_months
 
 # the number of changes whose events are read at once
 CHUNK_STEPS = 10_000

@@ -8,8 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ledger.errors import BadArgument
-from projections.contract import decimal
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.contract import decimal
 
 if TYPE_CHECKING:
     import pyarrow as pa

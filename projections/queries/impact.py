@@ -12,24 +12,24 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
-from ledger.errors import Unknown
-from ledger.events.canonical import parse_object
-from ledger.events.revisions import GAME_EVENTS, known
-from ledger.events.types import TYPES, Draft
-from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
-from projections.facts.columns import NONE, Facts
-from projections.facts.decoding import apply, settle_facts
-from projections.lists.contract import RankedColumns, RankedRow
-from projections.queries.answers_compared import DifferingList, Effect, Gain, Impact, Radius
-from projections.queries.coordinates import UTC_TIMES, moment, times_of
-from projections.queries.explanation import row_of_game
-from projections.queries.publication import as_published, compared_at
-from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders, Ranking
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import Stream, parse_name
-from projections.replay.replay import replay
-from projections.rulesets.versions import Version
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.events.canonical import parse_object
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, known
+from ratings_ledger.ledger.events.types import TYPES, Draft
+from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.facts.decoding import apply, settle_facts
+from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
+from ratings_ledger.projections.queries.answers_compared import DifferingList, Effect, Gain, Impact, Radius
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, moment, times_of
+from ratings_ledger.projections.queries.explanation import row_of_game
+from ratings_ledger.projections.queries.publication import as_published, compared_at
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.rulesets.versions import Version
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Effect)

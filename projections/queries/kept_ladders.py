@@ -7,12 +7,12 @@ from threading import Lock
 
 from sqlalchemy import Connection
 
-from ledger.events.records import ZERO
-from ledger.store.log import chain_hash_at, head
-from projections.facts.checked_columns import Damaged, Unreadable
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.store.log import chain_hash_at, head
+from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders
 
 POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from ledger.events.types import Ruleset
-from ledger.events.zones import local_time
-from ledger.rejections import did_you_mean
-from projections import compiling
-from projections.facts.columns import LABELS, NONE, Facts
-from projections.facts.players import known_players
-from projections.replay.eligibility import why_cell_not_eligible
-from projections.replay.partition import by_time, values_when
-from projections.rulesets.periods import month_start
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.rejections import did_you_mean
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
+from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
+from ratings_ledger.projections.replay.partition import by_time, values_when
+from ratings_ledger.projections.rulesets.periods import month_start
 
 
 def game_names(facts: Facts) -> set[str]:

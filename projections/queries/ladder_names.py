@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from ledger.errors import BadArgument
-from ledger.rejections import closest, count
-from projections.facts.columns import LABELS, Facts
-from projections.replay.eligibility import why_cell_not_eligible
-from projections.replay.ladders import LadderName, parse_name
-from projections.replay.partition import cell_values
-from projections.rulesets.versions import Version
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.rejections import closest, count
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
+from ratings_ledger.projections.replay.ladders import LadderName, parse_name
+from ratings_ledger.projections.replay.partition import cell_values
+from ratings_ledger.projections.rulesets.versions import Version
 
 if TYPE_CHECKING:
-    from projections.queries.answers_surveyed import LadderRow
+    from ratings_ledger.projections.queries.answers_surveyed import LadderRow
 
 # of more ladders the rest are not named
 LADDERS_TOLD = 20

@@ -25,16 +25,16 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from projections import compiling
-from projections.facts.columns import ABORTED, NONE, UNRATED, Column, Facts
-from projections.facts.players import rows_with
-from projections.queries.changed_facts import Changed, Former, changed_in
-from projections.queries.standings import Ladders, months_of
-from projections.replay.eligibility import NEVER
-from projections.replay.ladders import Stream, parse_name, partition_values
-from projections.replay.partition import Values, by_time, partition, values_when
-from projections.replay.selection import Selected
-from projections.rulesets.versions import Version, games_of, refuse_months
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Column, Facts
+from ratings_ledger.projections.facts.players import rows_with
+from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
+from ratings_ledger.projections.queries.standings import Ladders, months_of
+from ratings_ledger.projections.replay.eligibility import NEVER
+from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
+from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
+from ratings_ledger.projections.replay.selection import Selected
+from ratings_ledger.projections.rulesets.versions import Version, games_of, refuse_months
 
 # of more games than this, the places on their ladders are numbered all at once
 NUMBERED = 100

@@ -2,18 +2,18 @@
 
 from datetime import datetime
 
-from ledger.errors import LedgerError, Unknown
-from ledger.events.revisions import live_game
-from ledger.rejections import Refused
-from ledger.store.log import Log, read_live
-from ledger.validation.identities import identities
-from ledger.validation.leagues import PLAYERS, League, known_league, league_of
-from projections.facts.columns import Facts
-from projections.queries.answers_recorded import AllLeagues, LeagueGame, LeagueRow, LeagueState
-from projections.queries.coordinates import moment
-from projections.queries.standings import Ranking, standing_row
-from projections.queries.survey import Survey
-from projections.replay.ladders import parse_name
+from ratings_ledger.ledger.errors import LedgerError, Unknown
+from ratings_ledger.ledger.events.revisions import live_game
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log, read_live
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.leagues import PLAYERS, League, known_league, league_of
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.answers_recorded import AllLeagues, LeagueGame, LeagueRow, LeagueState
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.standings import Ranking, standing_row
+from ratings_ledger.projections.queries.survey import Survey
+from ratings_ledger.projections.replay.ladders import parse_name
 
 
 def league_state(seen: Survey, name: str) -> LeagueState:

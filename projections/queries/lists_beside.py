@@ -7,25 +7,25 @@ from fractions import Fraction
 
 from sqlalchemy import Connection
 
-from ledger.store.log import recorded_at
-from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
-from projections.facts.decoding import decode
-from projections.queries.answers import LastEvent, Publication
-from projections.queries.answers_beside import (
+from ratings_ledger.ledger.store.log import recorded_at
+from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.answers import LastEvent, Publication
+from ratings_ledger.projections.queries.answers_beside import (
     ListBeside,
     ListCause,
     PublicationRow,
     Publications,
     RowBeside,
 )
-from projections.queries.answers_compared import ComparedSide
-from projections.queries.comparison import Side, Sides
-from projections.queries.coordinates import Coordinates, Note, Times, moment
-from projections.queries.decisions import decided
-from projections.queries.impact import Had, had, under_present_ids
-from projections.queries.last_events import last_event
-from projections.queries.standings import Ladders
-from projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.queries.answers_compared import ComparedSide
+from ratings_ledger.projections.queries.comparison import Side, Sides
+from ratings_ledger.projections.queries.coordinates import Coordinates, Note, Times, moment
+from ratings_ledger.projections.queries.decisions import decided
+from ratings_ledger.projections.queries.impact import Had, had, under_present_ids
+from ratings_ledger.projections.queries.last_events import last_event
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 
 
 def publications(connection: Connection, until: int, times: Times) -> Publications:

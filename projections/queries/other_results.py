@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ledger.errors import BadArgument
-from ledger.events.types import Draft, read_event
-from ledger.rejections import Refused, count
-from projections.queries.answers_explained import GameExplanation
-from projections.queries.answers_told import OtherResult, WouldGive
-from projections.queries.explanation import explain_game, row_of_game
-from projections.queries.impact import with_drafts
-from projections.queries.standings import Ladders
-from projections.queries.stories import game_story, ladders_of_game
-from projections.queries.survey import Survey
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.rejections import Refused, count
+from ratings_ledger.projections.queries.answers_explained import GameExplanation
+from ratings_ledger.projections.queries.answers_told import OtherResult, WouldGive
+from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
+from ratings_ledger.projections.queries.impact import with_drafts
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.stories import game_story, ladders_of_game
+from ratings_ledger.projections.queries.survey import Survey
 
 
 def other_result(seen: Survey, game_id: str, places: Sequence[int]) -> OtherResult:

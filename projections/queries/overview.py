@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from ledger.events.canonical import INSTANT_MIN
-from ledger.events.zones import local_time
-from projections.facts.columns import Facts
-from projections.lists.contract import RankedRow
-from projections.queries.answers_profiled import LastUnits, Overview, OverviewRow
-from projections.queries.coordinates import Times, moment
-from projections.queries.standings import Ladders, rows_of, rows_shown, standing_row, standings_answer
-from projections.replay.trace import Trace
-from projections.rulesets.periods import month_start
+from ratings_ledger.ledger.events.canonical import INSTANT_MIN
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.answers_profiled import LastUnits, Overview, OverviewRow
+from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.standings import Ladders, rows_of, rows_shown, standing_row, standings_answer
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.periods import month_start
 
 # of so many last games and adjustments the points are shown
 LAST_STEPS = 40

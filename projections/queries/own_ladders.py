@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ledger.errors import BadArgument
-from ledger.rejections import shown
-from ledger.store.log import first_positions
-from projections.facts.columns import NONE
-from projections.queries.answers_explained import GameExplanation
-from projections.queries.answers_surveyed import LadderRow
-from projections.queries.asking import refuse_unknown
-from projections.queries.stories import ladders_of_game
-from projections.queries.survey import Survey, all_ladders
-from projections.replay.eligibility import why_not_counted
-from projections.replay.ladders import parse_name
-from projections.rulesets.versions import Version
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.log import first_positions
+from ratings_ledger.projections.facts.columns import NONE
+from ratings_ledger.projections.queries.answers_explained import GameExplanation
+from ratings_ledger.projections.queries.answers_surveyed import LadderRow
+from ratings_ledger.projections.queries.asking import refuse_unknown
+from ratings_ledger.projections.queries.stories import ladders_of_game
+from ratings_ledger.projections.queries.survey import Survey, all_ladders
+from ratings_ledger.projections.replay.eligibility import why_not_counted
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.rulesets.versions import Version
 
 
 def ladders_counting(seen: Survey, game_id: str) -> list[str] | None:

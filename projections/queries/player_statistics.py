@@ -9,22 +9,22 @@ from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ledger import clock
-from ledger.errors import Unknown
-from ledger.events.games import STATUSES
-from ledger.rejections import did_you_mean, shown
-from ledger.store.log import recorded_at
-from projections.facts.columns import ABORTED, Facts
-from projections.facts.players import known_players, rows_with
-from projections.queries.answers import LastEvent
-from projections.queries.answers_surveyed import Person, PlayerStatistics
-from projections.queries.coordinates import moment
-from projections.queries.last_events import last_positions_of_people
-from projections.queries.survey import Survey, rows_by_player
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import parse_name
-from projections.rulesets.periods import Period, is_running, period_of
-from projections.rulesets.versions import games_of
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.store.log import recorded_at
+from ratings_ledger.projections.facts.columns import ABORTED, Facts
+from ratings_ledger.projections.facts.players import known_players, rows_with
+from ratings_ledger.projections.queries.answers import LastEvent
+from ratings_ledger.projections.queries.answers_surveyed import Person, PlayerStatistics
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.last_events import last_positions_of_people
+from ratings_ledger.projections.queries.survey import Survey, rows_by_player
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.rulesets.periods import Period, is_running, period_of
+from ratings_ledger.projections.rulesets.versions import games_of
 
 WINDOW_GAMES = 99
 STARS_FROM = 20

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from ledger.store.log import recorded_at
-from projections.queries import answers
-from projections.queries.asking import Asking, asked_again, known_ones, refuse_unknown
-from projections.queries.coordinates import moment, position_known
-from projections.queries.standings import check_version
+from ratings_ledger.ledger.store.log import recorded_at
+from ratings_ledger.projections.queries import answers
+from ratings_ledger.projections.queries.asking import Asking, asked_again, known_ones, refuse_unknown
+from ratings_ledger.projections.queries.coordinates import moment, position_known
+from ratings_ledger.projections.queries.standings import check_version
 
 if TYPE_CHECKING:
-    from projections.queries.answers_profiled import Ranks
+    from ratings_ledger.projections.queries.answers_profiled import Ranks
 
 
 class Positions(Asking):
@@ -23,7 +23,7 @@ class Positions(Asking):
         """The positions of the events that may have moved somebody who did not play: decisions, and games played before
         a list that had been published. Of the coordinates only `known_at` matters. Raises as `publications` does.
         """
-        from projections.queries.event_impacts import telling_positions
+        from ratings_ledger.projections.queries.event_impacts import telling_positions
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
@@ -40,7 +40,7 @@ class Positions(Asking):
         Except for the ranks, and gold, of a player, which depend on everybody. Raises as `asking` does, `Unknown` for
         somebody who is not recorded.
         """
-        from projections.queries.last_events import last_event
+        from ratings_ledger.projections.queries.last_events import last_event
 
         with self.asking(ladder, lazily=True) as asked:
             if player is not None:
@@ -54,7 +54,7 @@ class Positions(Asking):
 
         A game of others that left the rank as it was is none. Raises as `asking` does.
         """
-        from projections.queries.last_events import last_event
+        from ratings_ledger.projections.queries.last_events import last_event
 
         with self.asking(found.ladder, lazily=True) as asked:
             moved = [row.position for row in found.rows or () if row.position is not None]
@@ -67,7 +67,7 @@ class Positions(Asking):
 
         Raises as `last_event` does, which tells one player's.
         """
-        from projections.queries.last_events import last_event
+        from ratings_ledger.projections.queries.last_events import last_event
 
         with self.asking(ladder, lazily=True) as asked:
             wanted = known_ones(asked.ladders.facts, players)
@@ -79,8 +79,8 @@ class Positions(Asking):
 
         Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`, `Unknown` for a game that is not recorded.
         """
-        from projections.queries.explanation import row_of_game
-        from projections.queries.last_events import last_event_of_game
+        from ratings_ledger.projections.queries.explanation import row_of_game
+        from ratings_ledger.projections.queries.last_events import last_event_of_game
 
         with self._reading() as connection:
             every = self._known(connection, position_known(connection, self.known_at, None, self.note), lazily=True)
@@ -98,7 +98,7 @@ class Positions(Asking):
 
         Raises as `surveying` does; see `last_event_of_game`.
         """
-        from projections.queries.stories import last_positions_of_games
+        from ratings_ledger.projections.queries.stories import last_positions_of_games
 
         with self.surveying() as seen:
             return last_positions_of_games(seen)
@@ -108,7 +108,7 @@ class Positions(Asking):
 
         Raises as `surveying` does.
         """
-        from projections.queries.last_events import last_positions_of_people
+        from ratings_ledger.projections.queries.last_events import last_positions_of_people
 
         with self.surveying() as seen:
             return last_positions_of_people(seen.connection, seen.everything)

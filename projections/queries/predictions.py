@@ -12,15 +12,15 @@ from array import array
 from collections.abc import Sequence
 from itertools import pairwise
 
-from projections import compiling
-from projections.expected_scores import ONE
-from projections.facts.columns import Column, Facts
-from projections.queries.answers_compared import Quality
-from projections.queries.results import ABSENT
-from projections.replay import containment, loops
-from projections.replay.ladders import Stream
-from projections.replay.replay import replay, rule_constants
-from projections.rulesets.faults import is_ours
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.expected_scores import ONE
+from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.queries.answers_compared import Quality
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay import containment, loops
+from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.replay import replay, rule_constants
+from ratings_ledger.projections.rulesets.faults import is_ours
 
 
 def quality(facts: Facts, stream: Stream) -> Quality | None:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from projections.queries.answers_explained import Change
-from projections.queries.answers_profiled import Opponent, PlaceCount, Profile, Streak
-from projections.queries.coordinates import Times
-from projections.queries.course import Course, course_of
-from projections.queries.standings import Ladders, rows_of, standing_row
-from projections.replay.trace import Trace
+from ratings_ledger.projections.queries.answers_explained import Change
+from ratings_ledger.projections.queries.answers_profiled import Opponent, PlaceCount, Profile, Streak
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.course import Course, course_of
+from ratings_ledger.projections.queries.standings import Ladders, rows_of, standing_row
+from ratings_ledger.projections.replay.trace import Trace
 
 
 class OwnGame(NamedTuple):

@@ -5,17 +5,17 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.errors import StoreDamaged
-from ledger.events.canonical import format_instant, record_instant
-from ledger.events.published_lists import parts_of_rows
-from ledger.events.types import Ruleset
-from ledger.rejections import Refused
-from ledger.store.log import Log
-from ledger.validation.published_lists import PublishedList, published_rows
-from projections.lists.contract import RankedRow
-from projections.queries.standings import Ladders, Ranking
-from projections.replay.ladders import parse_name
-from projections.rulesets.periods import is_running, period_of
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.canonical import format_instant, record_instant
+from ratings_ledger.ledger.events.published_lists import parts_of_rows
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_rows
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.rulesets.periods import is_running, period_of
 
 
 def publication(

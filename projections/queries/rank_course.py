@@ -19,17 +19,17 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.zones import end_of, local_time
-from projections.facts.columns import Facts
-from projections.queries.answers_profiled import RankChange, Ranks
-from projections.queries.coordinates import Times, moment
-from projections.queries.standings import Ladders, rows_of
-from projections.replay.ladders import Inserted, parse_name
-from projections.replay.loops import NOWHERE
-from projections.replay.partition import by_time
-from projections.replay.trace import Trace
-from projections.rulesets.periods import month_start
-from projections.rulesets.versions import newest
+from ratings_ledger.ledger.events.zones import end_of, local_time
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.answers_profiled import RankChange, Ranks
+from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.standings import Ladders, rows_of
+from ratings_ledger.projections.replay.ladders import Inserted, parse_name
+from ratings_ledger.projections.replay.loops import NOWHERE
+from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.periods import month_start
+from ratings_ledger.projections.rulesets.versions import newest
 
 # if more than this was done to players on a ladder, ranks over time would take minutes
 STEPS_MAX = 2_000_000

@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import dump_text
-from ledger.events.revisions import GAME_EVENTS, UNREADABLE, live_game, successors
-from ledger.rejections import Refused
-from ledger.store.log import (
+from ratings_ledger.ledger.events.canonical import dump_text
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, live_game, successors
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import (
     Log,
     known_event,
     known_of,
@@ -24,11 +24,11 @@ from ledger.store.log import (
     read_where,
     withdrawn_ids,
 )
-from ledger.validation.batches import Batch
-from ledger.validation.identities import identities, players_of
-from projections.queries.answers_recorded import RecordedEvent, RecordedGame
-from projections.queries.coordinates import moment
-from projections.queries.results import ABSENT
+from ratings_ledger.ledger.validation.batches import Batch
+from ratings_ledger.ledger.validation.identities import identities, players_of
+from ratings_ledger.projections.queries.answers_recorded import RecordedEvent, RecordedGame
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.results import ABSENT
 
 GAME_RECORDED = '"type":"game.recorded"}'
 # so many more games than are wanted are kept before the oldest of them are dropped

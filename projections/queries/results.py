@@ -21,14 +21,14 @@ from fractions import Fraction
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from ledger.errors import BadArgument
-from projections.contract import decimal
-from projections.queries.coordinates import Coordinates
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.queries.coordinates import Coordinates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from projections.queries.frames import Column
+    from ratings_ledger.projections.queries.frames import Column
 
 
 class Absent(Enum):
@@ -84,7 +84,7 @@ class Result:
 
         Raises `BadArgument` for a result without rows, or without the extra `frames`.
         """
-        from projections.queries.frames import frame_of
+        from ratings_ledger.projections.queries.frames import frame_of
 
         return frame_of(_columns(self.row_kind(), getattr(self, "rows", None) or ()))
 
@@ -113,7 +113,7 @@ class Rows(Result):
 
 def _columns(kind: type[Result], rows: Sequence[Result]) -> "Iterator[Column]":
     """The members of rows as columns, but for those that apply to no row."""
-    from projections.queries.frames import Column
+    from ratings_ledger.projections.queries.frames import Column
 
     hints = get_type_hints(kind)
     for name, told, is_exact, *_ in members(kind):

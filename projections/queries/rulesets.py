@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger import clock
-from ledger.errors import BadArgument
-from ledger.events.types import Ruleset
-from ledger.rejections import did_you_mean, shown
-from ledger.store.log import known_of, read_records_at, read_where, withdrawn_ids
-from projections.queries.answers_recorded import AllRulesets, RulesetRow, RulesetState, ScoringDays
-from projections.queries.coordinates import Times
-from projections.queries.results import ABSENT
-from projections.rulesets.versions import Version, bind, in_force, newest
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.store.log import known_of, read_records_at, read_where, withdrawn_ids
+from ratings_ledger.projections.queries.answers_recorded import AllRulesets, RulesetRow, RulesetState, ScoringDays
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.rulesets.versions import Version, bind, in_force, newest
 
 
 class RecordedVersion(NamedTuple):

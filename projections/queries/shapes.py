@@ -10,8 +10,8 @@ from inspect import getdoc
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from projections.queries.coordinates import Coordinates
-from projections.queries.results import Absent, Result, Rows, members
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.results import Absent, Result, Rows, members
 
 Shape = dict[str, Any]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.errors import BadArgument, RulesetRefused, Unknown
-from ledger.events.types import Ruleset
-from ledger.rejections import Refused, closest, shown
-from projections.contract import joined
-from projections.facts.columns import Facts
-from projections.queries.answers_compared import (
+from ratings_ledger.ledger.errors import BadArgument, RulesetRefused, Unknown
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import Refused, closest, shown
+from ratings_ledger.projections.contract import joined
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.answers_compared import (
     DifferingList,
     Predicted,
     Quality,
@@ -21,14 +21,14 @@ from projections.queries.answers_compared import (
     Simulation,
     Variant,
 )
-from projections.queries.coordinates import Times
-from projections.queries.impact import RecordedBeside, impact_between, recorded_up_to
-from projections.queries.predictions import quality
-from projections.queries.standings import Ladders, versions_of
-from projections.replay.containment import RuleFailure
-from projections.replay.ladders import Stream, parse_name, refuse_name
-from projections.replay.replay import replay
-from projections.rulesets.versions import bind, games_of, refuse_months, refuse_sequel
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.impact import RecordedBeside, impact_between, recorded_up_to
+from ratings_ledger.projections.queries.predictions import quality
+from ratings_ledger.projections.queries.standings import Ladders, versions_of
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.ladders import Stream, parse_name, refuse_name
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.rulesets.versions import bind, games_of, refuse_months, refuse_sequel
 
 
 def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:

@@ -16,29 +16,29 @@ from weakref import ref
 
 from sqlalchemy import Connection
 
-from ledger.errors import BadArgument, RulesetUnusable
-from ledger.events.canonical import dump, dump_text
-from ledger.events.published_lists import digest_of_text
-from ledger.events.types import Ruleset
-from ledger.processes.memory import give_back
-from ledger.rejections import did_you_mean, shown
-from ledger.store.log import head, known_of, read_where
-from projections import compiling
-from projections.facts.columns import Column, Facts
-from projections.facts.players import known_players
-from projections.lists import LISTS
-from projections.lists.contract import RankedColumns, RankedRow, Results
-from projections.queries import answers
-from projections.queries.coordinates import Coordinates, Times
-from projections.queries.results import ABSENT, Absent
-from projections.replay.containment import RuleFailure
-from projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
-from projections.replay.partition import by_time
-from projections.replay.replay import replay
-from projections.replay.selection import rows_in_order
-from projections.replay.trace import Before, Trace
-from projections.rulesets.periods import is_running, period_of
-from projections.rulesets.versions import Version, in_force, newest, refuse_months
+from ratings_ledger.ledger.errors import BadArgument, RulesetUnusable
+from ratings_ledger.ledger.events.canonical import dump, dump_text
+from ratings_ledger.ledger.events.published_lists import digest_of_text
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.processes.memory import give_back
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.store.log import head, known_of, read_where
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.lists import LISTS
+from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow, Results
+from ratings_ledger.projections.queries import answers
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.results import ABSENT, Absent
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
+from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.selection import rows_in_order
+from ratings_ledger.projections.replay.trace import Before, Trace
+from ratings_ledger.projections.rulesets.periods import is_running, period_of
+from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, refuse_months
 
 TIMES_KEPT = 8  # at so many times the ladders are kept
 LONG_GAMES = 1_000_000  # the order of so many games takes more memory than putting them in order takes time
@@ -211,7 +211,7 @@ class Ladders:
             stream = self.stream(ladder)
             known = self._traces[ladder] = replay(stream, keep=keep or not stream.ranking.running)
             if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
-                from projections.replay.kept_traces import keep_trace
+                from ratings_ledger.projections.replay.kept_traces import keep_trace
 
                 keep_trace(self.facts, known, stream.versions)
         return known
@@ -230,7 +230,7 @@ class Ladders:
         if self.as_of is None:
             if self.facts.cache is None:
                 return None
-            from projections.replay.kept_traces import find_trace
+            from ratings_ledger.projections.replay.kept_traces import find_trace
 
             return find_trace(self.facts, ladder, self.versions(ladder))
         whole = self.at(None)
@@ -255,7 +255,7 @@ class Ladders:
         """Whether its trace may be kept; those of other versions would take the place of its own."""
         if self.facts.cache is None or self.rules is not None:
             return False
-        from projections.replay.kept_traces import can_be_kept
+        from ratings_ledger.projections.replay.kept_traces import can_be_kept
 
         return can_be_kept(self.facts, self.versions(ladder))
 

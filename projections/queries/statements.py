@@ -12,19 +12,19 @@ from fractions import Fraction
 
 from sqlalchemy import Connection
 
-from ledger.rejections import count
-from ledger.validation.published_lists import PublishedList, published_lists
-from projections.queries.answers_compared import AttributedCause
-from projections.queries.answers_explained import Change
-from projections.queries.answers_told import Statement, StatementLine
-from projections.queries.attributed import causes_between
-from projections.queries.coordinates import Coordinates, Times, moment
-from projections.queries.course import Course, course_of
-from projections.queries.publication import as_published, compared_at
-from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders
-from projections.replay.replay import starting_points
-from projections.rulesets.versions import newest
+from ratings_ledger.ledger.rejections import count
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.projections.queries.answers_compared import AttributedCause
+from ratings_ledger.projections.queries.answers_explained import Change
+from ratings_ledger.projections.queries.answers_told import Statement, StatementLine
+from ratings_ledger.projections.queries.attributed import causes_between
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
+from ratings_ledger.projections.queries.course import Course, course_of
+from ratings_ledger.projections.queries.publication import as_published, compared_at
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.replay import starting_points
+from ratings_ledger.projections.rulesets.versions import newest
 
 
 def statement_of(

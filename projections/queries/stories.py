@@ -4,21 +4,27 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ledger.events.revisions import UNREADABLE
-from ledger.events.types import corrected_game
-from ledger.store.log import first_positions, games_by_position, read_records_at, read_where, recorded_times
-from ledger.validation.identities import Identities, identities
-from ledger.validation.repeated_games import result_of
-from projections.facts.columns import Facts
-from projections.queries.answers import LastEvent
-from projections.queries.answers_explained import GameExplanation
-from projections.queries.answers_told import GameStory, Told
-from projections.queries.coordinates import moment
-from projections.queries.explanation import explain_game, row_of_game
-from projections.queries.last_events import last_event_of_game, last_events_of_games
-from projections.queries.survey import Survey
-from projections.replay.ladders import partition_values
-from projections.rulesets.versions import games_of
+from ratings_ledger.ledger.events.revisions import UNREADABLE
+from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.store.log import (
+    first_positions,
+    games_by_position,
+    read_records_at,
+    read_where,
+    recorded_times,
+)
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.answers import LastEvent
+from ratings_ledger.projections.queries.answers_explained import GameExplanation
+from ratings_ledger.projections.queries.answers_told import GameStory, Told
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
+from ratings_ledger.projections.queries.last_events import last_event_of_game, last_events_of_games
+from ratings_ledger.projections.queries.survey import Survey
+from ratings_ledger.projections.replay.ladders import partition_values
+from ratings_ledger.projections.rulesets.versions import games_of
 
 CHUNK_GAMES = 1_000  # whose records are read at once
 

@@ -11,20 +11,27 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from ledger import clock
-from ledger.errors import BadArgument
-from ledger.events.zones import day_start, local_time
-from ledger.rejections import shown
-from ledger.validation.published_lists import published_lists
-from projections.queries.answers import Failed, Standings
-from projections.queries.answers_beside import PublicationRow
-from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, LadderRow, ListRow, PersonRow
-from projections.queries.coordinates import Coordinates, Times, instant_played, moment
-from projections.queries.standings import Ladders, standings_answer, why_unfinished
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import Stream, parse_name
-from projections.replay.partition import by_time
-from projections.rulesets.periods import is_running, period_of
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.zones import day_start, local_time
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.projections.queries.answers import Failed, Standings
+from ratings_ledger.projections.queries.answers_beside import PublicationRow
+from ratings_ledger.projections.queries.answers_surveyed import (
+    AllLadders,
+    AllLists,
+    Everybody,
+    LadderRow,
+    ListRow,
+    PersonRow,
+)
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, instant_played, moment
+from ratings_ledger.projections.queries.standings import Ladders, standings_answer, why_unfinished
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.rulesets.periods import is_running, period_of
 
 T = TypeVar("T")
 # how many months of activity are counted
@@ -192,7 +199,7 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
 
     Raises `BadArgument`.
     """
-    from projections.queries.lists_beside import (
+    from ratings_ledger.projections.queries.lists_beside import (
         publication_rows,  # the other questions about all ladders do not need it
     )
 

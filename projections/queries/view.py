@@ -13,15 +13,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ledger import clock
-from ledger.errors import BadArgument, Unknown
-from ledger.events.types import TYPES, Ruleset
-from ledger.rejections import did_you_mean, shown
-from ledger.store.log import Log, first_positions, head
-from ledger.validation.identities import identities
-from projections.queries import answers
-from projections.queries.asking import asked_again, known_ones, refuse_unknown
-from projections.queries.coordinates import (
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import BadArgument, Unknown
+from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.store.log import Log, first_positions, head
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.projections.queries import answers
+from ratings_ledger.projections.queries.asking import asked_again, known_ones, refuse_unknown
+from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     instant_played,
     instant_since,
@@ -30,11 +30,11 @@ from projections.queries.coordinates import (
     position_since,
     times_of,
 )
-from projections.queries.kept_ladders import KeptLadders
-from projections.queries.known_names import similar_name
-from projections.queries.ladder_names import only_ladder_of, other_ladder
-from projections.queries.positions import Positions
-from projections.queries.standings import (
+from ratings_ledger.projections.queries.kept_ladders import KeptLadders
+from ratings_ledger.projections.queries.known_names import similar_name
+from ratings_ledger.projections.queries.ladder_names import only_ladder_of, other_ladder
+from ratings_ledger.projections.queries.positions import Positions
+from ratings_ledger.projections.queries.standings import (
     Ladders,
     balance_answer,
     date_zone,
@@ -43,14 +43,19 @@ from projections.queries.standings import (
     standings_answer,
     why_unfinished,
 )
-from projections.rulesets.versions import newest
+from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
-    from projections.queries.answers_beside import EventImpact, ListBeside, Publications
-    from projections.queries.answers_compared import Decisions, Simulation
-    from projections.queries.answers_explained import GameExplanation, History, PlayerChange, PlayerExplanation
-    from projections.queries.answers_profiled import Overview, Profile, Ranks
-    from projections.queries.answers_recorded import (
+    from ratings_ledger.projections.queries.answers_beside import EventImpact, ListBeside, Publications
+    from ratings_ledger.projections.queries.answers_compared import Decisions, Simulation
+    from ratings_ledger.projections.queries.answers_explained import (
+        GameExplanation,
+        History,
+        PlayerChange,
+        PlayerExplanation,
+    )
+    from ratings_ledger.projections.queries.answers_profiled import Overview, Profile, Ranks
+    from ratings_ledger.projections.queries.answers_recorded import (
         AllLeagues,
         AllRulesets,
         ClockExplanation,
@@ -62,8 +67,14 @@ if TYPE_CHECKING:
         RulesetState,
         Unmet,
     )
-    from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, Person, PlayerStatistics
-    from projections.queries.answers_told import GameStory, OtherResult, Statement
+    from ratings_ledger.projections.queries.answers_surveyed import (
+        AllLadders,
+        AllLists,
+        Everybody,
+        Person,
+        PlayerStatistics,
+    )
+    from ratings_ledger.projections.queries.answers_told import GameStory, OtherResult, Statement
 
 
 class View(Positions):
@@ -71,14 +82,14 @@ class View(Positions):
 
     def ladders(self) -> AllLadders:
         """The ladders that have games or adjustments. Raises as `surveying` does."""
-        from projections.queries.survey import all_ladders
+        from ratings_ledger.projections.queries.survey import all_ladders
 
         with self.surveying() as seen:
             return all_ladders(seen)
 
     def everybody(self) -> Everybody:
         """Where everybody stands on every ladder. Raises as `surveying` does."""
-        from projections.queries.survey import everybody
+        from ratings_ledger.projections.queries.survey import everybody
 
         with self.surveying() as seen:
             return everybody(seen)
@@ -87,14 +98,14 @@ class View(Positions):
         """Lists of months and years, or of one, YYYY or YYYY-MM, and those that were published: of these coordinates
         only `known_at` matters. Raises as `surveying` does, and `BadArgument`.
         """
-        from projections.queries.survey import all_lists
+        from ratings_ledger.projections.queries.survey import all_lists
 
         with self.surveying() as seen:
             return all_lists(seen, period)
 
     def statistics(self, player: str, game: str | None = None) -> PlayerStatistics:
         """What a player started and finished, their stars and their gold. Raises as `surveying` does, and `Unknown`."""
-        from projections.queries.player_statistics import player_statistics
+        from ratings_ledger.projections.queries.player_statistics import player_statistics
 
         with self.surveying() as seen:
             return player_statistics(seen, player, game)
@@ -104,7 +115,7 @@ class View(Positions):
 
         Raises as `surveying` does, and `Unknown` (player-unknown).
         """
-        from projections.queries.player_statistics import person_of
+        from ratings_ledger.projections.queries.player_statistics import person_of
 
         with self.surveying() as seen:
             return person_of(seen, player)
@@ -137,7 +148,7 @@ class View(Positions):
         All rows, or those of some players, or of those who played from `active_since` on: a date, which means its
         start, or a time. Of these the first `limit` (0: all) behind the first `after`. Raises as `asking` does.
         """
-        from projections.queries.overview import Wanted, overview_of
+        from ratings_ledger.projections.queries.overview import Wanted, overview_of
 
         with self.asking(ladder, lazily=True) as asked:
             zone = date_zone(asked.connection, ladder, asked.times)
@@ -152,7 +163,7 @@ class View(Positions):
 
         Raises as `surveying` does, before the first.
         """
-        from projections.queries.survey import every_standings
+        from ratings_ledger.projections.queries.survey import every_standings
 
         with self.surveying() as seen:
             for ladder in dict.fromkeys(ladders):
@@ -167,7 +178,7 @@ class View(Positions):
 
         Raises as `asking` does, before the first.
         """
-        from projections.queries.explanation import changes
+        from ratings_ledger.projections.queries.explanation import changes
 
         with self.asking(ladder) as asked:
             yield from changes(asked.connection, asked.ladders, ladder)
@@ -177,7 +188,7 @@ class View(Positions):
 
         Raises `BadArgument`, `Unknown` (list-unknown) if none was, `StoreDamaged`.
         """
-        from projections.queries.publication import as_published
+        from ratings_ledger.projections.queries.publication import as_published
 
         with self._reading() as connection:
             one, ids = self._list(connection, ladder), identities(connection)
@@ -193,7 +204,7 @@ class View(Positions):
 
         Raises `BadArgument`, `StoreUnavailable`.
         """
-        from projections.queries.lists_beside import publications
+        from ratings_ledger.projections.queries.lists_beside import publications
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
@@ -205,7 +216,7 @@ class View(Positions):
 
         `rules` does not matter. Raises as `published` does, `RulesetUnusable`.
         """
-        from projections.queries.lists_beside import list_beside
+        from ratings_ledger.projections.queries.lists_beside import list_beside
 
         with self._reading() as connection:
             one = self._list(connection, ladder, position)
@@ -218,7 +229,7 @@ class View(Positions):
 
         Raises `BadArgument`, `Unknown` (event-unknown) for a position behind that, `StoreUnavailable`.
         """
-        from projections.queries.event_impacts import event_impact
+        from ratings_ledger.projections.queries.event_impacts import event_impact
 
         with self._reading() as connection:
             end = position_known(connection, self.known_at, None, self.note)
@@ -234,7 +245,7 @@ class View(Positions):
 
         Raises as `publications` does.
         """
-        from projections.queries.clocks import games_timed
+        from ratings_ledger.projections.queries.clocks import games_timed
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
@@ -243,8 +254,8 @@ class View(Positions):
     @asked_again
     def history(self, ladder: str, player: str) -> History:
         """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
-        from projections.queries.answers_explained import History
-        from projections.queries.course import course_of
+        from ratings_ledger.projections.queries.answers_explained import History
+        from ratings_ledger.projections.queries.course import course_of
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
@@ -262,7 +273,7 @@ class View(Positions):
 
         Raises as `history` does.
         """
-        from projections.queries.profiles import profile_of
+        from ratings_ledger.projections.queries.profiles import profile_of
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
@@ -272,7 +283,7 @@ class View(Positions):
     @asked_again
     def ranks(self, ladder: str, player: str) -> Ranks:
         """A player's rank over time, wherever it changed. Raises as `history` does."""
-        from projections.queries.rank_course import ranks_over_time
+        from ratings_ledger.projections.queries.rank_course import ranks_over_time
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
@@ -304,7 +315,7 @@ class View(Positions):
 
         Raises as `asking` does, `Unknown` (game-unknown) for a game that is not recorded.
         """
-        from projections.queries.explanation import explain_game, row_of_game
+        from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
 
         with self.asking(ladder, lazily=True) as asked:
             row = row_of_game(asked.connection, asked.ladders.facts, game_id)
@@ -313,7 +324,7 @@ class View(Positions):
     @asked_again
     def account(self, ladder: str, player: str) -> PlayerExplanation:
         """How a player's place comes about, or why they have none. Raises as `history` does."""
-        from projections.queries.explanation import explain_player
+        from ratings_ledger.projections.queries.explanation import explain_player
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
@@ -348,7 +359,7 @@ class View(Positions):
         Of more than `last` games and adjustments, one line sums those before the last ones. None on lists, whose points
         are no sum of changes. Raises as `history` does.
         """
-        from projections.queries.statements import statement_of
+        from ratings_ledger.projections.queries.statements import statement_of
 
         with self.asking(ladder, lazily=True) as asked:
             facts, versions = asked.ladders.facts, asked.ladders.versions(ladder)
@@ -362,7 +373,7 @@ class View(Positions):
 
         Raises as `surveying` does, `Unknown` (game-unknown) for a game that is not recorded.
         """
-        from projections.queries.stories import game_story
+        from ratings_ledger.projections.queries.stories import game_story
 
         with self.surveying() as seen:
             return game_story(seen, game_id)
@@ -372,7 +383,7 @@ class View(Positions):
 
         Raises as `story` does.
         """
-        from projections.queries.stories import stories
+        from ratings_ledger.projections.queries.stories import stories
 
         with self.surveying() as seen:
             yield from stories(seen, game_ids, ladder)
@@ -382,7 +393,7 @@ class View(Positions):
 
         Raises as `surveying` does, `Unknown` (game-unknown), and `BadArgument` for places that no result has.
         """
-        from projections.queries.other_results import other_result
+        from ratings_ledger.projections.queries.other_results import other_result
 
         with self.surveying() as seen:
             return other_result(seen, game_id, places)
@@ -399,7 +410,7 @@ class View(Positions):
         Of the coordinates only `known_at` matters; 0 is before the first event. Raises `BadArgument`,
         `StoreUnavailable`, `StoreDamaged`.
         """
-        from projections.queries.decisions import decided
+        from ratings_ledger.projections.queries.decisions import decided
 
         with self._reading() as connection:
             ends = []
@@ -417,7 +428,7 @@ class View(Positions):
         """The published versions, and which of them score games that end now. Of the coordinates only `known_at`
         matters. Raises `BadArgument`, `StoreUnavailable`.
         """
-        from projections.queries.rulesets import all_rulesets
+        from ratings_ledger.projections.queries.rulesets import all_rulesets
 
         with self._reading() as connection:
             return all_rulesets(connection, position_known(connection, self.known_at, None, self.note))
@@ -427,7 +438,7 @@ class View(Positions):
 
         Raises as `rulesets` does.
         """
-        from projections.queries.rulesets import ruleset_state
+        from ratings_ledger.projections.queries.rulesets import ruleset_state
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
@@ -435,7 +446,7 @@ class View(Positions):
 
     def leagues(self) -> AllLeagues:
         """The leagues, what they wait for, and who won. Raises as `surveying` does."""
-        from projections.queries.leagues import all_leagues
+        from ratings_ledger.projections.queries.leagues import all_leagues
 
         with self.surveying() as seen:
             return all_leagues(seen)
@@ -445,7 +456,7 @@ class View(Positions):
 
         Raises as `surveying` does, and `LedgerError` with the reason league-unknown.
         """
-        from projections.queries.leagues import league_state
+        from ratings_ledger.projections.queries.leagues import league_state
 
         with self.surveying() as seen:
             return league_state(seen, name)
@@ -454,8 +465,8 @@ class View(Positions):
         """Whom a player has not met yet in a league or on a ladder. Raises as `league` and `asking` do, `Unknown` for
         somebody who is not in it, and for a league without a ladder.
         """
-        from projections.queries.entrants import unmet
-        from projections.queries.leagues import ladder_named
+        from ratings_ledger.projections.queries.entrants import unmet
+        from ratings_ledger.projections.queries.leagues import ladder_named
 
         if "/" not in ladder:
             with self.surveying() as seen:
@@ -469,19 +480,19 @@ class View(Positions):
         Of the coordinates only `known_at` matters. Raises `BadArgument`, `Unknown` for a game without a clock, or one
         that had not been started.
         """
-        from projections.queries.clocks import show_clock
+        from ratings_ledger.projections.queries.clocks import show_clock
 
         return show_clock(self._clock_events(game_id)[0], at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
         """What was taken from a player's main timer and given to it. Raises as `clock` does."""
-        from projections.queries.clocks import explain_clock
+        from ratings_ledger.projections.queries.clocks import explain_clock
 
         events, current = self._clock_events(game_id)
         return explain_clock(events, current(player), at)
 
     def _clock_events(self, game_id: str) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
-        from projections.queries.clocks import events_of_clock
+        from ratings_ledger.projections.queries.clocks import events_of_clock
 
         with self._reading() as connection:
             return events_of_clock(connection, game_id, position_known(connection, self.known_at, None, self.note))
@@ -494,7 +505,7 @@ class View(Positions):
         On the ladders that are named, or on all. `rules` does not matter; a date ends in the zone of the first ruleset
         if there is no home zone. Raises as `surveying` does, `Unknown` for a ladder without games, `RulesetRefused`.
         """
-        from projections.queries.simulation import simulated, why_alone
+        from ratings_ledger.projections.queries.simulation import simulated, why_alone
 
         with self._reading() as connection:
             times = self._stay.times or times_of(connection)
@@ -514,8 +525,8 @@ class View(Positions):
         All, or those of one name, with one player, played from `since` on, recorded by somebody. Dates are in the home
         zone. Raises `BadArgument`, `StoreUnavailable`.
         """
-        from projections.queries.answers_recorded import RecordedGames
-        from projections.queries.recorded import games_as_they_stand, is_wanted
+        from ratings_ledger.projections.queries.answers_recorded import RecordedGames
+        from ratings_ledger.projections.queries.recorded import games_as_they_stand, is_wanted
 
         with self._reading() as connection:
             times = self._stay.times or times_of(connection)
@@ -548,7 +559,7 @@ class View(Positions):
             return self._in_order(one, other)
         if "/" in one:
             raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
-        from projections.queries.own_ladders import ladders_meant, same_on
+        from ratings_ledger.projections.queries.own_ladders import ladders_meant, same_on
 
         with self.surveying() as seen:
             own, of_game = ladders_meant(seen, one, is_player)
@@ -561,7 +572,7 @@ class View(Positions):
         recorded, one at a time; of those recorded behind a position. Recorded elsewhere in that order they give the
         same points. Raises `BadArgument`.
         """
-        from projections.queries.recorded import games_that_stand
+        from ratings_ledger.projections.queries.recorded import games_that_stand
 
         with self._reading() as connection:
             last = instant_played(self.as_of, (self._stay.times or times_of(connection)).zone)
@@ -577,9 +588,9 @@ class View(Positions):
         All, or those about a game, an event's id or a player, recorded from `since` on, by somebody, of some types, by
         the imports of a batch. Raises `BadArgument`, `Refused` for an unknown batch, `StoreUnavailable`.
         """
-        from ledger.validation.batches import named_batches
-        from projections.queries.answers_recorded import RecordedEvents
-        from projections.queries.recorded import events_as_written
+        from ratings_ledger.ledger.validation.batches import named_batches
+        from ratings_ledger.projections.queries.answers_recorded import RecordedEvents
+        from ratings_ledger.projections.queries.recorded import events_as_written
 
         for name in types:
             if name not in TYPES:

@@ -14,10 +14,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.store.log import read_records_at
-from projections.contract import UNITS_MAX, Columns, Numbers, Rule, Term
-from projections.facts.columns import Facts
-from projections.rulesets.faults import (
+from ratings_ledger.ledger.store.log import read_records_at
+from ratings_ledger.projections.contract import UNITS_MAX, Columns, Numbers, Rule, Term
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.rulesets.faults import (
     FAULTS,
     OF_PLAYERS,
     Broken,
@@ -28,7 +28,7 @@ from projections.rulesets.faults import (
     told_value,
     whole,
 )
-from projections.rulesets.versions import Version
+from ratings_ledger.projections.rulesets.versions import Version
 
 # an expected score of one
 CHANCES = 1 << 32

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from projections import compiling
-from projections.facts.columns import Column, Facts
-from projections.facts.players import rows_with
-from projections.replay.ladders import Stream, parse_name, streams
-from projections.replay.replay import replay
-from projections.replay.selection import rows_in_order
-from projections.replay.trace import Trace
-from projections.rulesets.versions import Version, games_of
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.facts.players import rows_with
+from ratings_ledger.projections.replay.ladders import Stream, parse_name, streams
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.selection import rows_in_order
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.versions import Version, games_of
 
 # a trace is continued if at most this part of the ladder has to be replayed
 TENTH = 10

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ledger.events.games import STATUSES
-from ledger.events.types import Ruleset
-from ledger.events.zones import local_time
-from projections import compiling
-from projections.facts.columns import ABORTED, NONE, UNRATED, Cell, Facts
-from projections.replay.containment import check
-from projections.rulesets.versions import Version, in_force
+from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Cell, Facts
+from ratings_ledger.projections.replay.containment import check
+from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 
 def why_not_eligible(facts: Facts, row: int, ruleset: Ruleset) -> str | None:

@@ -19,11 +19,11 @@ from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
-from projections import compiling
-from projections.contract import UNITS_MAX
-from projections.facts.checked_columns import BLOCK_BYTES, Damaged, Unreadable, logger
-from projections.facts.columns import Column, Facts
-from projections.facts.segments import (
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import UNITS_MAX
+from ratings_ledger.projections.facts.checked_columns import BLOCK_BYTES, Damaged, Unreadable, logger
+from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.facts.segments import (
     TRACES,
     Segment,
     about_segment,
@@ -32,13 +32,13 @@ from projections.facts.segments import (
     segments_of,
     write_segment,
 )
-from projections.replay.containment import RuleFailure
-from projections.replay.continuing import Replayed, continued, replayed_of
-from projections.replay.ladders import Fetched, Inserted, Stream, parse_name, streams
-from projections.replay.replay import replay
-from projections.replay.trace import Slots, Trace
-from projections.rulesets.faults import is_ours
-from projections.rulesets.versions import Version
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuing import Replayed, continued, replayed_of
+from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, parse_name, streams
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.trace import Slots, Trace
+from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.rulesets.versions import Version
 
 # a shorter ladder is replayed before its trace is read
 TRACED_GAMES = 20_000

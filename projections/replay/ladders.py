@@ -15,15 +15,15 @@ from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from ledger.events.types import Ruleset
-from ledger.rejections import did_you_mean, shown
-from projections import compiling
-from projections.contract import Rule
-from projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
-from projections.lists import LISTS, RankingList
-from projections.replay.containment import RuleFailure
-from projections.replay.eligibility import league_starts
-from projections.replay.partition import (
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import Rule
+from ratings_ledger.projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
+from ratings_ledger.projections.lists import LISTS, RankingList
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.eligibility import league_starts
+from ratings_ledger.projections.replay.partition import (
     Numbered,
     Partitioned,
     by_time,
@@ -32,10 +32,10 @@ from projections.replay.partition import (
     partition,
     values_when,
 )
-from projections.replay.rule_inputs import GameSlots, rule_columns
-from projections.replay.selection import rows_in_order, select
-from projections.rulesets.periods import period_of
-from projections.rulesets.versions import Version, in_force, oldest
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, rule_columns
+from ratings_ledger.projections.replay.selection import rows_in_order, select
+from ratings_ledger.projections.rulesets.periods import period_of
+from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest
 
 # of so many participants, both of what they are numbered by and of what rules read are too much memory at once
 LONG_SLOTS = 20_000_000

@@ -6,9 +6,9 @@
 from math import log
 from typing import Any
 
-from ledger.events.games import STATUSES
-from projections.contract import UNITS_MAX
-from projections.expected_scores import ONE
+from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.projections.contract import UNITS_MAX
+from ratings_ledger.projections.expected_scores import ONE
 
 Numbers = Any  # an array of integers, Python's or numpy's
 

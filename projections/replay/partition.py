@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from ledger.events.types import Ruleset
-from ledger.events.zones import local_time
-from projections import compiling
-from projections.facts.columns import LABELS, NONE, Cell, Column, Facts
-from projections.replay import loops
-from projections.replay.selection import Selected
-from projections.rulesets.periods import month_start
-from projections.rulesets.versions import band_range
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
+from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.replay.selection import Selected
+from ratings_ledger.projections.rulesets.periods import month_start
+from ratings_ledger.projections.rulesets.versions import band_range
 
 Values = tuple[str, ...]
 

@@ -14,16 +14,16 @@ from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from projections import compiling
-from projections.contract import UNITS_MAX, Columns
-from projections.facts.columns import Column
-from projections.replay import loops
-from projections.replay.containment import RuleFailure, balanced, failed
-from projections.replay.ladders import LadderBatch, Stream
-from projections.replay.loops import FAILED, NOWHERE
-from projections.replay.trace import Trace
-from projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
-from projections.rulesets.versions import Version
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import UNITS_MAX, Columns
+from ratings_ledger.projections.facts.columns import Column
+from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.replay.containment import RuleFailure, balanced, failed
+from ratings_ledger.projections.replay.ladders import LadderBatch, Stream
+from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
+from ratings_ledger.projections.rulesets.versions import Version
 
 # a ladder of this many games is worth a compiled call of its own, once the code is loaded
 BATCHED_GAMES = 300

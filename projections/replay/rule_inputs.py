@@ -6,10 +6,10 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from projections import compiling
-from projections.facts.columns import NONE, Column, Facts
-from projections.replay import loops
-from projections.rulesets.versions import Version
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import NONE, Column, Facts
+from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.rulesets.versions import Version
 
 SMALL = {"place", "status", "seats", "tied"}
 AT_ONCE = 1_000_000  # values converted from one type to another at a time

@@ -13,14 +13,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ledger.events.games import STATUSES
-from projections import compiling
-from projections.facts.columns import NONE, SAME, Cell, Column, Facts
-from projections.replay import loops
-from projections.replay.containment import RuleFailure
-from projections.replay.eligibility import league_starts, needs_a_look, why_cell_not_eligible, why_not_scored
-from projections.replay.rule_inputs import GameSlots, bulk_columns
-from projections.rulesets.versions import Version, in_force
+from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import NONE, SAME, Cell, Column, Facts
+from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.eligibility import (
+    league_starts,
+    needs_a_look,
+    why_cell_not_eligible,
+    why_not_scored,
+)
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns
+from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 ACCOUNTS = ("premium", "free")
 PART_GAMES = 250_000  # from twice as many on, two threads select in parts

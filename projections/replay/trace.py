@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from projections import compiling
-from projections.facts.columns import NONE, Column, Facts
-from projections.replay import loops
-from projections.replay.ladders import Fetched, Inserted, Stream
-from projections.rulesets.versions import Version
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import NONE, Column, Facts
+from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream
+from ratings_ledger.projections.rulesets.versions import Version
 
 PART_SLOTS = 10_000_000  # so many of a trace's slots are put in order at once
 

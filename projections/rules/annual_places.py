@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projections.contract import Changes, Columns, Numbers, Params, Rule, Term, no_table
+from ratings_ledger.projections.contract import Changes, Columns, Numbers, Params, Rule, Term, no_table
 
 
 class AnnualPlacesParams(Params):

@@ -23,7 +23,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projections.contract import (
+from ratings_ledger.projections.contract import (
     INT64_MAX,
     UNITS_MAX,
     Changes,

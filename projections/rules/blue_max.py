@@ -26,7 +26,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, joined, no_table
+from ratings_ledger.projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, joined, no_table
 
 COLUMNS = (
     "side_units", "side_units_lost", "side_points", "enemy_units", "enemy_units_lost", "enemy_points", "agreed_draw",

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from projections.contract import (
+from ratings_ledger.projections.contract import (
     Changes,
     Columns,
     Numbers,

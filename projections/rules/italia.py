@@ -21,7 +21,17 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, decimal, joined, no_table
+from ratings_ledger.projections.contract import (
+    Changes,
+    Columns,
+    Numbers,
+    Rule,
+    TableParams,
+    Term,
+    decimal,
+    joined,
+    no_table,
+)
 
 SCALE = 100
 POWERS = 7

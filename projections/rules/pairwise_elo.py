@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projections.contract import (
+from ratings_ledger.projections.contract import (
     EXPECTED_SCALES,
     INT64_MAX,
     INVERSE,

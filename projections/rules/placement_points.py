@@ -12,7 +12,7 @@ Points are counted in units of 1/840, which is divisible by every possible numbe
 
 from collections.abc import Sequence
 
-from projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, no_table
+from ratings_ledger.projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, no_table
 
 # divisible by all of 2 to 8
 SCALE = 840

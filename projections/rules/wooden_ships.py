@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projections.contract import (
+from ratings_ledger.projections.contract import (
     FINISHED,
     SURRENDERED,
     Changes,

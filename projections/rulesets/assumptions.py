@@ -5,7 +5,7 @@ The text of a published version never changes, so what was recognised as an assu
 
 from collections.abc import Iterable, Mapping
 
-from ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.types import Ruleset
 
 _WITHIN_TIME = "the page gives a point for a win within time; it is taken to be given without a victory, too"
 UNMARKED: Mapping[str, Mapping[str, str]] = {

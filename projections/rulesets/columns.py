@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ledger.events.game_types import GAME_TYPES, numbers
+from ratings_ledger.ledger.events.game_types import GAME_TYPES, numbers
 
 Columns = Mapping[str, Sequence[int]]
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, NoReturn
 
-from ledger.rejections import escaped, shown
-from projections.contract import INT64_MAX, Numbers, Rule
+from ratings_ledger.ledger.rejections import escaped, shown
+from ratings_ledger.projections.contract import INT64_MAX, Numbers, Rule
 
 # what a rule may raise; whoever catches it calls `fault`, or re-raises an interruption of the program themselves
 FAULTS = (BaseException,)
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 MESSAGE_MAX = 500
-OURS = "projections.rules."
+OURS = "ratings_ledger.projections.rules."
 # how many arguments `chance` takes: for two players' points, or for two players among all, with the columns
 OF_POINTS, OF_PLAYERS = 4, 6
 
@@ -186,7 +186,7 @@ def _floats(function: FunctionType, seen: set[Any]) -> Iterator[str]:
             yield f"{function.__name__} divides with / {where}; // divides whole numbers"
         elif (
             isinstance(known, FunctionType)
-            and known.__module__ in (function.__module__, "projections.expected_scores")
+            and known.__module__ in (function.__module__, "ratings_ledger.projections.expected_scores")
             and known not in seen
         ):
             yield from _floats(known, seen)

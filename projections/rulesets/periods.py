@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
-from ledger.events.types import Ruleset
-from ledger.events.zones import day_start
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import day_start
 
 
 class Period(NamedTuple):

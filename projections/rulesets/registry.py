@@ -3,26 +3,31 @@
 A package registers a rule in the entry-point group `ratings_ledger.rules`, under its full name such as `my-rule/1`.
 """
 
+import os
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
-from projections.contract import UNITS_MAX, Params, Rule
-from projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, calling, fault
+from ratings_ledger.projections.contract import UNITS_MAX, Params, Rule
+from ratings_ledger.projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, calling, fault
 
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
+FORMER_CONTRACT = "projections.contract"
 
 BUILT_IN = {
-    "annual-places/1": "projections.rules.annual_places",
-    "ante-pool/1": "projections.rules.ante_pool",
-    "blue-max/1": "projections.rules.blue_max",
-    "catan-points/1": "projections.rules.catan_points",
-    "contribution-pool/1": "projections.rules.contribution_pool",
-    "italia/1": "projections.rules.italia",
-    "pairwise-elo/1": "projections.rules.pairwise_elo",
-    "placement-points/1": "projections.rules.placement_points",
-    "wooden-ships/1": "projections.rules.wooden_ships",
+    "annual-places/1": "ratings_ledger.projections.rules.annual_places",
+    "ante-pool/1": "ratings_ledger.projections.rules.ante_pool",
+    "blue-max/1": "ratings_ledger.projections.rules.blue_max",
+    "catan-points/1": "ratings_ledger.projections.rules.catan_points",
+    "contribution-pool/1": "ratings_ledger.projections.rules.contribution_pool",
+    "italia/1": "ratings_ledger.projections.rules.italia",
+    "pairwise-elo/1": "ratings_ledger.projections.rules.pairwise_elo",
+    "placement-points/1": "ratings_ledger.projections.rules.placement_points",
+    "wooden-ships/1": "ratings_ledger.projections.rules.wooden_ships",
 }
 
 
@@ -44,7 +49,7 @@ def rule(name: str) -> Rule | None:
     if name in _given_up:
         raise ValueError(_given_up[name])
     try:
-        with calling(name):
+        with calling(name), _former_names():
             loaded = outside[0].load()
     except FAULTS as error:
         raise ValueError(f"the rule {name} cannot be loaded from {outside[0].value}: {fault(error, None)}") from error
@@ -53,6 +58,27 @@ def rule(name: str) -> Rule | None:
     if wrong := next(_why_malformed(loaded), None):
         raise ValueError(f"the rule {name} ({outside[0].value}) {wrong}")
     return loaded
+
+
+@contextmanager
+def _former_names() -> Iterator[None]:
+    """Let `projections.contract` lead to the contract, as packages know it that were written when it had this name.
+
+    Only while a package is loaded, and only if the site has no module of that name: its own are never hidden.
+    """
+    ours, theirs = import_module("ratings_ledger.projections"), find_spec("projections")
+    former = {FORMER_CONTRACT: import_module("ratings_ledger.projections.contract")}
+    # in a checkout the folder itself may be found
+    if theirs is None or os.path.realpath(theirs.origin or "") == os.path.realpath(ours.__file__ or ""):
+        former["projections"] = ours
+    elif find_spec(FORMER_CONTRACT) is not None:
+        former = {}
+    sys.modules.update(former)
+    try:
+        yield
+    finally:
+        for name in former:
+            sys.modules.pop(name, None)
 
 
 def _parts(name: str) -> Iterator[str | int]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import tomli_w
 
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.types import Partition, Ruleset, Scope
-from projections.contract import Rule
-from projections.rulesets.versions import kinds_of, parse_toml, shipped, shipped_elo
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.types import Partition, Ruleset, Scope
+from ratings_ledger.projections.contract import Rule
+from ratings_ledger.projections.rulesets.versions import kinds_of, parse_toml, shipped, shipped_elo
 
 WIDTH = 34  # where comments begin
 

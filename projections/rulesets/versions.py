@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ledger.events.canonical import INSTANT_MIN
-from ledger.events.fields import wanted
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.types import Ruleset
-from ledger.events.zones import day_start
-from ledger.rejections import did_you_mean, shown
-from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
-from projections.lists import LISTS, RankingList
-from projections.rulesets.columns import COLUMNS_OF
-from projections.rulesets.faults import FAULTS, Broken, fault, integers, quiet, rule_table, told_value
-from projections.rulesets.registry import rule, rule_names
+from ratings_ledger.ledger.events.canonical import INSTANT_MIN
+from ratings_ledger.ledger.events.fields import wanted
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import day_start
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
+from ratings_ledger.projections.lists import LISTS, RankingList
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, integers, quiet, rule_table, told_value
+from ratings_ledger.projections.rulesets.registry import rule, rule_names
 
 # in the order in which `init` publishes them
 SHIPPED = (

@@ -8,15 +8,15 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
-from projections.facts.columns import Facts
-from projections.lists.contract import RankedRow
-from projections.queries.standings import Ladders, UnknownLadder
-from projections.replay.containment import RuleFailure
-from projections.replay.ladders import Stream, parse_name
-from projections.replay.replay import replay, replay_together
-from projections.rulesets.faults import is_ours
-from projections.rulesets.versions import Version
-from projections.stored.sql_rows import Block, blocks_of
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.replay import replay, replay_together
+from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.projections.stored.sql_rows import Block, blocks_of
 
 # costs are counted in games; a ladder costs this much besides its own
 LADDER_COST = 20
@@ -180,7 +180,7 @@ def _all_of(
     changes: bool,
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
     # imported only here: commands that only read do not need it
-    from ledger.processes.forking import available_cores, forked
+    from ratings_ledger.ledger.processes.forking import available_cores, forked
 
     yield from planned.failures
     replay_together(planned.streams.values(), changes)

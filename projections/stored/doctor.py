@@ -8,19 +8,19 @@ from importlib.metadata import PackageNotFoundError, version
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ledger import clock
-from ledger.events.canonical import format_instant
-from ledger.rejections import count
-from ledger.store.catalogue import object_differences
-from ledger.store.dialect import dialect_of
-from ledger.store.log import head
-from ledger.store.opening import Ledger
-from ledger.store.schema import SCHEMA_REVISION
-from projections.facts import column_cache
-from projections.facts.decoding import CACHED_EVENTS
-from projections.queries.results import Result, Rows
-from projections.rulesets.registry import contested
-from projections.stored.status import LedgerStatus, ledger_status
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.rejections import count
+from ratings_ledger.ledger.store.catalogue import object_differences
+from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.projections.facts import column_cache
+from ratings_ledger.projections.facts.decoding import CACHED_EVENTS
+from ratings_ledger.projections.queries.results import Result, Rows
+from ratings_ledger.projections.rulesets.registry import contested
+from ratings_ledger.projections.stored.status import LedgerStatus, ledger_status
 
 WRONG = "WRONG"
 REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.types import Ruleset
-from ledger.store.log import head, read_live
-from ledger.store.runs import Run
-from projections.queries.results import HIDDEN, Result
-from projections.rulesets.registry import rule_names
-from projections.stored.computing import is_named
-from projections.stored.generations import age_seconds, ages_of, live, whole_second
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.store.log import head, read_live
+from ratings_ledger.ledger.store.runs import Run
+from ratings_ledger.projections.queries.results import HIDDEN, Result
+from ratings_ledger.projections.rulesets.registry import rule_names
+from ratings_ledger.projections.stored.computing import is_named
+from ratings_ledger.projections.stored.generations import age_seconds, ages_of, live, whole_second
 
 FAILED, NOT_ASKED = "failed", "not-asked"
 

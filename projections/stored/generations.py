@@ -16,20 +16,25 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, and_, delete, func, insert, select, tuple_, type_coerce, update
 from sqlalchemy.types import NullType
 
-from ledger.clock import Clock
-from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
-from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, format_instant
-from ledger.rejections import shown
-from ledger.store.dialect import dialect_of
-from ledger.store.log import driver_cursor
-from ledger.store.opening import Ledger
-from projections.facts.columns import Facts
-from projections.lists.contract import RankedRow
-from projections.queries.coordinates import moment
-from projections.queries.results import Result
-from projections.stored.computing import Built, standing
-from projections.stored.rebuild_lock import RebuildLock, fenced, only_one
-from projections.stored.schema import generation_ladders, generation_standings, generations, live_generation
+from ratings_ledger.ledger.clock import Clock
+from ratings_ledger.ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, format_instant
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.log import driver_cursor
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.results import Result
+from ratings_ledger.projections.stored.computing import Built, standing
+from ratings_ledger.projections.stored.rebuild_lock import RebuildLock, fenced, only_one
+from ratings_ledger.projections.stored.schema import (
+    generation_ladders,
+    generation_standings,
+    generations,
+    live_generation,
+)
 
 TRANSACTION_ROWS, GIVEN_UP_ROWS = 5_000, 200
 # a rebuild always leaves this much of a disk free

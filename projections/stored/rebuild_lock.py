@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import AlreadyRunning
-from ledger.store.common import transaction
-from ledger.store.opening import Ledger
+from ratings_ledger.ledger.errors import AlreadyRunning
+from ratings_ledger.ledger.store.common import transaction
+from ratings_ledger.ledger.store.opening import Ledger
 
 
 class RebuildLock(NamedTuple):

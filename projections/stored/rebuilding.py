@@ -13,24 +13,24 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row
 
-from ledger.clock import Clock
-from ledger.errors import LedgerError
-from ledger.events.published_lists import digest_of
-from ledger.events.records import ZERO
-from ledger.store.log import head, read_records_at
-from ledger.store.opening import Ledger
-from ledger.store.runs import RunOutcome, running
-from projections import compiling
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode, decode_to_store, rulesets_at
-from projections.queries.results import ABSENT, HIDDEN, Absent, Result
-from projections.queries.standings import Ladders, UnknownLadder, versions_of
-from projections.replay.containment import RuleFailure
-from projections.replay.kept_traces import wrong_traces
-from projections.replay.ladders import Stream, parse_name
-from projections.replay.replay import replay
-from projections.stored import generations, sql_history
-from projections.stored.computing import (
+from ratings_ledger.ledger.clock import Clock
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.events.published_lists import digest_of
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.store.log import head, read_records_at
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.runs import RunOutcome, running
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode, decode_to_store, rulesets_at
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder, versions_of
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.kept_traces import wrong_traces
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.stored import generations, sql_history
+from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,
     compute,
@@ -40,11 +40,11 @@ from projections.stored.computing import (
     plan,
     stored_row,
 )
-from projections.stored.rebuild_lock import RebuildLock, only_one
-from projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
-from projections.stored.sql_history import Keeping
-from projections.stored.sql_rows import blocks_of
-from projections.stored.work import Work, WorkAt, work_here
+from ratings_ledger.projections.stored.rebuild_lock import RebuildLock, only_one
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
+from ratings_ledger.projections.stored.sql_history import Keeping
+from ratings_ledger.projections.stored.sql_rows import blocks_of
+from ratings_ledger.projections.stored.work import Work, WorkAt, work_here
 
 logger = logging.getLogger(__name__)
 

@@ -8,19 +8,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ledger.backups.backup_folder import Made, backup_json, head_beside
-from ledger.backups.restoring import BackupFiles, RefusedFile, Whole, check_backup, store_backup
-from ledger.rejections import Refused, Rejection
-from ledger.store.exports import BEGINNING, Place
-from ledger.store.log import chain_hash_at
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from ledger.verification import Finding
-from projections.admission.events import RecordedChecks
-from projections.facts.decoding import decode
-from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
-from projections.queries.standings import Ladders
-from projections.stored.computing import LadderFailure, compute, plan
+from ratings_ledger.ledger.backups.backup_folder import Made, backup_json, head_beside
+from ratings_ledger.ledger.backups.restoring import BackupFiles, RefusedFile, Whole, check_backup, store_backup
+from ratings_ledger.ledger.rejections import Refused, Rejection
+from ratings_ledger.ledger.store.exports import BEGINNING, Place
+from ratings_ledger.ledger.store.log import chain_hash_at
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.verification import Finding
+from ratings_ledger.projections.admission.events import RecordedChecks
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.stored.computing import LadderFailure, compute, plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing
 from typing import Any
 
-from ledger.errors import WorkerLost
-from ledger.events.types import Ruleset
-from ledger.processes.forking import TooSlow, ahead
-from ledger.store.log import head, read_live
-from ledger.store.opening import Ledger
-from projections.queries.standings import Ladders
-from projections.replay.containment import RuleFailure
-from projections.replay.ladders import Stream, parse_name
-from projections.rulesets.registry import BUILT_IN, give_up_rule
-from projections.rulesets.versions import bind
-from projections.stored.computing import (
+from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.ledger.store.log import head, read_live
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.rulesets.registry import BUILT_IN, give_up_rule
+from ratings_ledger.projections.rulesets.versions import bind
+from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,
     built,

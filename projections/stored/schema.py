@@ -17,8 +17,8 @@ from sqlalchemy import (
     Text,
 )
 
-from ledger.store.schema import VIEWS_BY_DIALECT, metadata
-from projections.stored.views import history_views
+from ratings_ledger.ledger.store.schema import VIEWS_BY_DIALECT, metadata
+from ratings_ledger.projections.stored.views import history_views
 
 # one row per rebuild; finished_at is empty while it runs or if it was cut off
 generations = Table(

@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Boolean, Connection, Integer, Row, Table, delete, func, insert, select, type_coerce
 
-from ledger.errors import LockLost
-from ledger.rejections import shown
-from ledger.store.opening import Ledger
-from projections.facts.columns import Facts
-from projections.stored import generations
-from projections.stored.computing import Built
-from projections.stored.schema import (
+from ratings_ledger.ledger.errors import LockLost
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.stored import generations
+from ratings_ledger.projections.stored.computing import Built
+from ratings_ledger.projections.stored.schema import (
     history_changes,
     history_games,
     history_participants,
     history_parts,
     live_history,
 )
-from projections.stored.sql_rows import Block, GameBlock, blocks_of_games, change_rows
+from ratings_ledger.projections.stored.sql_rows import Block, GameBlock, blocks_of_games, change_rows
 
 # parts that hold games rather than a ladder's changes
 GAMES = ""

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import dump
-from ledger.events.revisions import live_game
-from ledger.store.log import Log, known_event, read_records_at
-from ledger.validation.identities import Identities, identities
-from projections.facts.columns import Facts
-from projections.replay.trace import Trace
+from ratings_ledger.ledger.events.canonical import dump
+from ratings_ledger.ledger.events.revisions import live_game
+from ratings_ledger.ledger.store.log import Log, known_event, read_records_at
+from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.replay.trace import Trace
 
 BLOCK_CHANGES = 5_000
 # for each change: position, occurred_at, place (0: none), units before, units of the change

@@ -9,37 +9,37 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import DBAPIError
 
-from ledger import clock
-from ledger.errors import RulesetUnusable, StoreDamaged, WorkerLost
-from ledger.events.games import STATUSES
-from ledger.processes.forking import TooSlow
-from ledger.rejections import shown
-from ledger.store.log import chain_hash_at, head, read_where
-from ledger.store.opening import Ledger
-from ledger.store.runs import running
-from ledger.validation.published_lists import PublishedList, published_lists
-from ledger.verification import Finding, Verified, verify_log, verify_order
-from projections.admission.events import RecordedChecks
-from projections.facts.columns import NONE, Facts
-from projections.facts.decoding import clock_of, decode, extend
-from projections.facts.segments import TRACES, segments_of
-from projections.game_clock.state import run_out
-from projections.queries.publication import as_published
-from projections.queries.results import Result
-from projections.queries.standings import Ladders, UnknownLadder
-from projections.replay.kept_traces import wrong_traces
-from projections.replay.ladders import parse_name
-from projections.stored import sql_history
-from projections.stored.computing import Built, LadderFailure, is_named
-from projections.stored.generations import (
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged, WorkerLost
+from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.ledger.processes.forking import TooSlow
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.log import chain_hash_at, head, read_where
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.runs import running
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.ledger.verification import Finding, Verified, verify_log, verify_order
+from ratings_ledger.projections.admission.events import RecordedChecks
+from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.facts.decoding import clock_of, decode, extend
+from ratings_ledger.projections.facts.segments import TRACES, segments_of
+from ratings_ledger.projections.game_clock.state import run_out
+from ratings_ledger.projections.queries.publication import as_published
+from ratings_ledger.projections.queries.results import Result
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.projections.replay.kept_traces import wrong_traces
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.stored import sql_history
+from ratings_ledger.projections.stored.computing import Built, LadderFailure, is_named
+from ratings_ledger.projections.stored.generations import (
     built_otherwise,
     ladders_of,
     live,
     pointer_findings,
     standings_differing,
 )
-from projections.stored.rule_processes import RULE_SECONDS, one_ladder, try_to_load, why_lost
-from projections.stored.work import WorkAt, work_here_at
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, one_ladder, try_to_load, why_lost
+from ratings_ledger.projections.stored.work import WorkAt, work_here_at
 
 
 def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:

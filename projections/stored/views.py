@@ -4,7 +4,7 @@ Both stores have the same columns, so that one query fits both. Only times diffe
 PostgreSQL, in SQLite a text as a record has it, 2024-03-01T19:30:00.000000Z, which sorts as the times do.
 """
 
-from ledger.store.dialect import Dialect
+from ratings_ledger.ledger.store.dialect import Dialect
 
 
 def history_views(dialect: Dialect) -> dict[str, str]:

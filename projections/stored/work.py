@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders
-from projections.stored.computing import (
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,
     built,
@@ -23,7 +23,7 @@ from projections.stored.computing import (
     of_packages,
     plan,
 )
-from projections.stored.rule_processes import guarded
+from ratings_ledger.projections.stored.rule_processes import guarded
 
 WorkAt = Callable[[Connection, int], AbstractContextManager["Work"]]
 Results = Generator[Built | LadderFailure]

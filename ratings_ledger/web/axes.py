@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor, lcm
 
-from ledger.rejections import count
+from ratings_ledger.ledger.rejections import count
 
 Number = int | Fraction
 

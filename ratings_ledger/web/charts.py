@@ -26,7 +26,7 @@ from itertools import islice, pairwise
 from math import ceil, floor, isqrt
 from typing import Literal, NamedTuple
 
-from ledger.rejections import count
+from ratings_ledger.ledger.rejections import count
 from ratings_ledger.web.axes import (
     DAY,
     Number,

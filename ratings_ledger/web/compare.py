@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from ledger.errors import BadArgument, Unknown
-from ledger.rejections import shown
-from projections.queries.answers_compared import Difference, Differences, DifferingRow, Predicted
-from projections.queries.answers_explained import Change
-from projections.queries.answers_profiled import Profile
-from projections.queries.asked import Asked, read_asked
-from projections.queries.coordinates import Times
-from projections.queries.results import ABSENT
+from ratings_ledger.ledger.errors import BadArgument, Unknown
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.projections.queries.answers_compared import Difference, Differences, DifferingRow, Predicted
+from ratings_ledger.projections.queries.answers_explained import Change
+from ratings_ledger.projections.queries.answers_profiled import Profile
+from ratings_ledger.projections.queries.asked import Asked, read_asked
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.web.charts import SERIES_MAX, steps
 from ratings_ledger.web.courses import By, points_line
 from ratings_ledger.web.page import Page, known_at_last, many, minute, points, signed

@@ -8,9 +8,9 @@ from functools import partial
 from itertools import accumulate
 from typing import Literal
 
-from projections.queries.answers_explained import Change
-from projections.queries.answers_profiled import RankChange
-from projections.queries.course import Course
+from ratings_ledger.projections.queries.answers_explained import Change
+from ratings_ledger.projections.queries.answers_profiled import RankChange
+from ratings_ledger.projections.queries.course import Course
 from ratings_ledger.web.axes import number_of
 from ratings_ledger.web.charts import Mark, Point, Series
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from ledger.errors import BadArgument
-from projections.queries.answers_told import GameStory
-from projections.queries.other_results import has_other_results
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.queries.answers_told import GameStory
+from ratings_ledger.projections.queries.other_results import has_other_results
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, known_at_last
 from ratings_ledger.web.visits import Visit

@@ -1,6 +1,6 @@
 """The pages of leagues: who plays, the schedule, and the table."""
 
-from ledger.errors import LedgerError, Unknown
+from ratings_ledger.ledger.errors import LedgerError, Unknown
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit

@@ -19,19 +19,19 @@ from typing import Any, NamedTuple, TypeVar
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ledger.events.canonical import EPOCH
-from ledger.events.types import TYPES
-from ledger.events.zones import local_time
-from ledger.rejections import harmless
-from projections.queries.answers import LastEvent
-from projections.queries.answers_beside import ListBeside
-from projections.queries.answers_explained import GameExplanation, History
-from projections.queries.answers_profiled import Overview, Profile, Ranks
-from projections.queries.answers_surveyed import Person
-from projections.queries.answers_told import GameStory, OtherResult
-from projections.queries.coordinates import UTC_TIMES, Times
-from projections.queries.event_texts import opponents_of, score_of
-from projections.queries.results import Result
+from ratings_ledger.ledger.events.canonical import EPOCH
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.rejections import harmless
+from ratings_ledger.projections.queries.answers import LastEvent
+from ratings_ledger.projections.queries.answers_beside import ListBeside
+from ratings_ledger.projections.queries.answers_explained import GameExplanation, History
+from ratings_ledger.projections.queries.answers_profiled import Overview, Profile, Ranks
+from ratings_ledger.projections.queries.answers_surveyed import Person
+from ratings_ledger.projections.queries.answers_told import GameStory, OtherResult
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
+from ratings_ledger.projections.queries.event_texts import opponents_of, score_of
+from ratings_ledger.projections.queries.results import Result
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import STYLE as CHARTS

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from ledger.errors import Unknown
-from ledger.rejections import shown
-from projections.queries.answers_explained import Change, History
-from projections.queries.answers_profiled import Profile, Ranks
-from projections.queries.answers_told import Statement
-from projections.queries.coordinates import Times
-from projections.queries.course import Course
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.projections.queries.answers_explained import Change, History
+from ratings_ledger.projections.queries.answers_profiled import Profile, Ranks
+from ratings_ledger.projections.queries.answers_told import Statement
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.course import Course
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import Point, steps

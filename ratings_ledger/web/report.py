@@ -16,24 +16,24 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from ledger.errors import BadArgument, Unknown
-from ledger.events.canonical import format_instant
-from ledger.rejections import shown
-from ledger.store.exports import Place, place_at
-from ledger.store.log import recorded_at
-from projections.queries.answers import Standing, Standings
-from projections.queries.answers_beside import PublicationRow
-from projections.queries.answers_compared import PointsAttributed
-from projections.queries.answers_explained import Change, Explained, PlayedGame, PlayerExplanation
-from projections.queries.answers_profiled import Profile
-from projections.queries.answers_recorded import RulesetState
-from projections.queries.answers_told import GameStory, Statement
-from projections.queries.coordinates import Coordinates, moment
-from projections.queries.course import Course
-from projections.queries.event_texts import words_of
-from projections.queries.statements import lines_of_causes, lines_of_changes
-from projections.queries.view import View
 from ratings_ledger import Ledger
+from ratings_ledger.ledger.errors import BadArgument, Unknown
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.exports import Place, place_at
+from ratings_ledger.ledger.store.log import recorded_at
+from ratings_ledger.projections.queries.answers import Standing, Standings
+from ratings_ledger.projections.queries.answers_beside import PublicationRow
+from ratings_ledger.projections.queries.answers_compared import PointsAttributed
+from ratings_ledger.projections.queries.answers_explained import Change, Explained, PlayedGame, PlayerExplanation
+from ratings_ledger.projections.queries.answers_profiled import Profile
+from ratings_ledger.projections.queries.answers_recorded import RulesetState
+from ratings_ledger.projections.queries.answers_told import GameStory, Statement
+from ratings_ledger.projections.queries.coordinates import Coordinates, moment
+from ratings_ledger.projections.queries.course import Course
+from ratings_ledger.projections.queries.event_texts import words_of
+from ratings_ledger.projections.queries.statements import lines_of_causes, lines_of_changes
+from ratings_ledger.projections.queries.view import View
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import steps
 from ratings_ledger.web.courses import points_line, revisions

@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from ledger.errors import Unknown
-from projections.queries.answers_beside import EventImpact, ListBeside
-from projections.queries.answers_compared import Differences
-from projections.queries.answers_explained import History
-from projections.queries.answers_profiled import Overview, Profile, Ranks
-from projections.queries.answers_recorded import AllRulesets, ClockState, LeagueState, RecordedEvents, RulesetState
-from projections.queries.answers_surveyed import AllLadders, AllLists, Person
-from projections.queries.answers_told import GameStory, OtherResult
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.projections.queries.answers_beside import EventImpact, ListBeside
+from ratings_ledger.projections.queries.answers_compared import Differences
+from ratings_ledger.projections.queries.answers_explained import History
+from ratings_ledger.projections.queries.answers_profiled import Overview, Profile, Ranks
+from ratings_ledger.projections.queries.answers_recorded import (
+    AllRulesets,
+    ClockState,
+    LeagueState,
+    RecordedEvents,
+    RulesetState,
+)
+from ratings_ledger.projections.queries.answers_surveyed import AllLadders, AllLists, Person
+from ratings_ledger.projections.queries.answers_told import GameStory, OtherResult
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, Path
 from ratings_ledger.web.changes import change_page

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ledger.errors import BadArgument, Unknown
-from projections.queries.coordinates import UTC_TIMES
+from ratings_ledger.ledger.errors import BadArgument, Unknown
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit

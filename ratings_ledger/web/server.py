@@ -24,8 +24,10 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
-from ledger import clock
-from ledger.errors import (
+from ratings_ledger import Ledger
+from ratings_ledger import open as open_ledger
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import (
     REASONS,
     BadArgument,
     LedgerError,
@@ -35,13 +37,11 @@ from ledger.errors import (
     Unknown,
     WorkerLost,
 )
-from ledger.rejections import Refused, shown
-from ledger.store.log import Head, chain_hash_at, known_of, read_where
-from ledger.store.opening import parse_url
-from projections.queries.standings import UnknownLadder
-from projections.rulesets.registry import BUILT_IN
-from ratings_ledger import Ledger
-from ratings_ledger import open as open_ledger
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.log import Head, chain_hash_at, known_of, read_where
+from ratings_ledger.ledger.store.opening import parse_url
+from ratings_ledger.projections.queries.standings import UnknownLadder
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.web.addresses import RULE_SECONDS, STATUS, Path
 from ratings_ledger.web.connections import ACCEPTED_AT_ONCE, LimitedConnection, Server
 from ratings_ledger.web.games import GAMES, game_lines

@@ -17,11 +17,11 @@ from pathlib import Path as Folder
 from shutil import copyfileobj
 from typing import Any, NamedTuple, TypeVar
 
-from ledger.errors import BadArgument, RuleFailed
-from ledger.new_files import naming, open_own
-from ledger.processes.forking import UNITS_MAX, available_cores, forked
-from ledger.store.log import chain_hash_at, types_after
 from ratings_ledger import Ledger
+from ratings_ledger.ledger.errors import BadArgument, RuleFailed
+from ratings_ledger.ledger.new_files import naming, open_own
+from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, forked
+from ratings_ledger.ledger.store.log import chain_hash_at, types_after
 from ratings_ledger.web import addresses
 from ratings_ledger.web.games import GAMES, game_lines, page_of_story
 from ratings_ledger.web.openapi import OPENAPI, as_openapi

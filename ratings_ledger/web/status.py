@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from ledger.errors import BadArgument
-from projections.queries.coordinates import Times
-from projections.queries.results import Result
-from projections.stored.status import LastRuns
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.results import Result
+from ratings_ledger.projections.stored.status import LastRuns
 from ratings_ledger.web.addresses import STATUS
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit

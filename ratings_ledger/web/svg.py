@@ -5,7 +5,7 @@ from functools import lru_cache
 from html import escape
 from unicodedata import category, east_asian_width
 
-from ledger.rejections import escaped
+from ratings_ledger.ledger.rejections import escaped
 
 # hundredths of the size of a font, which no character is wider than
 WIDEST = 102

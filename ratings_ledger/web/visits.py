@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 
-from ledger.errors import LedgerError
-from ledger.events.types import DECISIONS
-from projections.queries.answers import LastEvent
-from projections.queries.answers_surveyed import AllLadders, Everybody, PersonRow
-from projections.queries.survey import grouped
-from projections.queries.view import View
 from ratings_ledger import Ledger
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.events.types import DECISIONS
+from ratings_ledger.projections.queries.answers import LastEvent
+from ratings_ledger.projections.queries.answers_surveyed import AllLadders, Everybody, PersonRow
+from ratings_ledger.projections.queries.survey import grouped
+from ratings_ledger.projections.queries.view import View
 
 AXES = ("as_of", "known_at", "rules")
 

@@ -11,11 +11,11 @@ from itertools import count
 from mmap import mmap
 from typing import Any
 
-from ledger.errors import WorkerLost
-from ledger.processes.forking import WAITING_TIMES as POOL_WAITING_TIMES
-from ledger.processes.forking import TooSlow, pool
-from projections.rulesets import faults
-from projections.rulesets.registry import give_up_rule
+from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.ledger.processes.forking import WAITING_TIMES as POOL_WAITING_TIMES
+from ratings_ledger.ledger.processes.forking import TooSlow, pool
+from ratings_ledger.projections.rulesets import faults
+from ratings_ledger.projections.rulesets.registry import give_up_rule
 
 NOTE_BYTES = 4_096
 SECOND = 1 / POOL_WAITING_TIMES  # of processor time, for which the pool waits a second

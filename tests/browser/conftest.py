@@ -107,7 +107,7 @@ def files_of(folder: Path) -> list[str]:
 @contextmanager
 def serving(url: str) -> Iterator[str]:
     """The address of a server of a ledger's pages."""
-    program = [sys.executable, "-c", "from cli.start import run; run()", "--db", url]
+    program = [sys.executable, "-m", "ratings_ledger", "--db", url]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [*program, "serve", "--port", "0", "--title", "The club"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:

@@ -9,8 +9,8 @@ from typing import Any
 from stores import taken_in
 from told import exact
 
-from ledger.store import log
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store import log
+from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 # (ladder, player): points before, change and after

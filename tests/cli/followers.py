@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-PROGRAM = (sys.executable, "-c", "from cli.main import program; program()")
+PROGRAM = (sys.executable, "-m", "ratings_ledger")
 
 
 class Follower:

@@ -6,7 +6,7 @@ from typing import Any
 
 from correction_helpers import Ratings, catan, new_ledger, read, take_in
 
-from ledger.events.published_lists import digest_of
+from ratings_ledger.ledger.events.published_lists import digest_of
 
 RULESETS = ("galactic-points-1", "catan-elo-2009-01", "catan-monthly-2008-03", "catan-annual-2008-03")
 BASIC, MARCH, YEAR = "catan-elo/basic", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010"

@@ -54,7 +54,7 @@ def at_shell(name: str, folder: Path, ledger: str) -> Iterator[Typist]:
     """A shell that completes the lines of this program for a ledger."""
     programs, told = folder / "programs", folder / "told.json"
     programs.mkdir()
-    _make_program(programs / "ratings", "from cli.start import run; run()")
+    _make_program(programs / "ratings", "from ratings_ledger.cli.start import run; run()")
     telling = "import json, os, sys; json.dump(sys.argv[1:], open('told.new', 'w')); os.rename('told.new', 'told.json')"
     _make_program(programs / "tell", telling)
     environment = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.arguments.writing import How
-from projections.admission.proposals import Proposal
+from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.projections.admission.proposals import Proposal
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"

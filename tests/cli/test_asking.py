@@ -10,8 +10,8 @@ from terminals import CTRL_C, CTRL_D, typed
 ASKING = """
 import sys
 import click
-import cli.main
-from cli.arguments import asking
+import ratings_ledger.cli.main
+from ratings_ledger.cli.arguments import asking
 
 @click.command()
 def asked():

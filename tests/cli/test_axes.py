@@ -11,8 +11,8 @@ import pytest
 from list_games import game as catan
 from rich.cells import cell_len
 
-from ledger import clock
-from ledger.events.canonical import parse_instant
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import parse_instant
 
 Ratings = Callable[..., Any]
 ALL = "club-catan-elo/all"

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from stores import taken_in, with_shipped_rulesets, without_events
 
-from ledger import clock
-from ledger.backups import backup_folder
-from ledger.events.canonical import EPOCH, MICROSECOND
-from ledger.rejections import CODES
-from ledger.store.exports import read_end
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.backups import backup_folder
+from ratings_ledger.ledger.events.canonical import EPOCH, MICROSECOND
+from ratings_ledger.ledger.rejections import CODES
+from ratings_ledger.ledger.store.exports import read_end
 
 Ratings = Callable[..., Any]
 FIRST, SECOND, THIRD = 11, 14, 18
@@ -260,7 +260,7 @@ def test_long_increment_needs_little_memory(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An increment can be imported even if its hashes exceed what is held in memory."""
-    monkeypatch.setattr("ledger.store.exports._HELD_BYTES", 64)
+    monkeypatch.setattr("ratings_ledger.ledger.store.exports._HELD_BYTES", 64)
     file = export(ratings, full, tmp_path / "inc.jsonl", "--since", 3)
     assert ratings("import", file, db=empty()).exit_code == 0
 
@@ -376,7 +376,7 @@ def test_each_ledger_drops_its_own_backups(
     full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
     """Of two ledgers that share a folder, each backup run drops only backups of its own ledger."""
-    from ledger.store.upgrading import upgrade
+    from ratings_ledger.ledger.store.upgrading import upgrade
 
     other = upgrade(str(tmp_path / "other.db")).location
     folder = tmp_path / "backups"
@@ -529,7 +529,7 @@ def test_rehearsal_names_differing_ladder(
     ruled_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rehearsal fails and names each ladder whose standings come out differently."""
-    from projections.stored import rehearsal
+    from ratings_ledger.projections.stored import rehearsal
 
     take_in(ratings, ruled_url, *GAMES)
     file = export(ratings, ruled_url, tmp_path / "all.jsonl")

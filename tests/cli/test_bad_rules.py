@@ -28,10 +28,10 @@ from lengths import at_length_but
 from sqlalchemy import make_url
 from stores import taken_in
 
-from ledger.store.opening import open_ledger
-from projections import compiling
-from projections.admission.publishing import publish_missing
-from projections.rulesets import registry
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.admission.publishing import publish_missing
+from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
 
@@ -486,7 +486,9 @@ def test_bad_rule_leaves_other_pages_alone(
     """A server shows every page of other ladders, however many ask at once for that of a rule that never ends."""
     db = ledger("exits" if name == "killed" else name)
     if name == "killed":
-        monkeypatch.setattr("projections.rulesets.faults._exit", lambda status: os.kill(os.getpid(), signal.SIGKILL))
+        monkeypatch.setattr(
+            "ratings_ledger.projections.rulesets.faults._exit", lambda status: os.kill(os.getpid(), signal.SIGKILL)
+        )
     pages = Pages(db, Site(), ["localhost"], rule_seconds=1)
     request.addfinalizer(pages.close)
     at_once = ["/ladders/bad", "/ladders/bad?known_at=15", "/ladders/bad?known_at=14", "/", "/ladders/sound"]

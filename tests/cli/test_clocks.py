@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.versions import shipped
 
 Ratings = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from stores import without_events
 def test_closed_streams_are_no_bug(copied_file: Callable[..., str], command: str, closed: str) -> None:
     """A command started with closed standard streams ends without a traceback or a bug report."""
     db = copied_file(without_events)
-    line = f"exec {sys.executable} -c 'from cli.main import program; program()' --db {db} {command} {closed}"
+    line = f"exec {sys.executable} -m ratings_ledger --db {db} {command} {closed}"
     done = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert b"bug" not in done.stderr
     assert b"Traceback" not in done.stderr

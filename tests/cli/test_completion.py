@@ -15,16 +15,16 @@ from correction_helpers import SHIPPED, Ratings, catan, event, new_ledger, placi
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.completion import names as names_module
-from cli.completion.answers import completions
-from cli.completion.bash import quoted, typed_line
-from cli.completion.names import are_kept, keep_names, kept_names
-from cli.main import ratings as program
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
-from projections.facts.decoding import decode
-from projections.queries import known_names as known_names_module
-from projections.queries.standings import Ladders
+from ratings_ledger.cli.completion import names as names_module
+from ratings_ledger.cli.completion.answers import completions
+from ratings_ledger.cli.completion.bash import quoted, typed_line
+from ratings_ledger.cli.completion.names import are_kept, keep_names, kept_names
+from ratings_ledger.cli.main import ratings as program
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries import known_names as known_names_module
+from ratings_ledger.projections.queries.standings import Ladders
 
 BREAKS = " \t\n\"'@><=;|&(:"
 HASH, OTHER = bytes(32), bytes([1] * 32)
@@ -153,7 +153,7 @@ def test_other_capitals_are_forgiven(used: str, ratings: Ratings) -> None:
 def told(db: str, *typed: str, shell: str = "fish") -> str:
     """What a new process tells a shell."""
     done = subprocess.run(
-        [sys.executable, "-c", "from cli.start import run; run()", *typed], capture_output=True, check=True,
+        [sys.executable, "-m", "ratings_ledger", *typed], capture_output=True, check=True,
         cwd=make_docs.ROOT, env={**os.environ, "RATINGS_DB": db, "_RATINGS_COMPLETE": f"{shell}_complete"},
     )  # fmt: skip
     assert done.stderr == b""
@@ -165,7 +165,7 @@ def test_answers_load_nothing_of_the_program(used: str) -> None:
     code = (
         "import os, sys; os._exit = sys.exit\n"
         "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
-        "from cli.start import run; run()"
+        "from ratings_ledger.cli.start import run; run()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "standings", "catan"], capture_output=True, text=True, check=True,
@@ -174,8 +174,11 @@ def test_answers_load_nothing_of_the_program(used: str) -> None:
     )  # fmt: skip
     loaded = {*done.stderr.split()}
     assert done.stdout == "=catan-elo/basic\n"
-    assert {"cli.completion.names", "ledger.caches"} <= loaded
-    assert loaded & {"click", "sqlalchemy", "pydantic", "json", "pathlib", "projections", "cli.main"} == set()
+    assert {"ratings_ledger.cli.completion.names", "ratings_ledger.ledger.caches"} <= loaded
+    assert (
+        loaded & {"click", "sqlalchemy", "pydantic", "json", "pathlib", "projections", "ratings_ledger.cli.main"}
+        == set()
+    )
 
 
 def test_table_follows_from_the_commands() -> None:
@@ -215,7 +218,7 @@ def test_script_is_printed(shell: str, ratings: Ratings) -> None:
     script = ratings("completion", shell).stdout
     assert f"{shell}_complete" in script
     done = subprocess.run(
-        [sys.executable, "-c", "from cli.start import run; run()"], capture_output=True, check=True, cwd=make_docs.ROOT,
+        [sys.executable, "-m", "ratings_ledger"], capture_output=True, check=True, cwd=make_docs.ROOT,
         env={**os.environ, "_RATINGS_COMPLETE": f"{shell}_source"},
     )  # fmt: skip
     assert done.stdout.decode() == script

@@ -254,7 +254,7 @@ def test_change_during_edit_is_refused(
     """An edit is refused if someone else changes the game while the editor is open."""
     command, code = MEANWHILE[what]
     somebody_else = [
-        f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})", "from cli.main import invoke",
+        f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})", "from ratings_ledger.cli.main import invoke",
         f"assert invoke({['--db', db, *command]!r}) == 0", "text = text.replace('anna', 'dora')",
     ]  # fmt: skip
     monkeypatch.setenv("EDITOR", editor(tmp_path, "\n".join(somebody_else)))

@@ -22,7 +22,7 @@ from correction_helpers import (
     three_games,
 )
 
-from projections.rulesets import registry
+from ratings_ledger.projections.rulesets import registry
 
 UNDER = "under catan-elo@2009-01"
 
@@ -225,7 +225,8 @@ def test_list_whose_rule_is_gone_is_told(db: str, ratings: Ratings, monkeypatch:
     assert ratings("publish", GALACTIC, db=db).exit_code == 0
     assert ratings("void", "c-2", *WHY, db=db).exit_code == 0
     monkeypatch.setattr(
-        "projections.rulesets.versions.rule", lambda name: None if "pool" in name else registry.rule(name)
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: None if "pool" in name else registry.rule(name),
     )
     told = ratings("diff", "published", "now", db=db)
     assert (told.exit_code, told.stdout.startswith(BASIC)) == (1, True)

@@ -148,7 +148,7 @@ NOT_UTF8 = {
 @pytest.mark.parametrize("arguments", NOT_UTF8.values(), ids=NOT_UTF8)
 def test_non_utf8_argument_is_usage_error(arguments: list[str | bytes], db: str) -> None:
     """An argument that is not UTF-8 is a usage error with one message."""
-    command = [sys.executable, "-c", "from cli.main import program; program()", "--db", db, *arguments]
+    command = [sys.executable, "-m", "ratings_ledger", "--db", db, *arguments]
     done = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parents[2])
 
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
@@ -161,7 +161,7 @@ def test_damaged_packages_are_named(content: bytes, tmp_path: Path) -> None:
     file.parent.mkdir()
     (file.parent / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     file.write_bytes(content)
-    command = [sys.executable, "-m", "cli", "--db", tmp_path / "ratings.db", "status"]
+    command = [sys.executable, "-m", "ratings_ledger", "--db", tmp_path / "ratings.db", "status"]
     done = subprocess.run(
         command, capture_output=True, check=False, cwd=Path(__file__).parents[2],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},

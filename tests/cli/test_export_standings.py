@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from list_games import KNIGHTS_YEAR, MARCH, YEAR, list_games
 
-from projections.rules import catan_points
-from projections.rulesets import registry
+from ratings_ledger.projections.rules import catan_points
+from ratings_ledger.projections.rulesets import registry
 
 Ratings = Callable[..., Any]
 ELO = "catan-elo/basic"
@@ -109,7 +109,8 @@ def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypa
     whole = {form: ratings("export", "standings", "--format", form, db=db).stdout.splitlines() for form in forms}
     rule = catan_points.RULE._replace(score=broken)
     monkeypatch.setattr(
-        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: rule if name == rule.id else registry.rule(name),
     )
     for form in forms:
         result = ratings("export", "standings", "--format", form, db=db)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from list_games import game
 
-from projections.rules import catan_points, pairwise_elo
-from projections.rulesets import registry
+from ratings_ledger.projections.rules import catan_points, pairwise_elo
+from ratings_ledger.projections.rulesets import registry
 
 Ratings = Callable[..., Any]
 LOST = "every game is recorded all the same; once the rule works again"
@@ -26,7 +26,8 @@ def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, m
 
     rule = catan_points.RULE._replace(check=broken)
     monkeypatch.setattr(
-        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: rule if name == rule.id else registry.rule(name),
     )
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
         told = ratings(*command, db=ruled_url)
@@ -45,7 +46,8 @@ def break_at_four(monkeypatch: pytest.MonkeyPatch) -> None:
 
     rule = pairwise_elo.RULE._replace(score=score)
     monkeypatch.setattr(
-        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: rule if name == rule.id else registry.rule(name),
     )
 
 
@@ -89,7 +91,7 @@ def test_ladders_of_an_unusable_ruleset_stay(
     """Where a whole ruleset cannot be used, its stored ladders stay."""
     db = copied_file(of_four)
     assert ratings("rebuild", db=db).exit_code == 0
-    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: None)
+    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: None)
     told = ratings("rebuild", db=db)
     assert (told.exit_code, "elo-catan: the rule failed" in told.stderr) == (1, True)
     assert told.stderr.count("its previous standings keep serving") == 1

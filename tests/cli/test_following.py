@@ -15,12 +15,12 @@ from correction_helpers import Ratings, event, game, head, new_ledger, read
 from followers import following
 from sqlalchemy import make_url
 
-from ledger.intake.following import BATCH_EVENTS, _Lines, answers, batches
-from ledger.intake.importing import Intake, Terms
-from ledger.rejections import Refused, Rejection
-from ledger.store import appending
-from ledger.store.log import head as store_head
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _Lines, answers, batches
+from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.rejections import Refused, Rejection
+from ratings_ledger.ledger.store import appending
+from ratings_ledger.ledger.store.log import head as store_head
+from ratings_ledger.ledger.store.opening import open_ledger
 
 
 def a_pool(ratings: Ratings, url: str) -> None:
@@ -222,7 +222,7 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
         with store.reading() as connection:
             return appending.Appended(0, 0, [(0, Rejection("players-met", "as of now"))], store_head(connection))
 
-    monkeypatch.setattr("ledger.intake.importing.append", refused_once)
+    monkeypatch.setattr("ratings_ledger.ledger.intake.importing.append", refused_once)
     terms = Terms("test", keep_going=True)
     line = game("g-1", "anna", "ben").encode()
     told = answers(

@@ -11,8 +11,8 @@ import pytest
 from stores import taken_in, without_events
 from told import counts
 
-from ledger.store.upgrading import upgrade
-from projections.rulesets.versions import SHIPPED
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.rulesets.versions import SHIPPED
 
 
 def game(game_id: str, *players: str, game: str = "club-catan", day: int = 1) -> str:

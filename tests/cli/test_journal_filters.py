@@ -7,8 +7,8 @@ import pytest
 from correction_helpers import Ratings, event, game, new_ledger, read
 from stores import taken_in
 
-from ledger import clock
-from ledger.events.canonical import parse_instant
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import parse_instant
 
 DAY = 86_400_000_000  # microseconds
 

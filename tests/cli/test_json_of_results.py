@@ -10,13 +10,13 @@ import click
 import pytest
 from stores import with_shipped_rulesets
 
-from cli.main import ratings as program
-from cli.output.emit import PRINTED
-from ledger import clock
-from ledger.store.opening import open_ledger
-from projections.stored.doctor import checks
-from projections.stored.status import ledger_status
-from projections.stored.verification import verify_all
+from ratings_ledger.cli.main import ratings as program
+from ratings_ledger.cli.output.emit import PRINTED
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.stored.doctor import checks
+from ratings_ledger.projections.stored.status import ledger_status
+from ratings_ledger.projections.stored.verification import verify_all
 
 ROOT = Path(__file__).parents[2]
 # the results of a command; those of a view and of `ratings_ledger` are compared in tests/projections/test_views.py

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from stores import without_events
 
-from ledger.events.types import read_event
-from ledger.intake import importing
-from ledger.store.appending import append
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.intake import importing
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.opening import open_ledger
 
 HEADER = "game_id,occurred_at,game,player,place\n"
 Ratings = Callable[..., Any]

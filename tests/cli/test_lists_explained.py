@@ -15,8 +15,8 @@ from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, SHIPPED, 
 from stores import with_shipped_rulesets
 from told import exact
 
-from cli.main import invoke
-from projections.rulesets.registry import rule
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.projections.rulesets.registry import rule
 
 Ratings = Callable[..., Any]
 
@@ -290,7 +290,9 @@ def test_gold_sums_closed_lists_only(db: str, ratings: Ratings, monkeypatch: pyt
     for moment, closed in (("2010-03-31T21:59:59Z", {january: 2}), ("2010-03-31T22:00:00Z", {january: 2, MARCH: 1})):
         since_1970 = datetime.fromisoformat(moment) - datetime.fromisoformat("1970-01-01T00:00:00Z")
         with monkeypatch.context() as patch:
-            patch.setattr("ledger.clock.now", lambda since=since_1970: since // timedelta(microseconds=1))
+            patch.setattr(
+                "ratings_ledger.ledger.clock.now", lambda since=since_1970: since // timedelta(microseconds=1)
+            )
             assert gold("cleo") == closed
 
 
@@ -312,7 +314,9 @@ def test_failing_rule_is_no_program_bug(db: str, ratings: Ratings, monkeypatch: 
     found = rule("catan-points/1")
     assert found is not None
     others = {"catan-points/1": found._replace(score=broken)}
-    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: others.get(name) or rule(name))
+    monkeypatch.setattr(
+        "ratings_ledger.projections.rulesets.versions.rule", lambda name: others.get(name) or rule(name)
+    )
     result = ratings("statistics", "anna", db=db)
 
     assert "this is a bug" not in result.stderr
@@ -336,7 +340,8 @@ def test_years_survive_a_missing_month_rule(
     assert ratings("rebuild", db=copy).exit_code == 0
     before = stored()
     monkeypatch.setattr(
-        "projections.rulesets.versions.rule", lambda name: None if name == "catan-points/1" else rule(name)
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: None if name == "catan-points/1" else rule(name),
     )
 
     assert ratings("standings", YEAR, db=copy).exit_code != 0

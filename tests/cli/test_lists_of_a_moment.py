@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, event, placing, position, read, take_in
 
-from ledger import clock
-from ledger.events.canonical import format_instant, parse_instant
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 
 ALL = "elo-chess/all"
 PUBLISHED = "2024-05-01T12:00:00.000000Z"

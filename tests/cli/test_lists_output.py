@@ -30,7 +30,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def set_clock(moment: str) -> None:
         since_1970 = datetime.fromisoformat(moment) - datetime.fromisoformat("1970-01-01T00:00:00Z")
-        monkeypatch.setattr("ledger.clock.now", lambda: since_1970 // timedelta(microseconds=1))
+        monkeypatch.setattr("ratings_ledger.ledger.clock.now", lambda: since_1970 // timedelta(microseconds=1))
 
     return set_clock
 

@@ -10,8 +10,8 @@ from correction_helpers import Ratings, all_points, difference, game, head, new_
 from stores import taken_in
 from told import exact
 
-from cli.arguments.writing import How
-from projections.admission.proposals import Proposal
+from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.projections.admission.proposals import Proposal
 
 WHY = ("--reason", "entered twice")
 

@@ -19,16 +19,16 @@ from roles import Roles, documented_roles
 from sqlalchemy import make_url
 from stores import own_server, postgres_database
 
-from ledger.events.canonical import dump
-from ledger.events.types import Draft, read_data
-from ledger.store.appending import append
-from ledger.store.opening import open_ledger
-from ledger.store.runs import all_runs, running
-from projections.cluster import coordinating
-from projections.stored import generations
-from projections.stored.rebuild_lock import only_one
+from ratings_ledger.ledger.events.canonical import dump
+from ratings_ledger.ledger.events.types import Draft, read_data
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.runs import all_runs, running
+from ratings_ledger.projections.cluster import coordinating
+from ratings_ledger.projections.stored import generations
+from ratings_ledger.projections.stored.rebuild_lock import only_one
 
-from ledger import clock  # isort: skip
+from ratings_ledger.ledger import clock  # isort: skip
 
 PART = re.compile(r"(?:^|; )(rebuild|verify|backup) (done|FAILED): ")
 Ratings = Callable[..., Any]
@@ -148,8 +148,8 @@ def test_night_follows_a_killed_one(db: str, ratings: Ratings) -> None:
     """After a nightly run was killed, the next one runs, and the first counts as lost."""
     code = f"""
 import os, signal
-from ledger.store.runs import running
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.runs import running
+from ratings_ledger.ledger.store.opening import open_ledger
 with running(open_ledger({db!r}), "nightly"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -206,7 +206,7 @@ def for_a_second(blocked: Callable[[], AbstractContextManager[Any]]) -> Iterator
 def impatient(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The ledger for somebody who does not wait long for its locks, with a state folder that is empty."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("cli.commands.nightly.RETRY_SECONDS", 0.2)
+    monkeypatch.setattr("ratings_ledger.cli.commands.nightly.RETRY_SECONDS", 0.2)
     url = make_url(f"sqlite:///{db}" if "://" not in db else db)
     return url.update_query_dict({"timeout": "0.2"}).render_as_string(hide_password=False)
 
@@ -336,7 +336,7 @@ def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.
         pytest.skip("a file")
     path = str(make_url(db).database)
     # whoever runs the tests may be allowed everything
-    monkeypatch.setattr("ledger.store.sqlite.os.access", lambda place, mode: str(place) != path)
+    monkeypatch.setattr("ratings_ledger.ledger.store.sqlite.os.access", lambda place, mode: str(place) != path)
     result = ratings("nightly", db=db)
     assert (result.exit_code, list(told(result))) == (3, ["rebuild FAILED", "verify done"])
     assert f"this account may not write {path}" in result.stderr

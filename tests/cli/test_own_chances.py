@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from lengths import at_length_but
 
-from projections.contract import Params, Rule, Term, no_table
-from projections.rulesets import registry
+from ratings_ledger.projections.contract import Params, Rule, Term, no_table
+from ratings_ledger.projections.rulesets import registry
 
 Ratings = Callable[..., Any]
 HALF = 1 << 31
@@ -46,7 +46,10 @@ OWN = Rule(
 
 def known_as_own(patch: pytest.MonkeyPatch, rule: Rule) -> None:
     """Let the program find a rule under the name own/1."""
-    patch.setattr("projections.rulesets.versions.rule", lambda name: rule if name == "own/1" else registry.rule(name))
+    patch.setattr(
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: rule if name == "own/1" else registry.rule(name),
+    )
 
 
 def ruleset_of(kind: str) -> str:

@@ -37,7 +37,7 @@ def test_package_built_before_still_scores(tmp_path: Path) -> None:
     ruleset.write_text(RULESET, encoding="utf-8")
 
     def ratings(*arguments: object) -> str:
-        command = [sys.executable, "-m", "cli", "--db", tmp_path / "ratings.db", *arguments]
+        command = [sys.executable, "-m", "ratings_ledger", "--db", tmp_path / "ratings.db", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(installed)}
         return subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
 

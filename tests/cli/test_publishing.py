@@ -12,8 +12,8 @@ import pytest
 from correction_helpers import WHY, Ratings, catan, head, position, read, take_in
 from publishing_helpers import BASIC, LISTS, MARCH, NEW_YEAR, YEAR, list_ledger, publish, published
 
-from ledger import clock
-from ledger.events.canonical import parse_instant
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import parse_instant
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from correction_helpers import WHY, Ratings, catan, head, position, read, take_in
 from publishing_helpers import BASIC, LISTS, MARCH, YEAR, list_ledger, publish, published
 
-from ledger import clock
-from ledger.events.canonical import parse_instant
-from projections.rules import catan_points
-from projections.rulesets import registry
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.projections.rules import catan_points
+from ratings_ledger.projections.rulesets import registry
 
 APRIL = MARCH.replace("03", "04")
 DUE = ("publish", "--due", "--by", "editor")
@@ -107,7 +107,8 @@ def test_failing_rule_publishes_nothing(
 
     rule = catan_points.RULE._replace(check=broken)
     monkeypatch.setattr(
-        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: rule if name == rule.id else registry.rule(name),
     )
     told = ratings(*DUE, db=db)
     assert (told.exit_code, told.stdout, "bug" in told.stderr) == (1, "", False)

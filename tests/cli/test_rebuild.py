@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from terminals import on_terminal
 
-from cli import interrupts
-from cli.commands import rebuild
-from cli.output import progress
-from ledger.events.canonical import parse_instant
+from ratings_ledger.cli import interrupts
+from ratings_ledger.cli.commands import rebuild
+from ratings_ledger.cli.output import progress
+from ratings_ledger.ledger.events.canonical import parse_instant
 
 ROOT = Path(__file__).parents[2]
 ALL = "club-catan-elo/all"
@@ -174,7 +174,7 @@ def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.Mo
     rows = [f"l-{number},2020-01-01T12:00Z,gonzaga,league-{number},anna,ben" for number in range(200)]
     table = "\n".join(["game_id,occurred_at,game,league,1st,2nd", *rows, ""])
     assert ratings("import", "-", db=db, input=table).exit_code == 0
-    monkeypatch.setattr("projections.stored.generations.TRANSACTION_ROWS", 10)
+    monkeypatch.setattr("ratings_ledger.projections.stored.generations.TRANSACTION_ROWS", 10)
     quiet, told = ratings("rebuild", db=db), ratings("rebuild", "--log", "plain", db=db)
 
     assert quiet.stderr == ""

@@ -7,7 +7,7 @@ import pytest
 from correction_helpers import Ratings, all_points, catan, difference, game, head, read, small_ledger
 from told import exact
 
-from projections.admission import proposals
+from ratings_ledger.projections.admission import proposals
 
 COMMAND = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "--at", "2010-03-05T10:00Z", "cleo", "anna")
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, head, placing, read
 
-from ledger import clock
-from ledger.events.canonical import format_instant
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
 
 HEADER = "game_id,occurred_at,game,1st,2nd\n"
 ROW = "g-{0},2024-03-05T12:00:00Z,chess,anna{0},ben{0}\n"

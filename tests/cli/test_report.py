@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, catan, game, new_ledger, position, read
 
-from cli.commands import report
+from ratings_ledger.cli.commands import report
 
 EVIL = "<script>alert(1)</script> & \"quotes\" 'n' | * _ ` \u202eright to left"
 REASONS = {"void": "entered twice", "correct": "it was another group | see https://club.example", "adjust": EVIL}

@@ -15,7 +15,7 @@ from correction_helpers import event, placing, read, take_in
 from reported import Reported, number
 from stores import postgres_database
 
-from ledger import clock
+from ratings_ledger.ledger import clock
 
 Ratings = Callable[..., Any]
 CHANGED = "What was recorded since"

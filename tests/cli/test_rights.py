@@ -12,13 +12,13 @@ from roles import Roles, documented_roles
 from sqlalchemy import make_url, text
 from stores import without_events
 
-import projections.stored.schema
-from ledger.store.dialect import DIALECTS
-from ledger.store.opening import connect, open_ledger
-from ledger.store.postgres_roles import DASHBOARD, KEPT, WRITES, grant_statements
-from ledger.store.schema import metadata
-from projections.stored.rebuild_lock import only_one
-from projections.stored.views import history_views
+from ratings_ledger.ledger.store.dialect import DIALECTS
+from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, KEPT, WRITES, grant_statements
+from ratings_ledger.ledger.store.schema import metadata
+from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.schema import VIEWS
+from ratings_ledger.projections.stored.views import history_views
 
 Ratings = Callable[..., Any]
 
@@ -46,7 +46,7 @@ def test_every_table_has_decided_rights() -> None:
     assert len(named) == len(set(named))
     assert set(named) == {
         *metadata.tables,
-        *projections.stored.schema.VIEWS,
+        *VIEWS,
         *history_views(DIALECTS["sqlite"]()),
         "alembic_version",
         "events_readable",

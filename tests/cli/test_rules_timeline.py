@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ledger import clock
-from ledger.events.canonical import parse_instant
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import parse_instant
 
 Ratings = Callable[..., Any]
 NOW = "2025-06-15T12:00:00Z"

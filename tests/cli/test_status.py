@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from cli.output.status import told_age
-from ledger import clock
-from ledger.events.canonical import dump, parse_instant
-from ledger.events.types import Draft, read_data
-from ledger.store.appending import append
-from ledger.store.opening import open_ledger
-from projections.rules import pairwise_elo
-from projections.rulesets import registry
-from projections.stored import generations
+from ratings_ledger.cli.output.status import told_age
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import dump, parse_instant
+from ratings_ledger.ledger.events.types import Draft, read_data
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.rules import pairwise_elo
+from ratings_ledger.projections.rulesets import registry
+from ratings_ledger.projections.stored import generations
 
 Ratings = Callable[..., Any]
 ALL, FEW = "elo-chess/all", "elo-chess/3-4"
@@ -73,7 +73,9 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
     def use(bad: bool) -> None:
         found = rule._replace(score=score) if bad else rule
-        monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: found if name == rule.id else real(name))
+        monkeypatch.setattr(
+            "ratings_ledger.projections.rulesets.versions.rule", lambda name: found if name == rule.id else real(name)
+        )
 
     return use
 

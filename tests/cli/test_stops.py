@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url, text
 
-from ledger import errors
-from ledger.errors import (
+from ratings_ledger.ledger import errors
+from ratings_ledger.ledger.errors import (
     REASONS,
     BadArgument,
     LedgerError,
@@ -20,9 +20,9 @@ from ledger.errors import (
     StoreUnavailable,
     Unknown,
 )
-from ledger.store.opening import connect, open_ledger
-from ledger.store.schema import SCHEMA_REVISION
-from projections.stored.rebuild_lock import only_one
+from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.projections.stored.rebuild_lock import only_one
 
 Ratings = Callable[..., Any]
 
@@ -114,5 +114,5 @@ def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeyp
         def fails(*arguments: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr("cli.commands.status.ledger_status", fails)
+        monkeypatch.setattr("ratings_ledger.cli.commands.status.ledger_status", fails)
         assert stopped(ratings, "status", db=ledger_url) == reason

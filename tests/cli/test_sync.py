@@ -9,7 +9,7 @@ import pytest
 from correction_helpers import Ratings, digests, read
 from sheets_synced import ROWS, SET, Club, a_club_of_catan, counts
 
-from projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.proposals import Proposal
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sheet_files import xlsx
 from sheets_synced import ROWS, SET, Club, a_club_of_catan, counts
 from terminals import CTRL_D, typed
 
-from ledger.store import appending
+from ratings_ledger.ledger.store import appending
 
 EDITED = (ROWS[0], "2024-11-22,Ben,Cleo,Anna")
 QUESTION = "Record this? [yes, no] "
@@ -178,7 +178,7 @@ def test_killed_sync_is_completed(club: Club, committed: bool) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
             return None
 
-        from ledger.intake import importing
+        from ratings_ledger.ledger.intake import importing
 
         if committed:
             importing.append = dies_later  # type: ignore[assignment]

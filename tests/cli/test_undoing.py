@@ -9,8 +9,8 @@ import pytest
 from correction_helpers import BASIC, Ratings, catan, new_ledger, points, position, read, refusal, take_in
 from terminals import CTRL_C, typed
 
-from ledger.intake import importing
-from projections.admission.proposals import Proposal
+from ratings_ledger.ledger.intake import importing
+from ratings_ledger.projections.admission.proposals import Proposal
 
 HEADER = "game_id,occurred_at,game,group,1st,2nd,3rd\n"
 LEAGUE = """

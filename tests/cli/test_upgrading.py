@@ -13,14 +13,14 @@ from alembic import command
 from roles import documented_roles
 from sqlalchemy import make_url, text
 
-from ledger.errors import NotALedger
-from ledger.events.types import Draft
-from ledger.store import postgres, sqlite
-from ledger.store.appending import append
-from ledger.store.migrations import configuration
-from ledger.store.opening import Ledger, connect, schema_revision
-from ledger.store.schema import SCHEMA_REVISION
-from projections.stored.rebuild_lock import only_one
+from ratings_ledger.ledger.errors import NotALedger
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store import postgres, sqlite
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.migrations import configuration
+from ratings_ledger.ledger.store.opening import Ledger, connect, schema_revision
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.projections.stored.rebuild_lock import only_one
 
 Ratings = Callable[..., Any]
 PAGE = Path(__file__).parents[2] / "docs" / "upgrading.md"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from stores import taken_in, with_shipped_rulesets
 
-from ledger.store.schema import SCHEMA_REVISION
-from projections.rulesets.versions import read_toml, shipped
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 ROOT = Path(__file__).parents[2]
 SHIPPED_NAMES = [ruleset.name for ruleset, _ in map(read_toml, shipped()) if ruleset is not None]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, event, points, read, take_in
 
-from projections.rulesets.versions import read_toml, shipped
+from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 FILE = Path(__file__).parents[3] / "shared" / "rules" / "vectors.json"
 VECTORS = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []

@@ -9,8 +9,8 @@ from pathlib import Path
 from correction_helpers import NOON, Ratings, event, read
 from stores import taken_in, without_events
 
-from ledger.events.revisions import GAME_EVENTS
-from ledger.events.types import TYPES
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS
+from ratings_ledger.ledger.events.types import TYPES
 
 LADDER = "elo-chess/all"
 # what is recorded, by type, and what its withdrawal says; the events of a game have no withdrawals

@@ -12,12 +12,12 @@ import pytest
 from correction_helpers import Ratings, read
 from stores import with_shipped_rulesets
 
-from cli.commands import rule_trials
-from ledger import clock
-from ledger.store import sqlite
-from projections.admission.trials import try_rule
-from projections.rulesets.registry import BUILT_IN
-from projections.rulesets.versions import read_toml, shipped
+from ratings_ledger.cli.commands import rule_trials
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store import sqlite
+from ratings_ledger.projections.admission.trials import try_rule
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
+from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, shipped())]
 

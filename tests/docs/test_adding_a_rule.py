@@ -15,8 +15,8 @@ import pytest
 from console_blocks import Shell, masked, refreshed
 from make_docs import FOLDER, ROOT
 
-from projections import compiling
-from projections.rulesets.registry import rule, rule_names
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.rulesets.registry import rule, rule_names
 
 pytestmark = pytest.mark.slow  # all tests share the package that the page builds
 

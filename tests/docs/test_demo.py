@@ -9,7 +9,7 @@ import pytest
 from make_docs import pages_with_commands
 from told import without_newcomers
 
-from cli.commands import demo
+from ratings_ledger.cli.commands import demo
 
 
 def test_demo_completes_and_leaves_nothing(
@@ -52,8 +52,8 @@ def test_what_comes_next_runs_as_it_is_written(
 
 def test_every_example_is_used_and_documented() -> None:
     """Every example file is listed in the README, and every data file is used by the demo or a page."""
-    told = (demo._CHECKOUT / "README.md").read_text(encoding="utf-8")
-    examples = [path.name for path in demo._CHECKOUT.iterdir() if path.name != "README.md"]
+    told = (demo.EXAMPLES / "README.md").read_text(encoding="utf-8")
+    examples = [path.name for path in demo.EXAMPLES.iterdir() if path.name != "README.md"]
     assert [name for name in examples if f"]({name})" not in told] == []
     played = " ".join(command for _, commands in demo.STEPS for command in commands)
     played += " ".join(page.read_text(encoding="utf-8") for page in pages_with_commands())
@@ -81,7 +81,7 @@ def test_kept_demo_ledger_is_never_overwritten(
     monkeypatch.chdir(tmp_path)
     assert ratings("demo", "--keep", "kept").exit_code == 0
     assert ratings("verify", db="kept/ratings.db").exit_code == 0
-    assert sorted(path.name for path in demo._CHECKOUT.iterdir() if path.suffix == ".db") == []
+    assert sorted(path.name for path in demo.EXAMPLES.iterdir() if path.suffix == ".db") == []
     assert (tmp_path / "kept" / "site" / "index.html").exists()
     again = ratings("demo", "--keep", "kept")
     assert again.exit_code == 2

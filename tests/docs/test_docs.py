@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from make_docs import ADDING_A_RULE, FOLDER, PAGES, ROOT, with_columns
 
-from cli.main import COMMANDS
-from ledger import rejections, verification
-from ledger.events.types import TYPES
-from projections.rulesets.registry import BUILT_IN
+from ratings_ledger.cli.main import COMMANDS
+from ratings_ledger.ledger import rejections, verification
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
 
 # names of places that a public project has no business with, put together so that this file does not hold them
 FORBIDDEN = (

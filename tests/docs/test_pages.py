@@ -20,7 +20,7 @@ from serving import serving
 
 PAGE = (FOLDER / "pages.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```sh\n(.*?)```", PAGE.partition("\n## For programs\n")[2].partition("\n## ")[0], re.DOTALL)
-PROGRAM = [sys.executable, "-c", "from cli.start import run; run()"]
+PROGRAM = [sys.executable, "-m", "ratings_ledger"]
 GAMES = (("wl-1", "2024-11-08T20:00Z", "mira", "ben"), ("wl-2", "2024-12-13T20:00Z", "ben", "mira"),
          ("wl-3", "2025-01-10T20:00Z", "mira", "ben"))  # fmt: skip
 

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from roles import Roles, documented_roles
 
-from cli.main import invoke
-from ledger.store.postgres_roles import grant_statements
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger.store.postgres_roles import grant_statements
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "postgresql.md").read_text(encoding="utf-8")

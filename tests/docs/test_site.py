@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from make_docs import FOLDER
 
-from ledger.events.types import TYPES
+from ratings_ledger.ledger.events.types import TYPES
 
 PAGE = (FOLDER / "site.md").read_text(encoding="utf-8")
 PROGRAM, USE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -22,7 +22,7 @@ def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
     url = copied(for_chess)
     program = tmp_path / "bin" / "ratings"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from cli.main import program; program()' \"$@\"\n")
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ratings_ledger "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     monkeypatch.setenv("RATINGS_DB", url)

@@ -9,8 +9,8 @@ import pytest
 from make_docs import ROOT, SQL, with_views
 from sqlalchemy import text
 
-from ledger.store.opening import open_ledger
-from projections.stored.views import MEANINGS
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.stored.views import MEANINGS
 
 Ratings = Callable[..., Any]
 PAGE = SQL.read_text(encoding="utf-8")

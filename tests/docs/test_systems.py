@@ -15,7 +15,7 @@ import pytest
 from console_blocks import refreshed
 from make_docs import ROOT, pages_with_commands
 
-from projections.rulesets.versions import shipped, shipped_elo
+from ratings_ledger.projections.rulesets.versions import shipped, shipped_elo
 
 FOLDER = ROOT / "docs" / "systems"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path.name != "README.md"}

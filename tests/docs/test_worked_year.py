@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "catan-year"
 YEAR = runpy.run_path(str(FOLDER / "make_year.py"))

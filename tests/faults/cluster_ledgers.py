@@ -14,11 +14,11 @@ import pytest
 from dask_clusters import PART_GAMES, WINDOW_GAMES
 from fault_helpers import SEEN, decision, fork, plain_connection, wait_for
 
-from ledger import clock
-from ledger.events.types import read_event
-from ledger.store.appending import append
-from ledger.store.opening import open_ledger
-from projections.cluster import coordinating, engines, segments, streaming, work
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.cluster import coordinating, engines, segments, streaming, work
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "elo-1.toml"
 CITIES, GIANT, GIANT_PERCENT = 399, "giant", 30

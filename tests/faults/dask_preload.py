@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from projections.cluster import base, objects, segments, streaming, tasks
+from ratings_ledger.projections.cluster import base, objects, segments, streaming, tasks
 
 FOLDER = Path(os.environ["RATINGS_TEST_FAULTS"])
 _plan = ""

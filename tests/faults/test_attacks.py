@@ -19,10 +19,10 @@ from fault_helpers import (
     records,
 )
 
-from ledger.events.records import EventRow
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.events.records import EventRow
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 EVENTS = 5
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)

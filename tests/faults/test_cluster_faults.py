@@ -18,8 +18,8 @@ from dask_clusters import LocalCluster, fault, local_cluster
 from fault_helpers import lose, wait_until
 from lengths import at_length_but
 
-from projections.cluster import coordinating, engines, farm, work
-from projections.stored import generations
+from ratings_ledger.projections.cluster import coordinating, engines, farm, work
+from ratings_ledger.projections.stored import generations
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="the extra cluster is not installed"),

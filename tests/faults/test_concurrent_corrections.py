@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import pytest
 from fault_helpers import append_games, corrected, decision, findings, fork, game, records, wait_for
 
-from cli.main import invoke
-from ledger import clock
-from ledger.events.revisions import Events
-from ledger.events.types import Draft
-from ledger.intake.files import Item
-from ledger.intake.importing import Intake, Terms
-from ledger.store.appending import append
-from ledger.store.log import Log
-from ledger.store.opening import open_ledger
-from projections.admission.events import Admission
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.revisions import Events
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import Log
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.admission.events import Admission
 
 WAIT_SECONDS = 60
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from fault_helpers import append_games, findings, fork, game, records, wait_for
 
-from cli.main import invoke
-from ledger.store.opening import open_ledger
-from projections.admission.proposals import Proposal
-from projections.stored.verification import verify_published
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.stored.verification import verify_published
 
 WAIT_SECONDS = 60
 PUBLISHERS = 4

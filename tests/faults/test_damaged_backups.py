@@ -16,11 +16,11 @@ from fault_helpers import append_games, corrected, decision, game
 from forging import forged
 from stores import without_events
 
-from ledger.backups import backup_folder
-from ledger.backups.restoring import BackupFiles, check_backup
-from ledger.store import sqlite
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.backups import backup_folder
+from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
+from ratings_ledger.ledger.store import sqlite
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 Lines = list[bytes]
@@ -192,8 +192,8 @@ def test_damaged_backups_are_refused(
 
 def test_incomplete_backup_yields_first_events(exported: Lines, theirs: Lines, tmp_path: Path, at_length: bool) -> None:
     """Whatever `--incomplete` accepts of a cut backup is always the beginning of the log."""
-    from ledger.events.records import ZERO, chain_hash, leaf_hash
-    from ledger.store.exports import read_end
+    from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
+    from ratings_ledger.ledger.store.exports import read_end
 
     chains = [ZERO]
     for line in exported[:-1]:
@@ -361,7 +361,7 @@ def test_memory_is_independent_of_log_length(copied_file: Callable[..., str], tm
 def peak(*arguments: str) -> int:
     """The most memory that a command held, in KiB."""
     script = (
-        f"import re, sys; from cli.main import invoke; code = invoke({list(arguments)!r}); "
+        f"import re, sys; from ratings_ledger.cli.main import invoke; code = invoke({list(arguments)!r}); "
         # what getrusage tells includes what the process that started this one held
         "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1]); sys.exit(code)"
     )

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fault_helpers import append_games, game
 
-from ledger.events.records import EventRow
-from ledger.events.types import read_event
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.events.records import EventRow
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 PAGE_BYTES = 4_096
 INNER_PAGE, LEAF_PAGE = 5, 13

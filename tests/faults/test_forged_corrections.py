@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from fault_helpers import append_games, corrected, decision, execute, findings, forged, game
 
-from ledger.events.types import Draft
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.IntegrityError)
 INSERT = "INSERT INTO events VALUES"

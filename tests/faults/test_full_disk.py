@@ -19,14 +19,14 @@ import pytest
 from fault_helpers import findings, records
 from sqlalchemy import event, text
 
-from ledger.errors import StoreUnavailable
-from ledger.intake import importing
-from ledger.intake.columns import TableOptions
-from ledger.intake.files import read_items
-from ledger.intake.importing import Intake, Terms
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.stored import generations
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.intake import importing
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.files import read_items
+from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.stored import generations
 
 GAMES = 2_000
 CHUNK_EVENTS = 250
@@ -200,7 +200,7 @@ FULL = "No space left on device; free some space"
 def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> None:
     """A command whose output finds no room says so, and what is recorded all the same."""
     db = copied_file(with_a_game)
-    program = [sys.executable, "-c", "from cli.start import run; run()", "--db", db, *command.split()]
+    program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
         done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     told = f"ratings: standard output: {FULL} there, or send it elsewhere; ratings log says what is recorded by now\n"
@@ -211,7 +211,7 @@ def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> 
 def test_full_errors_keep_exit_code(command: str, code: int, copied_file: Callable[..., str]) -> None:
     """A wrong command has its exit code also where its message finds no room."""
     db = copied_file(with_a_game)
-    program = [sys.executable, "-c", "from cli.start import run; run()", "--db", db, *command.split()]
+    program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
         assert subprocess.run(program, stdout=subprocess.PIPE, stderr=full, check=False).returncode == code
 

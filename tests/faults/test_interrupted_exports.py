@@ -14,12 +14,12 @@ import pytest
 from fault_helpers import append_games, fork, game, records, wait_for
 from stores import without_events
 
-from cli.main import invoke
-from ledger import new_files
-from ledger.backups.backup_folder import LIST, LOCK, read_list
-from ledger.backups.restoring import BackupFiles, check_backup
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger import new_files
+from ratings_ledger.ledger.backups.backup_folder import LIST, LOCK, read_list
+from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 EVENTS = 3_000

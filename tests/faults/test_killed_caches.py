@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from fault_helpers import append_games, fork, game
 
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts import column_cache, decoding
-from projections.facts.segments import MANIFEST, TRACES
-from projections.queries.standings import Ladders
-from projections.replay import kept_traces
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts import column_cache, decoding
+from ratings_ledger.projections.facts.segments import MANIFEST, TRACES
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay import kept_traces
 
 GAMES = 120
 LADDER = "club-catan-elo/all"

@@ -13,11 +13,11 @@ from hashlib import sha256
 import pytest
 from fault_helpers import append_games, findings, fork, game, records, wait_for
 
-from ledger import clock
-from ledger.events.types import Draft
-from ledger.store.appending import append
-from ledger.store.log import read_records
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import read_records
+from ratings_ledger.ledger.store.opening import open_ledger
 
 WRITERS = 4
 EVENTS_BETWEEN_KILLS = 24

@@ -11,7 +11,7 @@ import pytest
 from fault_helpers import findings, fork, wait_for
 from stores import with_shipped_rulesets
 
-from cli.main import invoke
+from ratings_ledger.cli.main import invoke
 
 Ratings = Callable[..., Any]
 SEATS = 8

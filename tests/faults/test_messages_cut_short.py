@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from fault_helpers import fork, wait_for, wait_until
 
-from ledger.errors import WorkerLost
-from ledger.processes.forking import forked
+from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.ledger.processes.forking import forked
 
 # the library sends so much in one piece, after its length
 LONG_BYTES = 100_000

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 from fault_helpers import fork, records, wait_for, wait_until
 
-from cli.main import invoke
-from ledger import clock
-from ledger.errors import WorkerLost
-from ledger.intake import parsing
-from ledger.intake.columns import TableOptions
-from ledger.intake.files import read_items
-from ledger.intake.importing import Imported, Intake, Terms
-from ledger.processes.forking import TooSlow, ahead
-from ledger.store.opening import open_ledger
-from projections.admission.events import Admission
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.ledger.intake import parsing
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.files import read_items
+from ratings_ledger.ledger.intake.importing import Imported, Intake, Terms
+from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.admission.events import Admission
 
 GAMES = 400
 NOW = clock.now() + 3_600_000_000
@@ -35,7 +35,7 @@ PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "BLOCK_ITEMS", 7)
     monkeypatch.setattr(parsing, "ALONE_BLOCKS", 2)
-    monkeypatch.setattr("cli.commands.import_.available_cores", lambda: 2)
+    monkeypatch.setattr("ratings_ledger.cli.commands.import_.available_cores", lambda: 2)
 
 
 def event(chance: random.Random, number: int) -> dict[str, Any]:
@@ -115,7 +115,9 @@ def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -
     lines = [f"{line}\n" for line in good_lines(200)]
     (tmp_path / "games.jsonl").write_text("".join(lines[:100]))
     code = (
-        "from cli.commands import import_\nfrom ledger.intake import parsing\nfrom cli.main import program\n"
+        "from ratings_ledger.cli.commands import import_\n"
+        "from ratings_ledger.ledger.intake import parsing\n"
+        "from ratings_ledger.cli.main import program\n"
         "parsing.BLOCK_ITEMS, parsing.ALONE_BLOCKS, import_.available_cores = 7, 2, lambda: 2\n"
         f"program(['--db', {ledger_url!r}, 'import', {str(tmp_path / 'games.jsonl')!r}, '-'])"
     )

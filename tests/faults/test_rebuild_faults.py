@@ -15,17 +15,17 @@ import pytest
 from fault_helpers import SEEN, append_games, assert_whole, fork, game, plain_connection, wait_for, wait_until
 from sqlalchemy import select
 
-from cli.main import invoke
-from ledger import clock
-from ledger.store.opening import open_ledger
-from ledger.verification import Finding
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders
-from projections.stored import computing, generations
-from projections.stored.generations import ladders_of
-from projections.stored.rebuilding import rebuild
-from projections.stored.schema import generation_ladders, generation_standings
-from projections.stored.verification import verify_standings
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.verification import Finding
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.stored import computing, generations
+from ratings_ledger.projections.stored.generations import ladders_of
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
+from ratings_ledger.projections.stored.verification import verify_standings
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
 
@@ -256,7 +256,7 @@ def test_ctrl_c_ends_rebuild_cleanly(
     """Ctrl-C ends a rebuild within two seconds with exit code 130 and leaves nothing half done."""
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
-    monkeypatch.setattr("ledger.processes.forking.available_cores", lambda: cores)
+    monkeypatch.setattr("ratings_ledger.ledger.processes.forking.available_cores", lambda: cores)
     seconds = duration(rated_url, rebuild_by_command)
     chance = random.Random(cores)
     codes = []
@@ -312,7 +312,7 @@ def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.touch()
     monkeypatch.setenv("WORKERS", str(path))
     monkeypatch.setattr(computing, "FORKING_COST", 0)
-    monkeypatch.setattr("ledger.processes.forking.available_cores", lambda: 2)
+    monkeypatch.setattr("ratings_ledger.ledger.processes.forking.available_cores", lambda: 2)
     monkeypatch.setattr(Ladders, "of_stream", forever)
     return path
 

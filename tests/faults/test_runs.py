@@ -16,11 +16,11 @@ from fault_helpers import fork, wait_for, wait_until
 from sqlalchemy import make_url, text
 from stores import without_events
 
-from ledger.errors import AlreadyRunning, StoreUnavailable
-from ledger.processes.identity import is_there, this_process
-from ledger.store import runs
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.runs import Run, all_runs, latest_runs, running, runs_ahead
+from ratings_ledger.ledger.errors import AlreadyRunning, StoreUnavailable
+from ratings_ledger.ledger.processes.identity import is_there, this_process
+from ratings_ledger.ledger.store import runs
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.runs import Run, all_runs, latest_runs, running, runs_ahead
 
 MINUTE, HOUR = 60 * 1_000_000, 3_600 * 1_000_000
 

@@ -15,13 +15,13 @@ import pytest
 from fault_helpers import append_games, findings, fork, game, plain_connection, records, wait_for
 from sqlalchemy import make_url
 
-from ledger import clock
-from ledger.store.appending import append
-from ledger.store.dialect import DIALECTS
-from ledger.store.guards import POSTGRES_APPEND_LOCK
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.stored.views import history_views
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.dialect import DIALECTS
+from ratings_ledger.ledger.store.guards import POSTGRES_APPEND_LOCK
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.stored.views import history_views
 
 Ratings = Callable[..., Any]
 HOUR = 3_600 * 1_000_000

@@ -4,12 +4,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import dump, format_instant, parse_instant
-from ledger.events.records import chain_hash, leaf_hash
-from ledger.events.revisions import superseded
-from ledger.events.types import TYPES, default_id
-from ledger.rejections import Refused
-from ledger.store.log import Log, head
+from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant
+from ratings_ledger.ledger.events.records import chain_hash, leaf_hash
+from ratings_ledger.ledger.events.revisions import superseded
+from ratings_ledger.ledger.events.types import TYPES, default_id
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log, head
 
 
 def append(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from catalogue_mutations import Mutation
 
-from ledger.store.foreign import generated_objects
-from ledger.store.guards import SQLITE_TRIGGERS
+from ratings_ledger.ledger.store.foreign import generated_objects
+from ratings_ledger.ledger.store.guards import SQLITE_TRIGGERS
 
 
 def sqlite_objects() -> dict[tuple[str, str], tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from ledger.store.opening import connect
+from ratings_ledger.ledger.store.opening import connect
 
 Ratings = Callable[..., Any]
 SQLITE = {

@@ -21,11 +21,11 @@ from sqlalchemy.exc import ProgrammingError
 from sqlite_mutations import sqlite_mutations, sqlite_objects
 from stores import postgres_database, postgres_of, programs_of_older_servers, without_events
 
-from ledger import verification
-from ledger.store import catalogue
-from ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
-from ledger.store.opening import Ledger, connect
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger import verification
+from ratings_ledger.ledger.store import catalogue
+from ratings_ledger.ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
+from ratings_ledger.ledger.store.opening import Ledger, connect
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 Ratings = Callable[..., Any]
 KINDS = {

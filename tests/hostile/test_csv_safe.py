@@ -10,8 +10,8 @@ from typing import Any
 import click
 import pytest
 
-from cli.main import ratings as program
-from ledger.rejections import FORMULA_STARTS, harmless
+from ratings_ledger.cli.main import ratings as program
+from ratings_ledger.ledger.rejections import FORMULA_STARTS, harmless
 
 Ratings = Callable[..., Any]
 

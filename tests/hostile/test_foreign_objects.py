@@ -10,11 +10,11 @@ import pytest
 from stores import postgres_database, without_events
 from test_verify import do, made
 
-from ledger.errors import StoreDamaged
-from ledger.events.types import Draft
-from ledger.store.appending import append
-from ledger.store.guards import POSTGRES_APPEND_LOCK
-from ledger.store.opening import Ledger, connect, open_ledger
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.guards import POSTGRES_APPEND_LOCK
+from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
 Ratings = Callable[..., Any]
 STATE = (

@@ -15,13 +15,13 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import OperationalError
 from stores import OwnServer, own_server, postgres_database
 
-from ledger import clock
-from ledger.errors import StoreUnavailable
-from ledger.store import postgres, postgres_connection
-from ledger.store.appending import append
-from ledger.store.log import read_records
-from ledger.store.opening import connect, open_ledger
-from projections.stored import generations
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.store import postgres, postgres_connection
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import read_records
+from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.projections.stored import generations
 
 pytestmark = pytest.mark.timeout(120)
 Ratings = Callable[..., Any]

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
 from test_verify import made, verified
 
-from ledger import clock
-from ledger.errors import LedgerError
-from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, dump, format_instant
-from ledger.events.records import EventRow, chain_hash, leaf_hash
-from ledger.store.log import head
-from ledger.store.opening import Ledger, connect
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, dump, format_instant
+from ratings_ledger.ledger.events.records import EventRow, chain_hash, leaf_hash
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger, connect
 
 Ratings = Callable[..., Any]
 DAY = 86_400_000_000

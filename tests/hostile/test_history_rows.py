@@ -120,9 +120,9 @@ def test_upgrade_extends_rights_to_the_history(store: str) -> None:
     """
     from alembic import command
 
-    from ledger.store.migrations import configuration
-    from ledger.store.opening import connect
-    from ledger.store.upgrading import upgrade
+    from ratings_ledger.ledger.store.migrations import configuration
+    from ratings_ledger.ledger.store.opening import connect
+    from ratings_ledger.ledger.store.upgrading import upgrade
 
     upgrade(store)
     role = f'Night "{make_url(store).database}'

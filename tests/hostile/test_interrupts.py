@@ -32,8 +32,8 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 def struck(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tuple[int, str, str]:
     """The exit code and output of a command that gets a signal so long after it began."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli", "--db", db, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, cwd=ROOT, text=True,
+        [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     time.sleep(after_ms / 1000)
@@ -45,9 +45,13 @@ def struck(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tup
 def before_ours(err: str) -> bool:
     """Whether a traceback is of Python's own beginning, which no program can help: nothing of ours ran yet."""
     ours = re.findall(rf'File "{re.escape(str(ROOT))}/(?!\.venv/)([^"]+)", line \d+, in (\S+)', err)
-    return {*ours} <= {("cli/__init__.py", "<module>"), ("cli/__main__.py", "<module>"), ("cli/start.py", "<module>")}
+    return {*ours} <= STARTING
 
 
+# the modules that run before the handler is there
+STARTING = {
+    (f"ratings_ledger/{name}.py", "<module>") for name in ("__init__", "__main__", "cli/__init__", "cli/start")
+}  # fmt: skip
 COMMANDS = {
     "version": ("--version",), "standings": ("standings", "elo-chess/all"), "log": ("log", "--format", "json"),
     "record": ("record", "-q", "--game-id", "new", *GAME),
@@ -92,7 +96,8 @@ def test_ignored_interrupts_stay_ignored(
 ) -> None:
     """A command started in the background with SIGINT ignored goes on when interrupted."""
     db = copied_file(make_ledger)
-    line = f"trap '' INT; {sys.executable} -m cli --db {db} standings elo-chess/all & sleep 0.1; kill -INT $!; wait $!"
+    command = f"{sys.executable} -m ratings_ledger --db {db} standings elo-chess/all"
+    line = f"trap '' INT; {command} & sleep 0.1; kill -INT $!; wait $!"
     done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=ROOT, text=True, check=False)
     assert (done.returncode, done.stderr, "anna" in done.stdout) == (0, "", True)
 
@@ -104,7 +109,7 @@ def test_disguised_interrupt_is_an_interrupt(
     """An interrupt that a module turns into another error still counts as an interrupt."""
     script = (
         "import os, signal\n"
-        "from cli import main, start\n"
+        "from ratings_ledger.cli import main, start\n"
         "def other(*_, **__):\n"
         "    try:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
@@ -122,7 +127,7 @@ def test_interrupt_while_a_connection_closes_is_one_line(copied: Callable[..., s
     """Given Ctrl-C while the pool closes a connection, the pool logs no traceback: the command says its one line."""
     script = (
         "import os, signal\n"
-        "from cli import start\n"
+        "from ratings_ledger.cli import start\n"
         "from sqlalchemy.engine.default import DefaultDialect\n"
         "def interrupted(*_):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
@@ -139,7 +144,7 @@ def test_interrupt_during_cleanup_is_kept() -> None:
     """An interrupt that comes while an object is deleted is not lost."""
     script = (
         "import os, signal\n"
-        "from cli import main, start\n"
+        "from ratings_ledger.cli import main, start\n"
         "class Tidy:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"

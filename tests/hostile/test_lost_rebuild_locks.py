@@ -11,13 +11,13 @@ import pytest
 from fault_helpers import lose
 from sqlalchemy import text
 
-from ledger import clock
-from ledger.errors import LedgerError, LockLost, StoreUnavailable
-from ledger.store.opening import Ledger, open_ledger
-from projections.stored import generations, rebuilding
-from projections.stored.generations import live
-from projections.stored.rebuilding import rebuild
-from projections.stored.verification import verify_standings
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import LedgerError, LockLost, StoreUnavailable
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.projections.stored import generations, rebuilding
+from ratings_ledger.projections.stored.generations import live
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.verification import verify_standings
 
 Ratings = Callable[..., Any]
 

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from stores import postgres_database
 from test_verify import do, made, rename, verified
 
-from ledger.store.opening import connect
-from projections.facts import decoding
+from ratings_ledger.ledger.store.opening import connect
+from ratings_ledger.projections.facts import decoding
 
 Ratings = Callable[..., Any]
 Forge = Callable[[str], object]

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 from forged_events import append
 
-from ledger.events.canonical import format_instant
-from ledger.events.types import TYPES
-from ledger.rejections import CODES
-from ledger.store.log import Log, head
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.rejections import CODES
+from ratings_ledger.ledger.store.log import Log, head
+from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 AT = "2024-02-01T20:00:00.000000Z"

@@ -15,12 +15,12 @@ from fault_helpers import game_event, wait_until
 from lengths import at_length_but
 from sqlalchemy import make_url, text
 
-from ledger import clock
-from ledger.events.canonical import dump
-from ledger.store import postgres
-from ledger.store.opening import connect, open_ledger
-from projections.stored import generations
-from projections.stored.rebuilding import rebuild
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import dump
+from ratings_ledger.ledger.store import postgres
+from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.projections.stored import generations
+from ratings_ledger.projections.stored.rebuilding import rebuild
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="PgBouncer is not installed"),

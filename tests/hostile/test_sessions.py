@@ -16,10 +16,10 @@ from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
 from stores import postgres_database
 
-from ledger.errors import StoreUnavailable
-from ledger.store.locations import hidden
-from ledger.store.opening import connect, open_ledger
-from ledger.store.postgres_connection import AnsweringConnection
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.store.locations import hidden
+from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.ledger.store.postgres_connection import AnsweringConnection
 
 Ratings = Callable[..., Any]
 SETTINGS = [
@@ -98,7 +98,7 @@ def record_in_a_process(db: str, number: int, **environment: str) -> int:
 
 def ratings_in_a_process(db: str, *command: str, **environment: str) -> Any:
     return subprocess.run(
-        [sys.executable, "-c", "from cli.main import program; program()", "--db", db, *command],
+        [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
         capture_output=True, text=True, check=False, env={**os.environ, **environment},
     )  # fmt: skip
 

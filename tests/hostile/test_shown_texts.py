@@ -17,8 +17,8 @@ import pytest
 from forged_events import append
 from terminals import on_terminal
 
-from ledger.rejections import escaped, shown
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.rejections import escaped, shown
+from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
@@ -266,7 +266,7 @@ def test_hostile_settings_are_not_printed_raw(
     settings = dict.fromkeys(("LOGNAME", "USER", "RATINGS_ENGINE", "TZ", "EDITOR", "COLUMNS"), odd)
     for arguments in (["init"], ["record", "--game", "go", "a", "b"], ["log"], ["doctor"], [b"\xff\x1b"], ["status"]):
         done = subprocess.run(
-            [sys.executable, "-m", "cli", "--db", str(tmp_path / "ratings.db"), *arguments],
+            [sys.executable, "-m", "ratings_ledger", "--db", str(tmp_path / "ratings.db"), *arguments],
             capture_output=True, cwd=ROOT, check=False, env={**os.environ, **settings},
         )  # fmt: skip
         assert hidden((done.stdout + done.stderr).decode()) == set(), done

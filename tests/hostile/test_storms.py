@@ -35,10 +35,10 @@ from fault_helpers import (
 )
 from stores import OwnServer, own_server
 
-from ledger import clock
-from ledger.errors import LedgerError
-from ledger.store.appending import append, same_content
-from ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.store.appending import append, same_content
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
 Ratings = Callable[..., Any]
 # what a batch came to: how many were appended, and the position of the last

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from projections import compiling
-from projections.facts import column_cache, decoding, segments
-from projections.facts.checked_columns import add_crcs
-from projections.facts.segments import MANIFEST, UNFINISHED
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts import column_cache, decoding, segments
+from ratings_ledger.projections.facts.checked_columns import add_crcs
+from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from stores import without_events
 
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.opening import open_ledger
 
 READ_BACK = {"trusted_schema": 0, "cell_size_check": 1}
 

@@ -15,8 +15,8 @@ from forging import FORGED, GAME, forge
 from sqlalchemy import make_url, text
 from stores import postgres_database
 
-from ledger import verification
-from ledger.store.opening import connect
+from ratings_ledger.ledger import verification
+from ratings_ledger.ledger.store.opening import connect
 
 Ratings = Callable[..., Any]
 
@@ -184,7 +184,7 @@ def test_closed_output_keeps_exit_code(copied_file: Callable[..., str]) -> None:
     """`verify` of a forged log exits with 1 even if its output is closed early."""
     db = f"sqlite:///{copied_file(made)}"
     do(db, "DROP TRIGGER events_refuse_update", "UPDATE events SET recorded_by = 'eve'")
-    script = "from cli.main import program; program()"
+    script = "from ratings_ledger.cli.main import program; program()"
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run([sys.executable, "-c", script, "--db", db, "verify"], stdout=writing, check=False)

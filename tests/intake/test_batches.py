@@ -11,17 +11,17 @@ import pytest
 from fault_helpers import game
 from stores import without_events
 
-from ledger import clock
-from ledger.errors import StoreUnavailable
-from ledger.events.types import read_event
-from ledger.intake import importing
-from ledger.intake.columns import TableOptions
-from ledger.intake.files import read_items
-from ledger.intake.importing import Intake, Terms
-from ledger.rejections import Refused
-from ledger.store.appending import append
-from ledger.store.opening import Ledger, open_ledger
-from ledger.validation.batches import recorded_batches
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.intake import importing
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.files import read_items
+from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.validation.batches import recorded_batches
 
 Ratings = Callable[..., Any]
 

@@ -24,8 +24,8 @@ from damages import DAMAGES, RAW, XML, parts_of
 from real_files import FILES
 from test_tables_as_they_are import games, made
 
-from ledger.intake.sheets import MEMORY_BYTES
-from ledger.rejections import CODES
+from ratings_ledger.ledger.intake.sheets import MEMORY_BYTES
+from ratings_ledger.ledger.rejections import CODES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7_200)]
 
@@ -98,7 +98,18 @@ def check(told: Any, before: int, after: int) -> None:
 
 def started(db: Path, file: Path, *options: str) -> tuple[int, Any]:
     """The exit code and the result of an import by a process from its start."""
-    command = [sys.executable, "-m", "cli", "--db", str(db), "import", str(file), *options, "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "ratings_ledger",
+        "--db",
+        str(db),
+        "import",
+        str(file),
+        *options,
+        "--format",
+        "json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert "Traceback" not in done.stderr
     return done.returncode, json.loads(done.stdout)

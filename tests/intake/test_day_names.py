@@ -4,9 +4,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from ledger.intake.dates import moment_text
-from ledger.intake.day_names import WEEKDAYS
-from ledger.rejections import Refused
+from ratings_ledger.ledger.intake.dates import moment_text
+from ratings_ledger.ledger.intake.day_names import WEEKDAYS
+from ratings_ledger.ledger.rejections import Refused
 
 MONTHS = {
     "English": "January February March April May June July August September October November December",

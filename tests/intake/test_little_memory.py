@@ -101,7 +101,7 @@ def imported(db: Path, file: Path, megabytes: int) -> subprocess.CompletedProces
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
-    command = [sys.executable, "-m", "cli", "--db", str(db), "import", str(file), "--set", "game=catan"]
+    command = [sys.executable, "-m", "ratings_ledger", "--db", str(db), "import", str(file), "--set", "game=catan"]
     return subprocess.run(
         [*command, "--format", "json"], preexec_fn=little, capture_output=True, text=True, timeout=SECONDS, check=False
     )

@@ -12,8 +12,8 @@ pytest.importorskip("python_calamine")
 
 from sheet_files import xlsx
 
-from ledger.intake import sheet_parts
-from ledger.intake.sheets import read_sheet
+from ratings_ledger.ledger.intake import sheet_parts
+from ratings_ledger.ledger.intake.sheets import read_sheet
 
 ROWS = [
     ["Date", "1st", "2nd"],

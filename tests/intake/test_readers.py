@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ledger.intake import readers
+from ratings_ledger.ledger.intake import readers
 
 Ratings = Callable[..., Any]
 

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from ledger.clock import TOLERANCE
-from ledger.errors import ClockBehind
-from ledger.events.canonical import parse_instant
-from ledger.events.records import ZERO, chain_hash, leaf_hash
-from ledger.events.types import Draft, read_event
-from ledger.store.appending import Appended, append
-from ledger.store.log import (
+from ratings_ledger.ledger.clock import TOLERANCE
+from ratings_ledger.ledger.errors import ClockBehind
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.store.appending import Appended, append
+from ratings_ledger.ledger.store.log import (
     chain_hash_at,
     count_by_type,
     head,
@@ -24,8 +24,8 @@ from ledger.store.log import (
     read_records_at,
     read_where,
 )
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 NOON = parse_instant("2024-01-01T12:00:00Z")
 SECOND = 1_000_000

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
-from ledger.events.records import EventRow, build
-from ledger.events.types import Draft, read_event
-from ledger.rejections import Rejection
-from ledger.store.appending import Appended, append
-from ledger.store.opening import Ledger, open_ledger
-from ledger.verification import verify_log
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
+from ratings_ledger.ledger.events.records import EventRow, build
+from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.ledger.store.appending import Appended, append
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.verification import verify_log
 
 PIECES = (
     "anna", "Jürgen", "Ελένη", "Дора", "花子", "علي", "נועה", "ไทย", "😀", "👩\u200d🚀", "e\u0301", "a b", "~", "\x7f",

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ledger.backups.backup_folder import Backup, read_policy, to_drop
-from ledger.events.canonical import EPOCH, MICROSECOND
-from ledger.events.records import ZERO
-from ledger.store.exports import Place
+from ratings_ledger.ledger.backups.backup_folder import Backup, read_policy, to_drop
+from ratings_ledger.ledger.events.canonical import EPOCH, MICROSECOND
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.store.exports import Place
 
 
 def made(*times: str) -> list[Backup]:

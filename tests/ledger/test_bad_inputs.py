@@ -8,7 +8,7 @@ import pytest
 from stores import without_events
 from told import without_newcomers
 
-from ledger.events.records import RECORD_BYTES_MAX
+from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX
 
 GOOD = (
     '{"type":"game.recorded","occurred_at":"2024-01-01T12:00:00Z","data":{"game_id":"g-1","game":"catan",'

@@ -23,19 +23,19 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from stores import coded, postgres_database, without_events
 
-from ledger import clock
-from ledger.errors import REASONS, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.events.canonical import parse_instant
-from ledger.events.records import around_position, chain_hash, leaf_hash
-from ledger.events.types import Draft, read_event
-from ledger.processes.identity import this_process
-from ledger.store import postgres
-from ledger.store.appending import append
-from ledger.store.catalogue import missing_views, object_differences
-from ledger.store.common import PREFIX, SCHEMA, transaction
-from ledger.store.dialect import DIALECTS, Dialect, dialect_of
-from ledger.store.log import Head, driver_cursor, head, read_page, read_records
-from ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import REASONS, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.events.records import around_position, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.processes.identity import this_process
+from ratings_ledger.ledger.store import postgres
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.catalogue import missing_views, object_differences
+from ratings_ledger.ledger.store.common import PREFIX, SCHEMA, transaction
+from ratings_ledger.ledger.store.dialect import DIALECTS, Dialect, dialect_of
+from ratings_ledger.ledger.store.log import Head, driver_cursor, head, read_page, read_records
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
 # a process that had this one's number before
 GONE = f"{this_process().split()[0]} {os.getpid()} 1"

@@ -6,15 +6,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
-import projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
-from ledger.errors import NotALedger, StoreUnavailable
-from ledger.events.types import Draft
-from ledger.store.appending import append
-from ledger.store.log import head
-from ledger.store.migrations import configuration
-from ledger.store.opening import connect, open_ledger, schema_revision
-from ledger.store.schema import SCHEMA_REVISION, metadata
-from ledger.store.upgrading import upgrade
+import ratings_ledger.projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
+from ratings_ledger.ledger.errors import NotALedger, StoreUnavailable
+from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.migrations import configuration
+from ratings_ledger.ledger.store.opening import connect, open_ledger, schema_revision
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION, metadata
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 
 def move(url: str, to: str) -> None:

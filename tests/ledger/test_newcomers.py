@@ -7,8 +7,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ledger.validation.close_names import _keys, alike, close_names
-from ledger.validation.new_names import tied_parts
+from ratings_ledger.ledger.validation.close_names import _keys, alike, close_names
+from ratings_ledger.ledger.validation.new_names import tied_parts
 
 CLOSE = [
     ("ben", "Ben"), ("Jürgen", "jurgen"), ("María José", "Maria Jose"), ("mariajose", "María José"),

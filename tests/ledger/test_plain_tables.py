@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from ledger.events.types import NormalisedGame
-from ledger.intake import csv_files, plain_tables
-from ledger.intake.columns import TableOptions
-from ledger.intake.csv_files import table_events
-from ledger.intake.files import Item
-from ledger.intake.parsing import parsed
-from ledger.intake.plain_tables import Rest, plain_games
-from ledger.intake.tables_read import TableRead
-from ledger.rejections import Refused
+from ratings_ledger.ledger.events.types import NormalisedGame
+from ratings_ledger.ledger.intake import csv_files, plain_tables
+from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.csv_files import table_events
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.parsing import parsed
+from ratings_ledger.ledger.intake.plain_tables import Rest, plain_games
+from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.rejections import Refused
 
 LINE_BYTES_MAX = 300
 HEADERS = (

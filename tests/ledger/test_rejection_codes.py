@@ -13,11 +13,11 @@ import pytest
 from sheet_files import ERROR, xlsx
 from stores import with_shipped_rulesets, without_events
 
-from ledger.intake import readers
-from ledger.rejections import CODES
-from ledger.validation.leagues import draw_schedule
-from projections.rules.pairwise_elo import RULE
-from projections.rulesets import registry
+from ratings_ledger.ledger.intake import readers
+from ratings_ledger.ledger.rejections import CODES
+from ratings_ledger.ledger.validation.leagues import draw_schedule
+from ratings_ledger.projections.rules.pairwise_elo import RULE
+from ratings_ledger.projections.rulesets import registry
 
 PICKY = RULE._replace(name="picky", check=lambda n, columns, params: "it is Monday")
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from ledger.validation.leagues import SIZES, draw_schedule, league_schedule
+from ratings_ledger.ledger.validation.leagues import SIZES, draw_schedule, league_schedule
 
 PLAYERS = list("abcdefgh")
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}

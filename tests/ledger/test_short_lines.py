@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger.events.canonical import (
+from ratings_ledger.ledger.events.canonical import (
     EPOCH,
     INSTANT_MAX,
     INSTANT_MIN,
@@ -16,9 +16,9 @@ from ledger.events.canonical import (
     parse_local,
     parse_object,
 )
-from ledger.events.types import read_event
-from ledger.intake.parsing import read_line
-from ledger.rejections import Refused
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.intake.parsing import read_line
+from ratings_ledger.ledger.rejections import Refused
 
 LINES = (
     '{"type":"game.recorded","occurred_at":"2010-03-05T19:30:00Z","data":{"game":"catan","game_id":"g-1","group":"ü",'

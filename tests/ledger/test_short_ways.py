@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ledger import clock
-from ledger.events.canonical import dump, dump_in_order
-from ledger.events.fast_models import _short_way, member_values, normalised
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.game_types.placing import PlacingGame, PlacingParticipant
-from ledger.events.games import Game, Participant
-from ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
-from ledger.events.types import Draft, read_event
-from ledger.intake import importing
-from ledger.intake.files import Item
-from ledger.intake.importing import Intake, Terms
-from ledger.intake.spool import Spool
-from ledger.store.appending import append
-from ledger.store.log import read_records
-from ledger.store.opening import open_ledger
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import dump, dump_in_order
+from ratings_ledger.ledger.events.fast_models import _short_way, member_values, normalised
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.game_types.placing import PlacingGame, PlacingParticipant
+from ratings_ledger.ledger.events.games import Game, Participant
+from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
+from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.intake import importing
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.intake.spool import Spool
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.log import read_records
+from ratings_ledger.ledger.store.opening import open_ledger
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 GAMES: dict[str, dict[str, Any]] = {

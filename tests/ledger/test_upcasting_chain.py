@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
-from ledger.events.canonical import dump
-from ledger.events.records import ZERO, chain_hash, columns, leaf_hash
-from ledger.events.types import STEPS, TYPES, Data, Draft, upcast
-from ledger.rejections import Refused
-from ledger.store.appending import insert_event_rows
-from ledger.store.log import Head
-from ledger.store.opening import connect
+from ratings_ledger.ledger.events.canonical import dump
+from ratings_ledger.ledger.events.records import ZERO, chain_hash, columns, leaf_hash
+from ratings_ledger.ledger.events.types import STEPS, TYPES, Data, Draft, upcast
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.appending import insert_event_rows
+from ratings_ledger.ledger.store.log import Head
+from ratings_ledger.ledger.store.opening import connect
 
 
 def named_twice(data: Data) -> Data:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection
 
-from ledger.store import sqlite
-from ledger.store.sqlite import *  # noqa: F403
+from ratings_ledger.ledger.store import sqlite
+from ratings_ledger.ledger.store.sqlite import *  # noqa: F403
 
 GUARDS = tuple(reversed(sqlite.GUARDS))
 # asked of this store alone

@@ -10,7 +10,7 @@ from typing import Any
 
 from histories import ruleset
 
-from projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.versions import shipped
 
 Event = dict[str, Any]
 # events with the moment at which they are recorded

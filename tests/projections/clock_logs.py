@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ledger.rejections import Rejection
-from projections.game_clock import replay_clock
-from projections.queries.clocks import explain_clock, show_clock
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.projections.game_clock import replay_clock
+from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 
 GRANTED = "1000 anna offered sell-houses\n2000 ben pause_asked\n2500 anna pause_answered yes"
 Event = dict[str, Any]

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ledger.store.opening import Ledger
-from projections.cluster import coordinating, segments, streaming
-from projections.cluster.columnar import object_at
-from projections.cluster.farm import Cluster
-from projections.cluster.objects import objects_at, prove
-from projections.cluster.tasks import CODE, Proof, golden_digest
-from projections.queries.standings import Ladders
-from projections.stored.computing import Built, LadderFailure, compute, of_packages, plan
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.cluster import coordinating, segments, streaming
+from ratings_ledger.projections.cluster.columnar import object_at
+from ratings_ledger.projections.cluster.farm import Cluster
+from ratings_ledger.projections.cluster.objects import objects_at, prove
+from ratings_ledger.projections.cluster.tasks import CODE, Proof, golden_digest
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.stored.computing import Built, LadderFailure, compute, of_packages, plan
 
 
 class Here:

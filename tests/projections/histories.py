@@ -4,14 +4,14 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ledger.events.types import read_event
-from ledger.store.appending import append
-from ledger.store.opening import Ledger, open_ledger
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders, Ranking
-from projections.replay.ladders import Stream
-from projections.rulesets.versions import read_toml, shipped
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.store.appending import append
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 START = 1_500_000_000_000_000
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ledger.events.revisions import KnownEvent
-from ledger.events.types import read_event
-from ledger.rejections import Refused
-from projections.facts.columns import Facts
-from projections.facts.decoding import apply
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import apply
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 # pairs of them are equal, or 15 percent or a factor of two apart, exactly and by one

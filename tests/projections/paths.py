@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from projections import compiling
-from projections.facts import decoding
-from projections.facts.columns import LABELS, Facts
-from projections.queries.standings import Ladders
-from projections.replay.containment import RuleFailure
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts import decoding
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay.containment import RuleFailure
 
 NEVER = 10**9
 

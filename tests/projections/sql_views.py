@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import text
 
-from ledger.events.game_types import places
-from ledger.store.opening import Ledger
-from projections.facts.decoding import decode
-from projections.queries.explanation import changes
-from projections.queries.standings import Ladders
+from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.explanation import changes
+from ratings_ledger.projections.queries.standings import Ladders
 
 COLUMNS = ("group", "city", "league", "season")
 Rows = list[dict[str, Any]]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ledger.events.canonical import parse_instant
-from ledger.events.types import read_data
-from ledger.rejections import Refused
-from ledger.store.opening import open_ledger
-from projections.admission.events import Admission
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.events.types import read_data
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.admission.events import Admission
 
 TIMES = ("1999-05-01T12:00:00Z", "2008-02-29T22:30:00Z", "2008-02-29T23:30:00Z", "2009-01-31T12:00:00Z")
 MEMBERS: dict[str, tuple[Any, ...]] = {

@@ -9,9 +9,9 @@ import pytest
 from checked_integers import checked
 from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
 
-from projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
-from projections.rules.ante_pool import AntePoolParams, check, explain, prepare, refuse_params, score
-from projections.rulesets.versions import read_toml
+from ratings_ledger.projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
+from ratings_ledger.projections.rules.ante_pool import AntePoolParams, check, explain, prepare, refuse_params, score
+from ratings_ledger.projections.rulesets.versions import read_toml
 
 SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
 

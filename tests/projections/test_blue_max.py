@@ -8,8 +8,16 @@ import pytest
 from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
 from kind_games import battle, columns_of, players_of, random_battle
 
-from projections.contract import PLAYERS_MAX
-from projections.rules.blue_max import COLUMNS, BlueMaxParams, explain, prepare, refuse_params, remark, score
+from ratings_ledger.projections.contract import PLAYERS_MAX
+from ratings_ledger.projections.rules.blue_max import (
+    COLUMNS,
+    BlueMaxParams,
+    explain,
+    prepare,
+    refuse_params,
+    remark,
+    score,
+)
 
 
 def scored(event, counted=None, **params):

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from histories import facts_of, fill, ruleset
 
-from projections.queries.explanation import explain_game, row_of_game
-from projections.queries.standings import Ladders, Ranking
-from projections.rulesets.versions import read_toml, shipped
+from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
+from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 LEAGUE = next(text for text in shipped() if 'id = "b5-league"' in text)
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")

@@ -8,9 +8,17 @@ from itertools import product
 import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 
-from projections.contract import PLAYERS_MAX, exact
-from projections.rules.catan_points import SCALE, CatanPointsParams, check, explain, prepare, refuse_params, score
-from projections.rulesets.versions import read_toml, shipped
+from ratings_ledger.projections.contract import PLAYERS_MAX, exact
+from ratings_ledger.projections.rules.catan_points import (
+    SCALE,
+    CatanPointsParams,
+    check,
+    explain,
+    prepare,
+    refuse_params,
+    score,
+)
+from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 TABLE = {"2": [3, 1], "3": [4, 2, 1], "4": [5, 3, 2, 1], "5": [6, 4, 3, 2, 1], "6": [7, 5, 4, 3, 2, 1]}
 

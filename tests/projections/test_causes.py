@@ -15,11 +15,11 @@ from oracle.rulesets import versions_of
 from time_histories import LADDERS, World, base_log, history, question
 from time_ledgers import enter
 
-from ledger.events.canonical import microseconds
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.queries.attribution import Attribution, attribute
-from projections.queries.coordinates import Coordinates
+from ratings_ledger.ledger.events.canonical import microseconds
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.queries.attribution import Attribution, attribute
+from ratings_ledger.projections.queries.coordinates import Coordinates
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

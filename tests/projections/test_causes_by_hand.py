@@ -12,11 +12,11 @@ import pytest
 from oracle.log import Event
 from time_ledgers import enter
 
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.queries.attribution import Attribution, Cause, attribute
-from projections.queries.coordinates import Coordinates
-from projections.queries.standings import UnknownLadder
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.queries.attribution import Attribution, Cause, attribute
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.standings import UnknownLadder
 
 POOL, ELO = "galactic-points", "catan-elo/basic"
 FIRST, SECOND, THIRD = (f"2010-03-0{day}T12:00:00Z" for day in (1, 2, 3))

@@ -22,15 +22,15 @@ from paths import set_paths
 from time_histories import ADJUSTED, INSTANTS, history
 from time_ledgers import enter
 
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts import checked_columns
-from projections.facts.checked_columns import Checked, Damaged, Layered, add_crcs
-from projections.facts.segments import MANIFEST, UNFINISHED
-from projections.queries.kept_ladders import KeptLadders
-from projections.queries.view import View
-from projections.replay import kept_traces
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts import checked_columns
+from ratings_ledger.projections.facts.checked_columns import Checked, Damaged, Layered, add_crcs
+from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
+from ratings_ledger.projections.queries.kept_ladders import KeptLadders
+from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.replay import kept_traces
 
 NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40)
 SMALL_BLOCK = 16
@@ -223,17 +223,17 @@ def test_questions_read_parts_and_are_right(
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
         ledger, rest = open_ledger(url), history(seed, 90)
-        monkeypatch.setattr("projections.facts.decoding.CACHED_EVENTS", 10**9)
+        monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
         while rest:
             part, rest = rest[:30], rest[30:]
             enter(ledger, part)
-            monkeypatch.setattr("projections.facts.decoding.DELTA_EVENTS", chance.choice((11, 1_000)))
-            monkeypatch.setattr("projections.facts.column_cache.TIMES_AS_LONG", chance.choice((0, 8)))
+            monkeypatch.setattr("ratings_ledger.projections.facts.decoding.DELTA_EVENTS", chance.choice((11, 1_000)))
+            monkeypatch.setattr("ratings_ledger.projections.facts.column_cache.TIMES_AS_LONG", chance.choice((0, 8)))
             with ledger.reading() as connection:
                 position = head(connection).position
             asked = questions(chance, position, [one["data"]["game_id"] for one in part if "game_id" in one["data"]])
             set_paths(monkeypatch, scanned=False, compiled=False)
-            monkeypatch.setattr("projections.facts.decoding.CACHED_EVENTS", 10**9)
+            monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
             wanted = [answered(View(ledger, *at), ask) for at, ask in asked]
             set_paths(monkeypatch, scanned=False, compiled=chance.random() < 0.2)
             kept = KeptLadders()

@@ -16,10 +16,10 @@ from hypothesis.stateful import (
 )
 from oracle.clock import NaiveClock
 
-from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.rejections import Rejection
-from projections.game_clock import replay_clock, take_event
-from projections.queries.clocks import explain_clock, show_clock
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger.projections.game_clock import replay_clock, take_event
+from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 
 NAMES = ["anna", "ben", "cleo", "dora", "emil"]
 CHOICES = ["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]

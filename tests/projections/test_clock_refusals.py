@@ -3,9 +3,9 @@
 import pytest
 from clock_logs import GRANTED, event, log, refused
 
-from ledger.errors import Unknown
-from projections.game_clock import GameClock, replay_clock, take_event
-from projections.queries.clocks import explain_clock, show_clock
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.projections.game_clock import GameClock, replay_clock, take_event
+from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 
 REFUSALS = [
     ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),

@@ -11,17 +11,17 @@ from histories import ruleset
 from kind_games import battle
 from time_ledgers import enter
 
-from ledger.events.types import Ruleset
-from ledger.store.log import head
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.cluster import coordinating, simulating
-from projections.cluster.simulating import simulated_on
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders
-from projections.queries.view import View
-from projections.rulesets.versions import shipped
-from projections.stored.computing import compute, plan
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.cluster import coordinating, simulating
+from ratings_ledger.projections.cluster.simulating import simulated_on
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.stored.computing import compute, plan
 
 Event = dict[str, Any]
 ELO = {"start": 1000, "k_per_pair": 8, "scale": 400, "rounding": "pair"}

@@ -11,21 +11,21 @@ from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.clock import now
-from ledger.events.types import Ruleset
-from ledger.store.log import head
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.cluster import simulating, work
-from projections.cluster.simulating import simulated_on
-from projections.cluster.work import work_on_at
-from projections.facts.decoding import decode
-from projections.queries.view import View
-from projections.rulesets.versions import newest
-from projections.stored import generations
-from projections.stored.rebuilding import rebuild
-from projections.stored.rule_processes import RULE_SECONDS
-from projections.stored.verification import verify_all
+from ratings_ledger.ledger.clock import now
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.cluster import simulating, work
+from ratings_ledger.projections.cluster.simulating import simulated_on
+from ratings_ledger.projections.cluster.work import work_on_at
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.rulesets.versions import newest
+from ratings_ledger.projections.stored import generations
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
+from ratings_ledger.projections.stored.verification import verify_all
 
 Ratings = Callable[..., Any]
 PUBLISHED = ("galactic-points", "catan-elo/basic", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010")

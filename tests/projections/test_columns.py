@@ -4,8 +4,8 @@ import random
 from collections import Counter
 from typing import Any
 
-from ledger.events.game_types import GAME_TYPES, battle, numbers
-from projections.rulesets.columns import COLUMNS_OF, numbers_of
+from ratings_ledger.ledger.events.game_types import GAME_TYPES, battle, numbers
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF, numbers_of
 
 
 def fight(*players: tuple[str, str, int]) -> dict[str, Any]:

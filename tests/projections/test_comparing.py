@@ -5,11 +5,11 @@ from itertools import combinations
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from projections.facts.columns import Facts
-from projections.lists.contract import RankedRow
-from projections.queries.answers_compared import Effect
-from projections.queries.impact import TOP, Had, compare, swapped
-from projections.queries.standings import Ranking
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.answers_compared import Effect
+from ratings_ledger.projections.queries.impact import TOP, Had, compare, swapped
+from ratings_ledger.projections.queries.standings import Ranking
 
 Ranks = dict[str, int | None]
 NAMES = [f"p{number}" for number in range(16)]

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 from test_rule_contract import PARAMS, boards
 
-from projections import compiling
-from projections.contract import Rule
-from projections.replay import replay as replaying
-from projections.replay.containment import RuleFailure
-from projections.replay.ladders import Inserted, Stream
-from projections.replay.replay import replay
-from projections.replay.trace import Trace
-from projections.rulesets.registry import rule
-from projections.rulesets.versions import Version
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import Rule
+from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.ladders import Inserted, Stream
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.rulesets.versions import Version
 
 compiles = pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
 
@@ -173,9 +173,9 @@ RUN_RULES = """
 import sys
 from importlib import import_module
 import numpy as np
-from projections import compiling
-from projections.replay import loops
-from projections.rulesets import registry
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.rulesets import registry
 
 def numbers(*values):
     return np.array(values, dtype=np.int64)

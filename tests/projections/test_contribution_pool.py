@@ -10,9 +10,16 @@ import pytest
 from checked_integers import checked
 from histories import adjustment, facts_of, fill, ruleset, shipped_text, standings_of, stream_of
 
-from projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
-from projections.rules.contribution_pool import ContributionPoolParams, check, explain, prepare, refuse_params, score
-from projections.rulesets.versions import read_toml
+from ratings_ledger.projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
+from ratings_ledger.projections.rules.contribution_pool import (
+    ContributionPoolParams,
+    check,
+    explain,
+    prepare,
+    refuse_params,
+    score,
+)
+from ratings_ledger.projections.rulesets.versions import read_toml
 
 TABLE = {"2": [0, 16], "3": [0, 13, 20], "4": [0, 11, 17, 24], "5": [0, 10, 16, 22, 28]}
 

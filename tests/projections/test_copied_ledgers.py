@@ -13,11 +13,11 @@ from stores import postgres_database
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.store.log import ledger_id
-from ledger.store.opening import Ledger, connect, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts import column_cache
-from projections.facts.decoding import decode
+from ratings_ledger.ledger.store.log import ledger_id
+from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts import column_cache
+from ratings_ledger.projections.facts.decoding import decode
 
 
 @pytest.fixture

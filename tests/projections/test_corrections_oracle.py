@@ -25,22 +25,22 @@ from oracle.rulesets import BOOK, ruleset_of
 from oracle.running import Ladder, Played
 from oracle.times import instant
 
-from ledger.events.canonical import microseconds, parse_object
-from ledger.intake.files import Item
-from ledger.intake.importing import Terms
-from ledger.store.log import read_records
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.admission.proposals import Proposal
-from projections.admission.publishing import publish_missing
-from projections.facts.decoding import decode
-from projections.queries.answers_explained import GameExplanation
-from projections.queries.coordinates import Times
-from projections.queries.course import course_of
-from projections.queries.explanation import explain_game, row_of_game
-from projections.queries.standings import Ladders, balance_answer
-from projections.replay.ladders import streams
-from projections.rulesets.versions import shipped
+from ratings_ledger.ledger.events.canonical import microseconds, parse_object
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.store.log import read_records
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.publishing import publish_missing
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.answers_explained import GameExplanation
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.course import course_of
+from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
+from ratings_ledger.projections.queries.standings import Ladders, balance_answer
+from ratings_ledger.projections.replay.ladders import streams
+from ratings_ledger.projections.rulesets.versions import shipped
 
 Points = dict[tuple[str, str], Fraction]
 

@@ -11,15 +11,15 @@ from sqlalchemy import Connection
 from time_histories import LADDERS, base_log, history
 from time_ledgers import enter
 
-from ledger.events.types import TYPES
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from ledger.validation.identities import identities
-from projections.facts.decoding import decode
-from projections.queries.attribution import attribute
-from projections.queries.coordinates import Coordinates, times_of
-from projections.queries.decisions import decided
-from projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.attribution import attribute
+from ratings_ledger.projections.queries.coordinates import Coordinates, times_of
+from ratings_ledger.projections.queries.decisions import decided
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from stores import with_shipped_rulesets
 
-from ledger.errors import BadArgument
-from projections.cluster.engines import engine_at
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.cluster.engines import engine_at
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import ratings_ledger
-from ledger.errors import BadArgument
-from projections.queries.results import Result, members
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.queries.results import Result, members
 
 GAMES = """game_id,occurred_at,game,1st,2nd,3rd
 g-1,2024-03-01T20:00:00Z,catan,anna,ben,cleo

@@ -10,8 +10,8 @@ from histories import facts_of, fill, ruleset, shipped_text
 from kind_games import battle
 from stores import without_events
 
-from projections.queries.standings import Ladders
-from projections.rulesets.versions import shipped
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.rulesets.versions import shipped
 
 Ratings = Callable[..., Any]
 LATE, EARLY = "2010-05-01T20:00:00Z", "2009-05-01T20:00:00Z"

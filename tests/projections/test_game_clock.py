@@ -3,8 +3,8 @@
 import pytest
 from clock_logs import GRANTED, lines, log, player, refused, timers
 
-from ledger.events.game_clocks import CLOCK_TYPES
-from projections.queries.clocks import explain_clock, show_clock
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 
 
 def test_new_clock_gives_120_seconds_each():

@@ -4,13 +4,13 @@ import pytest
 from histories import facts_of, fill, game, random_games, ruleset, standings_of, stream_of, ticking
 from sqlalchemy import text
 
-from ledger.errors import AlreadyRunning
-from projections.rulesets.registry import rule
-from projections.stored import generations
-from projections.stored.generations import ladders_of, live
-from projections.stored.rebuild_lock import only_one
-from projections.stored.rebuilding import rebuild
-from projections.stored.verification import verify_standings
+from ratings_ledger.ledger.errors import AlreadyRunning
+from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.stored import generations
+from ratings_ledger.projections.stored.generations import ladders_of, live
+from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.verification import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 
@@ -111,7 +111,7 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
         return found.score(n, points, columns, constants, table, change)
 
     monkeypatch.setitem(rule.__wrapped__.__globals__, "BUILT_IN", {})
-    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: found._replace(score=broken))
+    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: found._replace(score=broken))
     done = rebuild(ledger, ticking())
     assert {failure.ladder for failure in done.failures} == {"club-catan-elo/all", "club-catan-elo/5-6"}
     assert "five is too many" in done.failures[0].message
@@ -135,7 +135,9 @@ def test_unbalanced_rule_is_stopped(ledger, monkeypatch):
             change[i] = 0
         return 0
 
-    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: found._replace(score=generous))
+    monkeypatch.setattr(
+        "ratings_ledger.projections.rulesets.versions.rule", lambda name: found._replace(score=generous)
+    )
     assert "books do not balance" in rebuild(ledger, ticking()).failures[0].message
 
 

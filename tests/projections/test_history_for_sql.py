@@ -21,16 +21,16 @@ from test_corrections_oracle import propose
 from time_histories import history as time_history
 from time_ledgers import enter as enter_events
 
-from ledger.errors import LockLost
-from ledger.store.log import read_records
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.admission.publishing import publish_missing
-from projections.facts import decoding
-from projections.rulesets.versions import shipped
-from projections.stored import computing, generations, sql_history, sql_rows
-from projections.stored.rebuilding import HistoryMissing, rebuild
-from projections.stored.verification import verify_standings
+from ratings_ledger.ledger.errors import LockLost
+from ratings_ledger.ledger.store.log import read_records
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.admission.publishing import publish_missing
+from ratings_ledger.projections.facts import decoding
+from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.stored import computing, generations, sql_history, sql_rows
+from ratings_ledger.projections.stored.rebuilding import HistoryMissing, rebuild
+from ratings_ledger.projections.stored.verification import verify_standings
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]

@@ -8,8 +8,17 @@ import pytest
 from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
 from kind_games import POWERS, columns_of, diplomacy, players_of, random_diplomacy
 
-from projections.contract import PLAYERS_MAX, decimal, exact
-from projections.rules.italia import COLUMNS, SCALE, ItaliaParams, explain, prepare, refuse_params, remark, score
+from ratings_ledger.projections.contract import PLAYERS_MAX, decimal, exact
+from ratings_ledger.projections.rules.italia import (
+    COLUMNS,
+    SCALE,
+    ItaliaParams,
+    explain,
+    prepare,
+    refuse_params,
+    remark,
+    score,
+)
 
 VARIANTS = ("flat10_pre_tss", "pct_add", "pct_mult", "flat10_second_only", "flat10_post_tss")
 

@@ -18,23 +18,23 @@ from paths import NEVER, set_paths
 from time_histories import INSTANTS, LADDERS, history
 from time_ledgers import enter
 
-from ledger.events.canonical import record_instant
-from ledger.events.records import ZERO
-from ledger.store.log import read_records_at
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts import column_cache
-from projections.facts.columns import Facts
-from projections.facts.decoding import apply_event, decode, settle_facts
-from projections.facts.segments import MANIFEST, UNFINISHED, write_segment
-from projections.queries.explanation import explain_game
-from projections.queries.results import Result
-from projections.queries.standings import Ladders
-from projections.replay import continuing, kept_traces
-from projections.replay.containment import RuleFailure
-from projections.replay.kept_traces import find_trace
-from projections.replay.ladders import Stream
-from projections.replay.trace import Trace
+from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.store.log import read_records_at
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts import column_cache
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
+from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED, write_segment
+from ratings_ledger.projections.queries.explanation import explain_game
+from ratings_ledger.projections.queries.results import Result
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay import continuing, kept_traces
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.kept_traces import find_trace
+from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.trace import Trace
 
 Ratings = Callable[..., Any]
 RUNNING = [name for name in dict.fromkeys(LADDERS) if not name.startswith(("catan-monthly", "catan-annual"))]

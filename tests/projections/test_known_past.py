@@ -16,13 +16,13 @@ from oracle.rulesets import cell, versions_of
 from time_histories import LADDERS, PLAYERS, World, history, question
 from time_ledgers import enter, found_at
 
-from ledger.events.canonical import microseconds
-from ledger.store.log import head
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts.decoding import decode
-from projections.queries.impact import same
-from projections.queries.standings import Ladders
+from ratings_ledger.ledger.events.canonical import microseconds
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.impact import same
+from ratings_ledger.projections.queries.standings import Ladders
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

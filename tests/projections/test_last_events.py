@@ -22,19 +22,19 @@ from time_histories import INSTANTS, LADDERS, PLAYERS, history
 from time_ledgers import enter
 
 import ratings_ledger as rl
-from ledger.events.canonical import microseconds
-from ledger.store.log import head, known_event, read_records_at
-from ledger.store.opening import Ledger, open_ledger
-from ledger.validation.published_lists import published_lists
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode
-from projections.queries import last_events
-from projections.queries.course import course_of
-from projections.queries.explanation import explain_game, explain_player, row_of_game
-from projections.queries.last_events import last_event, last_event_of_game, last_events_of_games
-from projections.queries.standings import Ladders, UnknownLadder
-from projections.replay.containment import RuleFailure
-from projections.rulesets.versions import shipped
+from ratings_ledger.ledger.events.canonical import microseconds
+from ratings_ledger.ledger.store.log import head, known_event, read_records_at
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries import last_events
+from ratings_ledger.projections.queries.course import course_of
+from ratings_ledger.projections.queries.explanation import explain_game, explain_player, row_of_game
+from ratings_ledger.projections.queries.last_events import last_event, last_event_of_game, last_events_of_games
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.rulesets.versions import shipped
 
 Ratings = Callable[..., Any]
 REASON = "it was wrong"

@@ -8,8 +8,8 @@ from histories import facts_of, fill, ruleset, shipped_text
 from kind_games import battle
 from stores import without_events
 
-from projections.queries.standings import Ladders
-from projections.rulesets.versions import shipped
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.rulesets.versions import shipped
 
 MARCH = "catan-monthly/7/basic/2010-03"
 # the last microsecond of 2009 in Berlin, and the first of 2010

@@ -13,20 +13,20 @@ from test_kept_traces import RUNNING
 from time_histories import INSTANTS, history
 from time_ledgers import enter
 
-from ledger.events.canonical import record_instant
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections import compiling
-from projections.contract import Params
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode
-from projections.lists import points
-from projections.lists.contract import RankedColumns, Results
-from projections.queries.answers_compared import DifferingRow
-from projections.queries.coordinates import UTC_TIMES, Coordinates
-from projections.queries.impact import compare
-from projections.queries.standings import Ladders, Ranking, standings_answer
-from projections.replay.containment import RuleFailure
+from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import Params
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.lists import points
+from ratings_ledger.projections.lists.contract import RankedColumns, Results
+from ratings_ledger.projections.queries.answers_compared import DifferingRow
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates
+from ratings_ledger.projections.queries.impact import compare
+from ratings_ledger.projections.queries.standings import Ladders, Ranking, standings_answer
+from ratings_ledger.projections.replay.containment import RuleFailure
 
 pytest.importorskip("numpy")
 

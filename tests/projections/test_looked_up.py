@@ -11,13 +11,13 @@ from paths import set_paths
 from time_histories import LADDERS, history
 from time_ledgers import enter
 
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections import compiling
-from projections.facts.decoding import decode
-from projections.facts.looked_up import games_at
-from projections.queries.standings import Ladders
-from projections.replay import continuing, kept_traces
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.facts.looked_up import games_at
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.replay import continuing, kept_traces
 
 
 @pytest.mark.parametrize("compiled", [True, False])

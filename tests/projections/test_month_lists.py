@@ -13,12 +13,12 @@ from oracle.ladders import every_list
 from oracle.log import numbered
 from oracle.times import instant
 
-from ledger.intake.files import Item
-from ledger.intake.importing import Intake, Terms
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.admission.events import Admission
-from projections.queries.standings import Ladders
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.queries.standings import Ladders
 
 # of twelve months each; in two halves, 168 of them have 2,016 months
 YEARS_LONG = 84

@@ -13,15 +13,15 @@ import click
 import pytest
 
 import ratings_ledger as rl
-from cli.output.emit import FORMATS, emit
-from ledger.events.fields import Members, PlayerId, Text
-from ledger.events.game_types import GAME_TYPES, GameType
-from ledger.events.games import Game, Participant, Seats, competition_places, sat
-from ledger.events.types import TYPES, EventType
-from ledger.rejections import Refused
-from projections.lists import LISTS, RankingList
-from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
-from projections.rulesets import columns, registry
+from ratings_ledger.cli.output.emit import FORMATS, emit
+from ratings_ledger.ledger.events.fields import Members, PlayerId, Text
+from ratings_ledger.ledger.events.game_types import GAME_TYPES, GameType
+from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, sat
+from ratings_ledger.ledger.events.types import TYPES, EventType
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.projections.lists import LISTS, RankingList
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
+from ratings_ledger.projections.rulesets import columns, registry
 
 Ratings = Callable[..., Any]
 
@@ -136,7 +136,7 @@ def test_kind_of_list_is_a_module_and_a_line(
     monkeypatch.chdir(tmp_path)
     own = registry.rule("placement-points/1")
     assert own is not None
-    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: own._replace(ranking="best"))
+    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: own._replace(ranking="best"))
     monkeypatch.setitem(LISTS, "best", RankingList(rank_best, explain_best))
     games = [
         [{"player": name, "place": place} for place, name in enumerate(names, 1)]

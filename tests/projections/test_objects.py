@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from ledger.errors import StoreUnavailable
-from projections.cluster import objects as places
-from projections.cluster.columnar import DamagedObject, OpenedObject
-from projections.cluster.objects import Bucket, Folder, Objects, objects_at, prove
+from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.projections.cluster import objects as places
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
+from ratings_ledger.projections.cluster.objects import Bucket, Folder, Objects, objects_at, prove
 
 
 @pytest.fixture(params=["folder", "store"])

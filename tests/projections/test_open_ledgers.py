@@ -15,21 +15,21 @@ import pytest
 from paths import NEVER, set_paths
 from time_ledgers import enter
 
-import projections
 import ratings_ledger
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts import decoding
-from projections.facts.decoding import decode
-from projections.queries import standings
-from projections.queries.standings import Ladders
-from projections.queries.view import View
-from projections.replay import continuing, kept_traces
-from projections.replay.kept_traces import find_trace
+import ratings_ledger.projections
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts import decoding
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries import standings
+from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.replay import continuing, kept_traces
+from ratings_ledger.projections.replay.kept_traces import find_trace
 
 GAMES = 30
 LADDERS = ("elo", "elo-2", "elo-3")
-SHIPPED = Path(projections.__file__).parent / "shipped"
+SHIPPED = Path(ratings_ledger.projections.__file__).parent / "shipped"
 WHATIF = """id = "elo"
 version = "2"
 rule = "pairwise-elo/1"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from projections.expected_scores import ONE, TABLE_SHA256, expected, expected_scores, rounded
-from projections.rules.pairwise_elo import RULE, SCALE, PairwiseEloParams, prepare, score
+from ratings_ledger.projections.expected_scores import ONE, TABLE_SHA256, expected, expected_scores, rounded
+from ratings_ledger.projections.rules.pairwise_elo import RULE, SCALE, PairwiseEloParams, prepare, score
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -17,16 +17,16 @@ from paths import digests, set_paths, told
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.events.revisions import KnownEvent
-from ledger.store.log import head
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts import bulk, column_cache, decoding
-from projections.facts.column_cache import folder_of
-from projections.facts.decoding import decode
-from projections.facts.segments import MANIFEST, UNFINISHED
-from projections.queries.explanation import explain_player
-from projections.queries.standings import Ladders
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts import bulk, column_cache, decoding
+from ratings_ledger.projections.facts.column_cache import folder_of
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
+from ratings_ledger.projections.queries.explanation import explain_player
+from ratings_ledger.projections.queries.standings import Ladders
 
 pytestmark = pytest.mark.slow
 

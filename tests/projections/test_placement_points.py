@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
 
-from projections.contract import PLAYERS_MAX, exact
-from projections.rules.placement_points import (
+from ratings_ledger.projections.contract import PLAYERS_MAX, exact
+from ratings_ledger.projections.rules.placement_points import (
     SCALE,
     PlacementPointsParams,
     check,

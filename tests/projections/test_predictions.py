@@ -7,12 +7,12 @@ from paths import set_paths
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts.decoding import decode
-from projections.queries import predictions
-from projections.queries.answers_compared import Quality
-from projections.queries.standings import Ladders
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries import predictions
+from ratings_ledger.projections.queries.answers_compared import Quality
+from ratings_ledger.projections.queries.standings import Ladders
 
 LADDERS = ("catan-elo/basic", "catan-elo/seafarers")
 

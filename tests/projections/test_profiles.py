@@ -21,12 +21,12 @@ from time_histories import ENDS, LADDERS, history
 from time_ledgers import enter
 
 import ratings_ledger as rl
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.facts.checked_columns import Checked
-from projections.queries import overview, rank_course
-from projections.replay import continuing, kept_traces
-from projections.replay.trace import Trace
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts.checked_columns import Checked
+from ratings_ledger.projections.queries import overview, rank_course
+from ratings_ledger.projections.replay import continuing, kept_traces
+from ratings_ledger.projections.replay.trace import Trace
 
 ALL = "club-catan-elo/all"
 EVERY = [*dict.fromkeys(LADDERS)]

@@ -9,16 +9,16 @@ from catan_years import year_of
 from histories import adjustment, facts_of, fill, game, random_games, ruleset, ticking
 from sqlalchemy import text
 
-from ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
-from ledger.processes import forking
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
-from projections.queries.standings import Ladders, UnknownLadder
-from projections.stored import computing, generations, rebuilding
-from projections.stored.generations import kept_generations, ladders_of, live, roll_back, stored_rows
-from projections.stored.rebuild_lock import only_one
-from projections.stored.rebuilding import rebuild
-from projections.stored.verification import verify_standings
+from ratings_ledger.ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
+from ratings_ledger.ledger.processes import forking
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.projections.stored import computing, generations, rebuilding
+from ratings_ledger.projections.stored.generations import kept_generations, ladders_of, live, roll_back, stored_rows
+from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.verification import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from stores import without_events
 
-from projections.replay.replay import replay
+from ratings_ledger.projections.replay.replay import replay
 
 NOON = datetime.fromisoformat("2020-01-01T12:00:00+00:00")
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "ζωή", "张伟", "a b"]

@@ -15,9 +15,9 @@ from time_histories import ENDS, LADDERS, base_log, history
 from time_ledgers import enter
 
 import ratings_ledger
-from ledger.errors import LedgerError
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.web.page import Site, as_file
 from ratings_ledger.web.report import report_page
 from ratings_ledger.web.visits import Visit

@@ -15,10 +15,10 @@ import pytest
 from checked_integers import checked
 from kind_games import columns_of, players_of, random_battle, random_diplomacy
 
-from projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
-from projections.rules import pairwise_elo
-from projections.rulesets.columns import COLUMNS_OF
-from projections.rulesets.registry import BUILT_IN, rule
+from ratings_ledger.projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
+from ratings_ledger.projections.rules import pairwise_elo
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.rulesets.registry import BUILT_IN, rule
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
 

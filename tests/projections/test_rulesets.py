@@ -5,11 +5,11 @@ import json
 import pytest
 from histories import facts_of, fill, game, ruleset, shipped_text, standings_of, stream_of
 
-from ledger.events.types import Ruleset
-from ledger.store.opening import open_ledger
-from projections.rulesets.registry import rule
-from projections.rulesets.versions import bind, in_force, read_toml, shipped
-from projections.stored.generations import ladders_of
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.rulesets.versions import bind, in_force, read_toml, shipped
+from ratings_ledger.projections.stored.generations import ladders_of
 
 GOOD = shipped_text("club-catan-elo")
 
@@ -156,7 +156,7 @@ def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
     other["data"] = other["data"] | {"id": "other", "rule": "outside/1"}
     found = rule("pairwise-elo/1")
     with monkeypatch.context() as patch:
-        patch.setattr("projections.rulesets.versions.rule", lambda name: found)
+        patch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: found)
         fill(ledger_url, [ruleset(), other, game("g1", "a b")])
         assert ratings("rebuild", db=ledger_url).exit_code == 0
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0

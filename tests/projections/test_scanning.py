@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from paths import NEVER, told
 
-from ledger.errors import StoreDamaged
-from ledger.events.records import build
-from ledger.events.types import TYPES, Draft
-from projections import compiling
-from projections.facts import bulk, scanning
-from projections.facts.columns import Facts
-from projections.facts.decoding import apply_event
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.records import build
+from ratings_ledger.ledger.events.types import TYPES, Draft
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts import bulk, scanning
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import apply_event
 
 np = pytest.importorskip("numpy", reason="the extra fast is not installed")
 NAMES = ["anna", "Émile", "ζωή", "美咲", "a" * 60, "o'neill", "x,y:{z}", "[]", "true", "player"]

@@ -12,19 +12,19 @@ import pytest
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.processes.identity import this_process
-from ledger.store.opening import open_ledger
-from projections.cluster import coordinating, segments, simulating
-from projections.cluster.columnar import OpenedObject
-from projections.cluster.numbers import all_names, numbers_name
-from projections.cluster.objects import objects_at
+from ratings_ledger.ledger.processes.identity import this_process
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.cluster import coordinating, segments, simulating
+from ratings_ledger.projections.cluster.columnar import OpenedObject
+from ratings_ledger.projections.cluster.numbers import all_names, numbers_name
+from ratings_ledger.projections.cluster.objects import objects_at
 
 Ratings = Callable[..., Any]
 # a computation that goes on until it is killed
 KILLED = """
 import sys, time
-from ledger.store.opening import open_ledger
-from projections.cluster.coordinating import cluster_for
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.cluster.coordinating import cluster_for
 with cluster_for(open_ledger(sys.argv[1]), "processes:1", sys.argv[2]):
     print("begun", flush=True)
     time.sleep(60)

@@ -7,7 +7,7 @@ import pytest
 from histories import adjustment, facts_of, fill, game, random_games, ruleset, standings_of, stream_of
 from told import exact
 
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 ALL = "club-catan-elo/all"
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil", "fay", "gus"]

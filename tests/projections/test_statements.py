@@ -11,11 +11,11 @@ import pytest
 from time_histories import INSTANTS, LADDERS, history
 from time_ledgers import enter
 
-from ledger.errors import LedgerError
-from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
-from projections.queries.answers_told import Statement
-from projections.queries.view import View
+from ratings_ledger.ledger.errors import LedgerError
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.queries.answers_told import Statement
+from ratings_ledger.projections.queries.view import View
 
 Ratings = Callable[..., Any]
 LISTS = [name for name in dict.fromkeys(LADDERS) if name.startswith(("catan-monthly", "catan-annual"))]

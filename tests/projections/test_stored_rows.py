@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.published_lists import digest_of
-from projections.contract import PeriodParams
-from projections.lists import period
-from projections.lists.contract import RankedRow, Results, ranked
-from projections.queries.standings import Ranking
-from projections.stored.computing import standing, stored_row
+from ratings_ledger.ledger.events.published_lists import digest_of
+from ratings_ledger.projections.contract import PeriodParams
+from ratings_ledger.projections.lists import period
+from ratings_ledger.projections.lists.contract import RankedRow, Results, ranked
+from ratings_ledger.projections.queries.standings import Ranking
+from ratings_ledger.projections.stored.computing import standing, stored_row
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
     ['"', "\\", "a b", "é", "\u2028"]

@@ -35,9 +35,9 @@ from time_histories import (
 )
 from time_ledgers import PublishedList, agree_with_json, enter, found_at
 
-from ledger.store.log import read_records
-from ledger.store.opening import open_ledger
-from ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.store.log import read_records
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

@@ -20,10 +20,10 @@ from sqlalchemy import make_url
 from stores import with_shipped_rulesets
 
 import ratings_ledger as rl
-from ledger.store.opening import open_ledger
-from projections.facts.decoding import decode
-from projections.queries.kept_ladders import KeptLadders
-from projections.queries.view import View
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.kept_ladders import KeptLadders
+from ratings_ledger.projections.queries.view import View
 
 Ratings = Callable[..., Any]
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"

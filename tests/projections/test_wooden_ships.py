@@ -7,9 +7,17 @@ import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import battle, columns_of, players_of, random_battle
 
-from projections.contract import PLAYERS_MAX
-from projections.rules.wooden_ships import COLUMNS, WoodenShipsParams, explain, prepare, refuse_params, remark, score
-from projections.rulesets.versions import read_toml, shipped
+from ratings_ledger.projections.contract import PLAYERS_MAX
+from ratings_ledger.projections.rules.wooden_ships import (
+    COLUMNS,
+    WoodenShipsParams,
+    explain,
+    prepare,
+    refuse_params,
+    remark,
+    score,
+)
+from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 FILES = {data.version: data for text in shipped() if (data := read_toml(text)[0]).id == "youplay-wsim"}
 # the parameters of the trial and of leagues from 7150, as shipped

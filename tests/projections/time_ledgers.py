@@ -9,14 +9,14 @@ from oracle.questions import Answer, Question, Row
 from oracle.times import end_of
 from told import exact
 
-from ledger import clock
-from ledger.events.canonical import microseconds, parse_object
-from ledger.intake.files import Item
-from ledger.intake.importing import Imported, Intake, Terms
-from ledger.store.opening import Ledger
-from projections.admission.events import Admission
-from projections.facts.decoding import decode
-from projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import microseconds, parse_object
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Imported, Intake, Terms
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
 
 
 class PublishedList(NamedTuple):

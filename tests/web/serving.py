@@ -16,7 +16,7 @@ def serving(url: str, folder: Path, *options: str) -> Iterator[tuple[int, subpro
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    program = [sys.executable, "-c", "from cli.start import run; run()"]
+    program = [sys.executable, "-m", "ratings_ledger"]
     command = [*program, "--db", url, "serve", "--port", str(port), *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:

@@ -10,8 +10,8 @@ from asking import get
 from club import LADDER
 from test_sites import linked_files
 
-from projections.rules import pairwise_elo
-from projections.rulesets import registry
+from ratings_ledger.projections.rules import pairwise_elo
+from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.web import site
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
@@ -34,7 +34,8 @@ def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
     rule = pairwise_elo.RULE._replace(**{request.param: fails})
     monkeypatch.setattr(
-        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+        "ratings_ledger.projections.rulesets.versions.rule",
+        lambda name: rule if name == rule.id else registry.rule(name),
     )
     return str(request.param)
 

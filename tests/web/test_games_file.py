@@ -12,8 +12,8 @@ from club import LADDER, made, ok
 from lengths import at_length_but
 
 import ratings_ledger
-from ledger.errors import LedgerError, StoreUnavailable
-from ledger.rejections import Refused
+from ratings_ledger.ledger.errors import LedgerError, StoreUnavailable
+from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.web import games, server
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages

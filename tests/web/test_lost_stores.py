@@ -19,8 +19,8 @@ from club import LADDER, LATE, made, ok
 from sqlalchemy import make_url
 from stores import own_server, postgres_database
 
-from ledger.store.migrations import configuration
-from ledger.store.opening import connect
+from ratings_ledger.ledger.store.migrations import configuration
+from ratings_ledger.ledger.store.opening import connect
 from ratings_ledger.web import server
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages

@@ -13,7 +13,7 @@ from asking import Told, get
 from club import LADDER, ok
 
 import ratings_ledger
-from ledger import clock
+from ratings_ledger.ledger import clock
 from ratings_ledger.web import addresses, log, routes, server
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
@@ -182,7 +182,7 @@ def test_person_has_earlier_ids_games_and_gold(
 ) -> None:
     """The page of a person says who they were before, what they did, and which lists gave them gold."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr("projections.facts.decoding.CACHED_EVENTS", 1 if cached else 10**9)
+    monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 1 if cached else 10**9)
     play_april(ratings, url, tmp_path)
     ok(ratings, "player", "rename", "anna", "anna-b", "--by", "mira", db=url)
     told = told_json(pages, "/players/anna-b")

@@ -18,8 +18,8 @@ from jsonschema_rs import Draft202012Validator
 from sqlalchemy import make_url, text
 
 import ratings_ledger
-from ledger.store.opening import open_ledger
-from projections.queries.shapes import shapes_of
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.shapes import shapes_of
 from ratings_ledger.web.addresses import segment
 from ratings_ledger.web.openapi import document
 from ratings_ledger.web.page import Site

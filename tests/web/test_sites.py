@@ -17,7 +17,7 @@ from club import HOSTILE, LADDER, LATE, ok
 from sqlalchemy import event
 
 import ratings_ledger
-from ledger.errors import BadArgument
+from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.web import site
 from ratings_ledger.web.addresses import GAME_PAGES
 from ratings_ledger.web.page import Site

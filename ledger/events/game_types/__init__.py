@@ -5,8 +5,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ledger.events.game_types import b5, battle, diplomacy, placing
-from ledger.events.games import Game, Seats
+from ratings_ledger.ledger.events.game_types import b5, battle, diplomacy, placing
+from ratings_ledger.ledger.events.games import Game, Seats
 
 
 class GameType(NamedTuple):

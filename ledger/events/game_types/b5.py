@@ -13,9 +13,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.events.fields import Label, PlayerId, Race
-from ledger.events.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values, seats_of
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.fields import Label, PlayerId, Race
+from ratings_ledger.ledger.events.games import (
+    Game,
+    Participant,
+    Seats,
+    check_seats,
+    competition_places,
+    sat,
+    seat_values,
+    seats_of,
+)
+from ratings_ledger.ledger.rejections import Refused, shown
 
 PLAYERS_MIN = 3
 COLUMNS = {

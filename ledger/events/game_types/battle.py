@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.events.fields import Label
-from ledger.events.games import Game, Participant, Seats, check_seats, sat, seat_values
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.fields import Label
+from ratings_ledger.ledger.events.games import Game, Participant, Seats, check_seats, sat, seat_values
+from ratings_ledger.ledger.rejections import Refused, shown
 
 # numbers of whole sides and other players are here, too, so that a rule need not know who does not count on its ladder
 COLUMNS = {

@@ -11,8 +11,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializationInfo, field_serializer
 
-from ledger.events.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.games import (
+    Game,
+    Participant,
+    Seats,
+    check_seats,
+    competition_places,
+    sat,
+    seat_values,
+)
+from ratings_ledger.ledger.rejections import Refused, shown
 
 Power = Literal["Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"]
 POWERS: tuple[Power, ...] = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")

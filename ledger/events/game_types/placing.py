@@ -8,9 +8,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.events.fields import Score
-from ledger.events.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values
-from ledger.rejections import Refused, shown
+from ratings_ledger.ledger.events.fields import Score
+from ratings_ledger.ledger.events.games import (
+    Game,
+    Participant,
+    Seats,
+    check_seats,
+    competition_places,
+    sat,
+    seat_values,
+)
+from ratings_ledger.ledger.rejections import Refused, shown
 
 
 class PlacingParticipant(Participant):

@@ -1,5 +1,0 @@
-"""`python -m cli`, for when the program is not installed."""
-
-from cli.start import run
-
-run()

@@ -1,0 +1,459 @@
+"""The public interface, whose names `ratings_ledger` has: a ledger that is open, and its results."""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date, datetime
+from types import TracebackType
+from typing import Any, Literal
+
+from ratings_ledger.arguments import CheckedView as _CheckedView
+from ratings_ledger.arguments import checked as _checked
+from ratings_ledger.arguments import in_text as _in_text
+from ratings_ledger.arguments import is_storable as _is_storable
+from ratings_ledger.ledger import clock as _clock
+from ratings_ledger.ledger.errors import (
+    AlreadyRunning,
+    BadArgument,
+    ClockBehind,
+    LedgerError,
+    NoLedger,
+    NotALedger,
+    RuleFailed,
+    RulesetRefused,
+    RulesetUnusable,
+    StoreDamaged,
+    StoreUnavailable,
+    Unknown,
+)
+from ratings_ledger.ledger.events.canonical import format_instant as _format_instant
+from ratings_ledger.ledger.events.canonical import parse_object as _parse_object
+from ratings_ledger.ledger.events.fields import read_by as _read_by
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.importing import Imported, Still, Terms
+from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
+from ratings_ledger.ledger.rejections import shown as _shown
+from ratings_ledger.ledger.store import log as _log
+from ratings_ledger.ledger.store import opening as _opening
+from ratings_ledger.ledger.store.log import Head
+from ratings_ledger.ledger.validation.new_names import Refusing
+from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
+from ratings_ledger.projections.admission.proposals import Known as _Known
+from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.proposals import head_after as _head_after
+from ratings_ledger.projections.admission.proposals import whole_event as _whole_event
+from ratings_ledger.projections.admission.publishing import publish_missing as _publish_missing
+from ratings_ledger.projections.admission.publishing import shipped_texts as _shipped_texts
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.game_clock.state import ClockLine
+from ratings_ledger.projections.queries.answers import (
+    Account,
+    Balance,
+    Failed,
+    LastEvent,
+    Publication,
+    Standing,
+    Standings,
+)
+from ratings_ledger.projections.queries.answers_beside import (
+    EventImpact,
+    LadderImpact,
+    ListBeside,
+    ListCause,
+    PublicationRow,
+    Publications,
+    RowBeside,
+)
+from ratings_ledger.projections.queries.answers_compared import (
+    AttributedCause,
+    AttributedEnd,
+    ComparedSide,
+    Decision,
+    Decisions,
+    Difference,
+    Differences,
+    DifferingList,
+    DifferingRow,
+    Effect,
+    Gain,
+    PointsAttributed,
+    Predicted,
+    Quality,
+    Radius,
+    Share,
+    SimulatedLadder,
+    Simulation,
+    Variant,
+)
+from ratings_ledger.projections.queries.answers_explained import (
+    Change,
+    Explained,
+    ExplainedTerm,
+    GameExplanation,
+    History,
+    PlayedGame,
+    PlayerChange,
+    PlayerExplanation,
+    Shown,
+)
+from ratings_ledger.projections.queries.answers_profiled import (
+    Opponent,
+    Overview,
+    OverviewRow,
+    PlaceCount,
+    Profile,
+    RankChange,
+    Ranks,
+    Streak,
+)
+from ratings_ledger.projections.queries.answers_recorded import (
+    AllLeagues,
+    AllRulesets,
+    ClockExplanation,
+    ClockState,
+    Entrant,
+    LeagueGame,
+    LeagueRow,
+    LeagueState,
+    PauseAsked,
+    PlayerTimers,
+    RecordedEvent,
+    RecordedEvents,
+    RecordedGame,
+    RecordedGames,
+    RulesetRow,
+    RulesetState,
+    ScoringDays,
+    Unmet,
+)
+from ratings_ledger.projections.queries.answers_surveyed import (
+    AllLadders,
+    AllLists,
+    Everybody,
+    LadderRow,
+    ListRow,
+    Person,
+    PersonRow,
+    PlayerStatistics,
+)
+from ratings_ledger.projections.queries.answers_told import (
+    GameStory,
+    OtherResult,
+    Statement,
+    StatementLine,
+    Told,
+    WouldGive,
+)
+from ratings_ledger.projections.queries.asked import Asked
+from ratings_ledger.projections.queries.attributed import attributed
+from ratings_ledger.projections.queries.comparison import compared
+from ratings_ledger.projections.queries.kept_ladders import KeptLadders as _KeptLadders
+from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
+from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
+from ratings_ledger.projections.stored.status import LedgerStatus
+from ratings_ledger.projections.stored.status import ledger_status as _ledger_status
+
+__all__ = [
+    "ABSENT",
+    "Absent",
+    "Account",
+    "AllLadders",
+    "AllLeagues",
+    "AllLists",
+    "AllRulesets",
+    "AlreadyRunning",
+    "Asked",
+    "AttributedCause",
+    "AttributedEnd",
+    "BadArgument",
+    "Balance",
+    "Change",
+    "ChangedMeanwhile",
+    "ClockBehind",
+    "ClockExplanation",
+    "ClockLine",
+    "ClockState",
+    "ComparedSide",
+    "Decision",
+    "Decisions",
+    "Difference",
+    "Differences",
+    "DifferingList",
+    "DifferingRow",
+    "Effect",
+    "Entrant",
+    "EventImpact",
+    "Everybody",
+    "Explained",
+    "ExplainedTerm",
+    "Failed",
+    "Gain",
+    "GameExplanation",
+    "GameStory",
+    "Head",
+    "History",
+    "LadderImpact",
+    "LadderRow",
+    "LastEvent",
+    "LeagueGame",
+    "LeagueRow",
+    "LeagueState",
+    "Ledger",
+    "LedgerError",
+    "LedgerStatus",
+    "ListBeside",
+    "ListCause",
+    "ListRow",
+    "NoLedger",
+    "NotALedger",
+    "Opponent",
+    "OtherResult",
+    "Overview",
+    "OverviewRow",
+    "PauseAsked",
+    "Person",
+    "PersonRow",
+    "PlaceCount",
+    "PlayedGame",
+    "PlayerChange",
+    "PlayerExplanation",
+    "PlayerStatistics",
+    "PlayerTimers",
+    "PointsAttributed",
+    "Predicted",
+    "Profile",
+    "Proposal",
+    "Publication",
+    "PublicationRow",
+    "Publications",
+    "Quality",
+    "Radius",
+    "RankChange",
+    "Ranks",
+    "RecordedEvent",
+    "RecordedEvents",
+    "RecordedGame",
+    "RecordedGames",
+    "Refused",
+    "Rejection",
+    "Result",
+    "RowBeside",
+    "RuleFailed",
+    "RulesetRefused",
+    "RulesetRow",
+    "RulesetState",
+    "RulesetUnusable",
+    "ScoringDays",
+    "Share",
+    "Shown",
+    "SimulatedLadder",
+    "Simulation",
+    "Standing",
+    "Standings",
+    "Statement",
+    "StatementLine",
+    "StoreDamaged",
+    "StoreUnavailable",
+    "Streak",
+    "Told",
+    "Unknown",
+    "Unmet",
+    "Variant",
+    "View",
+    "WouldGive",
+    "open",
+]  # fmt: skip
+
+
+class Ledger:
+    """An open ledger. Threads may share it; a process that is forked opens its own."""
+
+    def __init__(self, store: _opening.Ledger) -> None:
+        self._store = store
+        self._kept = _KeptLadders()
+
+    @property
+    def location(self) -> str:
+        """Where it is, without anything secret."""
+        return self._store.location
+
+    @property
+    def head(self) -> Head:
+        """The last position of the log with its chain hash and its time in microseconds since 1970."""
+        with self._store.reading() as connection:
+            return _log.head(connection)
+
+    @_checked
+    def at(
+        self, as_of: str | date | None = None, known_at: str | int | date | None = None, rules: str | None = None
+    ) -> View:  # fmt: skip
+        """The ledger at coordinates: what was played up to `as_of`, as known at `known_at`, under `rules`.
+
+        `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python's own, which need a zone;
+        `known_at` may be a position. `rules` is a version, ID@VERSION, that scores all games of its ruleset. None means
+        now, or the rulesets' own timelines. Wrong ones are told when something is asked: `BadArgument`.
+        """
+        played, known = _in_text("as_of", as_of), _in_text("known_at", known_at)
+        return _CheckedView(self._store, played, known, rules, kept=self._kept)
+
+    @_checked
+    def propose(
+        self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]], by: str, *, strict: bool = False,
+        new_names: Literal["refuse", "accept"] = "refuse", any_date: bool = False, allow_uncounted: bool = False,
+        based_on: Mapping[str, str | int] | None = None,
+    ) -> Proposal:  # fmt: skip
+        """Check events of any kind, which `by` records, and write nothing yet: see `Proposal.commit`.
+
+        An event is a dictionary as a line of JSON has it: `type`, `data` and `occurred_at`, by default now; a game
+        alone will do. The options are those of `ratings record`. `based_on` has by subject, such as game:wl-09, the id
+        or position of the event that was last when somebody looked; what was changed since is refused. What is wrong
+        with events is in `rejections`. Raises `BadArgument`, `ClockBehind`, `StoreUnavailable`.
+        """
+        given = [events] if isinstance(events, Mapping) else events
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise BadArgument(f"events are dictionaries, not {type(events).__name__}", "events")
+        if new_names not in ("refuse", "accept"):
+            raise BadArgument(f"new_names is refuse or accept, not {_shown(new_names)}", "new_names")
+        if based_on is not None and not isinstance(based_on, Mapping):
+            raise BadArgument(f"based_on is a dictionary, not {type(based_on).__name__}", "based_on")
+        by = _name(by)
+        refusing: Refusing = "all" if strict or new_names == "refuse" else ""
+        terms = Terms(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
+        items = [Item("", number, _whole_event(one), None) for number, one in enumerate(map(_as_json, given), 1)]
+        return Proposal(self._store, items, terms, _Known(strict, self._kept.newest), based_on=based_on)
+
+    @_checked
+    def publish_shipped(self, by: str, wanted: str = "all", games: Collection[str] = ()) -> list[str]:
+        """Publish the shipped rulesets that the ledger lacks, or those of one id; or with `games` Elo for each of them.
+
+        Returns the versions that are new. Raises `BadArgument`, `Refused` for what cannot be a game's name,
+        `StoreUnavailable`, `NotALedger` if one does not fit what the ledger holds.
+        """
+        return _publish_missing(self._store, _name(by), _shipped_texts(self._store, wanted, games))
+
+    @_checked
+    def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:
+        """Subscribe a player to a league now, also while others do. The eighth draws the schedule, by the seed.
+
+        Returns the new head. Raises `BadArgument`, `Refused` for a league that is unknown or full, and so on,
+        `ClockBehind`, `StoreUnavailable`.
+        """
+        terms, at = Terms(_name(by)), _format_instant(_clock.now())
+
+        def take(events: list[dict[str, Any]], still: Still) -> Imported:
+            return Proposal(self._store, [Item("", 0, one, None) for one in events], terms, still=still).append()
+
+        return _head_after(_subscribe(self._store, league, player, at, seed, take).result)
+
+    @_checked
+    def published(self, as_of: str | None = None, known_at: str | int | None = None) -> Asked:
+        """What published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
+        return Asked("published", True, as_of, known_at)
+
+    @_checked
+    def compare(
+        self, before: View | Asked, after: View | Asked, ladders: Collection[str] = (), *, predictions: bool = False
+    ) -> Differences:  # fmt: skip
+        """How the ladders that are named differ between two places on the axes, or all that do.
+
+        With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
+        `Unknown` where nothing is published, `RulesetUnusable`.
+        """
+        with self._store.reading() as connection:
+            note = _note(after, before)
+            return compared(connection, _asked(before), _asked(after), ladders, note, decode, predictions)
+
+    @_checked
+    def attribute(
+        self, ladder: str, player: str, before: View | Asked, after: View | Asked
+    ) -> PointsAttributed:  # fmt: skip
+        """What changed a player's points on a ladder between two places on the axes; the causes add up exactly.
+
+        Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
+        """
+        with self._store.reading() as connection:
+            note = _note(after, before)
+            return attributed(connection, ladder, player, _asked(before), _asked(after), note, decode)
+
+    @_checked
+    def simulate(self, ruleset: str | Mapping[str, Any], view: View, ladders: Collection[str] = ()) -> Simulation:
+        """What if a ruleset, as TOML or as the tables in it, had scored its games from the start? On some ladders.
+
+        Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.
+        """
+        if isinstance(ruleset, Mapping) and not all(isinstance(key, str) for key in ruleset):
+            raise BadArgument("the keys of a ruleset are texts", "ruleset")
+        found, problems = read_toml(ruleset) if isinstance(ruleset, str) else read_ruleset(dict(ruleset))
+        if found is None:
+            told = (f"{problem.key}: {problem.message}" if problem.key else problem.message for problem in problems)
+            raise BadArgument("; ".join(told), "ruleset")
+        return view.simulate([({}, found)], ladders)
+
+    def status(self) -> LedgerStatus:
+        """The state of the ledger now: its head, how old stored standings are, how the last runs of jobs ended.
+
+        Raises `StoreDamaged`, `StoreUnavailable`.
+        """
+        with self._store.reading() as connection:
+            return _ledger_status(self._store, connection)
+
+    def close(self) -> None:
+        """Give back the connections. What is asked of the ledger or a view of it afterwards is refused; closing again
+        does nothing.
+        """
+        self._store.close()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:  # fmt: skip
+        self.close()
+
+
+def _as_json(event: object) -> dict[str, Any]:
+    """An event as JSON would have it; times may be `datetime`s. Raises `BadArgument`."""
+    if not isinstance(event, Mapping):
+        raise BadArgument(f"an event is a dictionary, not {type(event).__name__}", "events")
+    try:
+        return _parse_object(json.dumps(dict(event), default=_time).encode())
+    except (Refused, TypeError, ValueError, RecursionError) as problem:
+        raise BadArgument(f"an event holds what JSON has: {problem}", "events") from None
+
+
+def _name(by: str) -> str:
+    """Who records something. Raises `BadArgument`."""
+    try:
+        return _read_by(by)
+    except Refused as problem:
+        raise BadArgument(problem.message, "by") from None
+
+
+def _time(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is none of it")
+
+
+def _asked(side: View | Asked) -> Asked:
+    return side if isinstance(side, Asked) else Asked("", False, side.as_of, side.known_at, side.rules)
+
+
+def _note(*sides: View | Asked) -> Callable[[str], None]:
+    """What is odd goes to the notes of the first view."""
+    return next((side.note for side in sides if isinstance(side, View)), lambda _: None)
+
+
+def open(name: str | os.PathLike[str]) -> Ledger:  # noqa: A001
+    """A ledger: a file path, sqlite:///ratings.db or postgresql://...
+
+    Raises `BadArgument`, `NotALedger`, `NoLedger` where there is none, `StoreUnavailable`.
+    """
+    path = os.fspath(name) if isinstance(name, os.PathLike) else name
+    if not isinstance(path, str):
+        raise BadArgument(f"a ledger is named by a path or a URL, not by {type(name).__name__}", "name")
+    if not _is_storable(path):
+        raise BadArgument("a path or a URL of a ledger has no lone surrogate and no null character", "name")
+    return Ledger(_opening.open_ledger(path))
