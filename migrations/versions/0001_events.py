@@ -5,7 +5,7 @@ import uuid
 import sqlalchemy as sa
 from alembic import op
 
-from ratings_ledger.ledger.store import guards
+from ratings_ledger.migrations.frozen import execute, statements
 
 revision = "0001"
 down_revision = None
@@ -58,16 +58,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("singleton", name=op.f("ledger_identity_pk")),
     )
     op.bulk_insert(identity, [{"singleton": 1, "ledger_id": str(uuid.uuid4())}])
-    for statement in _guards():
-        op.get_bind().exec_driver_sql(statement)
-
-
-def _guards() -> list[str]:
-    if op.get_bind().dialect.name == "sqlite":
-        return [*guards.SQLITE_TRIGGERS.values(), guards.SQLITE_VIEW]
-    # exec_driver_sql takes the text as it is only where no % stands in it
-    functions = [sql.replace("%", "%%") for sql in guards.POSTGRES_FUNCTIONS.values()]
-    return [*functions, *guards.POSTGRES_TRIGGERS.values(), guards.POSTGRES_VIEW]
+    for kind in ("function", "guard", "view"):
+        execute(*statements("guards_{}", kind).values())
 
 
 def downgrade() -> None:
@@ -76,6 +68,5 @@ def downgrade() -> None:
     op.execute("DROP VIEW events_readable")
     op.drop_table("events")
     op.drop_table("ledger_identity")
-    if op.get_bind().dialect.name == "postgresql":
-        for name in guards.POSTGRES_FUNCTIONS:
-            op.execute(f"DROP FUNCTION {name}()")
+    for name in statements("guards_{}", "function"):
+        op.execute(f"DROP FUNCTION {name}()")

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ratings_ledger.ledger.store.guards import POSTGRES_APPEND
+from ratings_ledger.migrations.frozen import execute, statements
 
 revision = "0004"
 down_revision = "0003"
@@ -11,12 +11,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    if op.get_bind().dialect.name == "postgresql":
-        for statement in POSTGRES_APPEND.values():
-            op.get_bind().exec_driver_sql(statement)
+    execute(*statements("guards_{}", "append").values())
 
 
 def downgrade() -> None:
-    if op.get_bind().dialect.name == "postgresql":
-        for name in POSTGRES_APPEND:
-            op.execute(f"DROP FUNCTION {name}")
+    for name in statements("guards_{}", "append"):
+        op.execute(f"DROP FUNCTION {name}")

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ratings_ledger.ledger.store.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS
+from ratings_ledger.migrations.frozen import replace_functions, statements
 
 revision = "0005"
 down_revision = "0004"
@@ -12,9 +12,8 @@ depends_on = None
 
 def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
-        for function in (POSTGRES_FUNCTIONS["events_guard_insert"], *POSTGRES_APPEND.values()):
-            replacing = function.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1)
-            op.get_bind().exec_driver_sql(replacing.replace("%", "%%"))  # for the driver, a % stands for a value
+        replace_functions(statements("guards_{}", "function")["events_guard_insert"])
+        replace_functions(*statements("guards_{}", "append").values())
 
 
 def downgrade() -> None:

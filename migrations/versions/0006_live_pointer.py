@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from ratings_ledger.projections.stored.schema import VIEWS
+from ratings_ledger.migrations.frozen import execute, statements
 
 revision = "0006"
 down_revision = "0005"
@@ -48,7 +48,8 @@ def downgrade() -> None:
 
 def _make_anew(name: str, *constraints: sa.Constraint) -> None:
     """SQLite adds no constraint to a table: a new one takes its place, and its row if that leads somewhere."""
-    for view in VIEWS:
+    views = statements("live_views", "view")
+    for view in views:
         op.execute(f"DROP VIEW {view}")
     op.create_table(
         name,
@@ -60,5 +61,4 @@ def _make_anew(name: str, *constraints: sa.Constraint) -> None:
     op.execute(f"INSERT INTO {name} {POINTER}")
     op.drop_table("live_generation")
     op.rename_table(name, "live_generation")
-    for view in VIEWS.values():
-        op.execute(view)
+    execute(*views.values())

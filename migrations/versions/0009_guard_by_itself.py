@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ratings_ledger.ledger.store.guards import POSTGRES_FUNCTIONS, SQLITE_TRIGGERS
+from ratings_ledger.migrations.frozen import execute, replace_functions, statements
 
 revision = "0009"
 down_revision = "0008"
@@ -12,13 +12,10 @@ depends_on = None
 
 def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
-        replacing = POSTGRES_FUNCTIONS["events_guard_insert"].replace(
-            "CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1
-        )
-        op.get_bind().exec_driver_sql(replacing.replace("%", "%%"))  # for the driver, a % stands for a value
+        replace_functions(statements("guards_{}", "function")["events_guard_insert"])
         return
     op.execute("DROP TRIGGER events_guard_insert")
-    op.get_bind().exec_driver_sql(SQLITE_TRIGGERS["events_guard_insert"])
+    execute(statements("guards_{}", "guard")["events_guard_insert"])
 
 
 def downgrade() -> None:

@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from ratings_ledger.ledger.store.dialect import DIALECTS
-from ratings_ledger.projections.stored.views import MEANINGS, history_views
+from ratings_ledger.migrations.frozen import execute, statements
 
 revision = "0011"
 down_revision = "0010"
@@ -27,13 +26,12 @@ def upgrade() -> None:
     )  # fmt: skip
     for name, (table, columns) in INDEXES.items():
         op.create_index(name, table, columns, if_not_exists=True)
-    dialect = op.get_bind().dialect.name
-    for name, view in history_views(DIALECTS[dialect]()).items():
+    for name, view in statements("history_{}", "view").items():
         op.execute(f"DROP VIEW IF EXISTS {name}")
-        op.get_bind().exec_driver_sql(view)
-    if dialect == "postgresql":
+        execute(view)
+    if op.get_bind().dialect.name == "postgresql":
         _grant()
-        _comment()
+        execute(*statements("history_{}", "comment").values())
 
 
 def _make_tables() -> None:
@@ -124,18 +122,8 @@ def _grant() -> None:
         op.execute(f"GRANT {right} ON {', '.join(('runs', *TABLES))} TO {role}")
 
 
-def _comment() -> None:
-    literal = sa.String().literal_processor(op.get_bind().dialect)
-    assert literal is not None
-    there = sa.text("SELECT attname FROM pg_attribute WHERE attrelid = CAST(:view AS regclass) AND attnum > 0")
-    for view, (meaning, columns) in MEANINGS.items():
-        op.get_bind().exec_driver_sql(f"COMMENT ON VIEW {view} IS {literal(meaning)}")
-        for name in op.get_bind().execute(there, {"view": view}).scalars().all():
-            op.get_bind().exec_driver_sql(f"COMMENT ON COLUMN {view}.{name} IS {literal(columns[name])}")
-
-
 def downgrade() -> None:
-    for name in history_views(DIALECTS[op.get_bind().dialect.name]()):
+    for name in statements("history_{}", "view"):
         op.execute(f"DROP VIEW {name}")
     for table in reversed(TABLES):
         op.drop_table(table)

@@ -1,5 +1,8 @@
 """The migrations make what the tables declare, on every store, up and down and up; events are never dropped."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -43,6 +46,19 @@ def test_migrated_store_matches_declared_tables(
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
 
         assert compare_metadata(context, metadata) == []
+
+
+def test_migrations_depend_on_no_code_that_may_change() -> None:
+    """A migration imports SQLAlchemy, Alembic and what is frozen beside it: a later program makes the same schema."""
+    allowed = {"sqlalchemy", "alembic", "uuid", "pathlib"}
+    folder = Path(__file__).parents[2] / "migrations"
+    for path in (folder / "frozen.py", *(folder / "versions").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                modules = [node.module or ""]
+            else:
+                modules = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            assert {*modules} <= allowed | {"ratings_ledger.migrations.frozen"}, path.name
 
 
 def test_migrated_store_has_all_guards(ledger_url: str) -> None:
