@@ -39,8 +39,8 @@ _interpreting = ContextVar("_interpreting", default=False)
 
 @cache
 def available() -> bool:
-    """Whether numba and numpy are installed."""
-    return all(importlib.util.find_spec(name) is not None for name in ("numba", "numpy"))
+    """Return whether numba is installed."""
+    return importlib.util.find_spec("numba") is not None
 
 
 @contextmanager

@@ -26,7 +26,7 @@ WRONG = "WRONG"
 REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
 REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
 # what the extra `fast` gains for a long history, as in docs/performance.md
-FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
+FAST = {"numba": "replays long histories ten times as fast and more"}
 
 
 # how many ladders are named

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from paths import NEVER, told
 
@@ -18,7 +19,6 @@ from ratings_ledger.projections.facts import bulk, scanning
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event
 
-np = pytest.importorskip("numpy", reason="the extra fast is not installed")
 NAMES = ["anna", "Émile", "ζωή", "美咲", "a" * 60, "o'neill", "x,y:{z}", "[]", "true", "player"]
 AT = 1_267_817_400_000_000
 
