@@ -35,7 +35,7 @@ from ratings_ledger.projections.replay.trace import Step
 
 # the events after which a game no longer stands as it was recorded
 REVISIONS = ("game.corrected", "game.reinstated")
-REINSTATED = '"type":"game.reinstated"'
+WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
 class Course(Sequence[Change]):
@@ -156,11 +156,14 @@ class StandingGames:
 
     def __init__(self, connection: Connection, until: int, records: dict[int, str]) -> None:
         self._records, self._people = records, identities(connection, until)
-        # a reinstatement does not repeat what the game says
-        again = [from_json(record)["data"]["game_id"] for record in records.values() if REINSTATED in record]
+        # who voids or reinstates a game does not repeat what it says
+        names = [
+            from_json(record)["data"]["game_id"]
+            for record in records.values() if any(kind in record for kind in WITHOUT_GAME)
+        ]  # fmt: skip
         events = Log(connection, until)
-        histories = (live_game(events.about(f"game:{game_id}")) for game_id in again)
-        self._reinstated = {game.data["game_id"]: game.data for game in histories if game is not None}
+        histories = (live_game(events.about(f"game:{name}")) for name in names)
+        self._games = {name: game.data for name, game in zip(names, histories, strict=True) if game is not None}
 
     def game(self, position: int) -> dict[str, Any] | None:
         """The game that stands by the record at a position, with the current ids of its players; None if it is none."""
@@ -171,7 +174,7 @@ class StandingGames:
         if event["type"] == "game.corrected":
             data = corrected_game(data, 0)[0]
         elif event["type"] != "game.recorded":
-            data = self._reinstated[data["game_id"]]
+            data = self._games[data["game_id"]]
         return self._people.present(data)
 
 

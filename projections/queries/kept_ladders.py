@@ -11,10 +11,11 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import chain_hash_at, head
 from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.facts.decoding import decode, followed
 from ratings_ledger.projections.queries.standings import Ladders
 
 POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
+FOLLOWED_EVENTS = 1_000  # after so many more events everything is decoded anew
 
 Decode = Callable[..., Facts]
 
@@ -38,7 +39,13 @@ class KeptLadders:
             with self._lock:
                 found = self._kept.get((position, chain_hash_at(connection, position) or ZERO), {})
                 known = next(iter(found.values()), None)
-        facts = self._decode(connection, position, lazily=self._lazily) if known is None else known.facts
+        earlier = self._just_before(connection, position) if known is None and self._kept else None
+        if known is not None:
+            facts = known.facts
+        elif earlier is not None:
+            facts = followed(earlier.facts, connection, position)
+        else:
+            facts = self._decode(connection, position, lazily=self._lazily)
         key = position, facts.chain_hash
         with self._lock:
             if known is None and self._kept:
@@ -49,7 +56,21 @@ class KeptLadders:
                 del self._kept[next(iter(self._kept))]
             if len(there) >= VERSIONS_KEPT:
                 del there[next(iter(there))]
-            return there.setdefault(rules, Ladders(facts, None, rules))
+            if rules not in there:
+                there[rules] = Ladders(facts, None, rules)
+                if earlier is not None and rules is None:
+                    there[rules].follow(earlier)
+                    there[rules].decoded_at = earlier.decoded_at
+            return there[rules]
+
+    def _just_before(self, connection: Connection, position: int) -> Ladders | None:
+        """The ladders at the last position asked for from which the log only went on a little; None without them."""
+        with self._lock:
+            before = [(at, chain_hash, every.get(None)) for (at, chain_hash), every in self._kept.items()]
+        for at, chain_hash, ladders in sorted(before, key=lambda one: one[0], reverse=True):
+            if ladders is not None and at < position <= ladders.decoded_at + FOLLOWED_EVENTS:
+                return ladders if chain_hash_at(connection, at) == chain_hash else None
+        return None
 
     def checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
         """The same; everything in the files that their facts come from is checked."""

@@ -11,7 +11,7 @@ from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 from sqlalchemy import Connection
@@ -32,6 +32,7 @@ from ratings_ledger.projections.queries import answers
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuing import Replayed, can_be_continued, continued, replayed_of
 from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.replay.replay import replay
@@ -41,6 +42,7 @@ from ratings_ledger.projections.rulesets.periods import is_running, period_of
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, refuse_months
 
 TIMES_KEPT = 8  # at so many times the ladders are kept
+SHORT_GAMES = 200_000  # of a ladder with fewer games all that a replay leaves behind is kept
 LONG_GAMES = 1_000_000  # the order of so many games takes more memory than putting them in order takes time
 
 
@@ -108,6 +110,14 @@ def _canonical_row(row: RankedRow, scale: int) -> str:
     )
 
 
+class EarlierTrace(NamedTuple):
+    """The trace of a ladder at an earlier position, what it was made from, and the versions that scored it."""
+
+    trace: Trace
+    since: Replayed
+    versions: list[Version]
+
+
 class Ladders:
     """All ladders of some facts at one `as_of`, with one ruleset under the version `rules`, replayed on demand.
 
@@ -126,7 +136,17 @@ class Ladders:
         self._traces: dict[str, Trace] = {}
         self._versions: dict[str, list[Version]] = {}
         self._rows: Column | None = None
+        self._earlier: dict[str, EarlierTrace] = {}
+        self.decoded_at = facts.position  # where the facts were decoded that these continue
         self.worked_out: dict[tuple[str, ...], Any] = {}  # what other questions keep here, each under its own name
+
+    def follow(self, earlier: Ladders) -> None:
+        """Continue the traces of the same ladders at an earlier position of the log, wherever that is possible."""
+        self._earlier = earlier._earlier | {
+            ladder: EarlierTrace(trace, replayed_of(earlier.facts, ladder, versions), versions)
+            for ladder, trace in [*earlier._traces.items()]
+            if trace.is_kept and can_be_continued(earlier.facts, versions := earlier.versions(ladder))
+        }
 
     @property
     def coordinates(self) -> Coordinates:
@@ -209,7 +229,8 @@ class Ladders:
         known = self._at_hand(ladder)
         if known is None or (keep and not known.is_kept):
             stream = self.stream(ladder)
-            known = self._traces[ladder] = replay(stream, keep=keep or not stream.ranking.running)
+            keep = keep or not stream.ranking.running or len(stream.row) < SHORT_GAMES
+            known = self._traces[ladder] = replay(stream, keep=keep)
             if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
                 from ratings_ledger.projections.replay.kept_traces import keep_trace
 
@@ -228,8 +249,8 @@ class Ladders:
     def _found(self, ladder: str) -> Trace | None:
         """The ladder's trace among those that are kept, or as a part of its whole history."""
         if self.as_of is None:
-            if self.facts.cache is None:
-                return None
+            if (continued := self._continued(ladder)) is not None or self.facts.cache is None:
+                return continued
             from ratings_ledger.projections.replay.kept_traces import find_trace
 
             return find_trace(self.facts, ladder, self.versions(ladder))
@@ -241,6 +262,17 @@ class Ladders:
         if known is None or not known.is_kept or not is_prefix(known.stream):
             return None
         return up_to(self.facts, known, self.as_of)
+
+    def _continued(self, ladder: str) -> Trace | None:
+        """The ladder's trace, continued from an earlier position; None if it is better replayed from its beginning."""
+        earlier = self._earlier.get(ladder)
+        if earlier is None or earlier.versions != self.versions(ladder):
+            return None
+        if not can_be_continued(self.facts, earlier.versions):
+            return None
+        with suppress(RuleFailure):  # a replay says of which game
+            return continued(earlier.trace.compact(), earlier.since, self.facts, ladder, earlier.versions)
+        return None
 
     def remember(self, ladder: str) -> None:
         """Keep the trace of a ruleset's only ladder, if it is long enough, for whoever asks next."""

@@ -68,6 +68,7 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
     ):
         return None
     changed, others = changed_rows(facts, since.position), _who_differs(since.renames, now.renames)
+    trace = trace.whole() if others else trace
     games = min([
         *_games_of(trace, [row for row in changed if facts.first_position[row] <= since.position]),
         *(one.game for one in trace.stream.adjustments if trace.stream.names[one.player] in others), trace.count,
@@ -80,12 +81,15 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
         return trace
     if (len(changed) + trace.count - games) * TENTH > trace.count or not games:
         return None
-    row = trace.stream.row[games - 1]
+    if trace.earlier is not None and games < trace.count:
+        return continued(trace.whole(), since, facts, ladder, versions)
+    row = trace.last_row if trace.earlier is not None else trace.stream.row[games - 1]
     boundary = (facts.occurred_at[row], facts.first_position[row])
     earlier = trace.up_to(games, sum((one[0], one[1]) < boundary for one in since.adjustments))
     # who is whom may also decide about games that were not counted
     among = rows_in_order(facts, None, boundary[0]) if others else None
-    rows = _behind(facts, boundary, [*trace.stream.row[games:], *changed] if among is None else among)
+    behind = [] if games == trace.count else trace.stream.row[games:]
+    rows = _behind(facts, boundary, [*behind, *changed] if among is None else among)
     rest = streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
     if rest is None:
         return earlier
@@ -108,23 +112,37 @@ def _moments(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list
     return [] if first is None else [first]
 
 
+def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
+    """Return whether a ladder of these versions depends on nothing but what `Replayed` names and the games."""
+    return (
+        versions[0].ruleset.freeze == "none"
+        and all(version.ranking.running and not version.params.carry_over for version in versions)
+        and not (facts.recorded.clocks and any("seconds_played" in version.rule.columns for version in versions))
+    )
+
+
 def changed_rows(facts: Facts, position: int) -> list[int]:
-    """The games about which something was recorded after a position, given facts from a cache."""
-    new = range(bisect_right(facts.first_position, position), len(facts.first_position))
-    return [*(row for row, live in facts.live_position.changes.items() if live > position), *new]
+    """Return the rows of the games about which something was recorded after a position."""
+    new, live = bisect_right(facts.first_position, position), facts.live_position
+    # columns from a cache name their changes; others are short
+    changes = enumerate(live[:new]) if isinstance(live, array) else live.changes.items()
+    return [*(row for row, at in changes if at > position and row < new), *range(new, len(facts.first_position))]
 
 
 def _games_of(trace: Trace, rows: list[int]) -> list[int]:
     """The first of a trace's games that is among some rows, if there is one."""
     if not rows:
         return []
+    if trace.earlier is not None and (first := _games_of(trace.earlier, rows)):
+        return first
+    begin = 0 if trace.earlier is None else trace.earlier.count
     if not compiling.pays(len(trace.stream.row)):
         mine = set(rows)
-        return [game for game, row in enumerate(trace.stream.row) if row in mine][:1]
+        return [game for game, row in enumerate(trace.stream.row, begin) if row in mine][:1]
     import numpy as np
 
     found: list[int] = np.flatnonzero(np.isin(compiling.as_numpy(trace.stream.row), rows))[:1].tolist()
-    return found
+    return [begin + game for game in found]
 
 
 def _who_differs(before: list[list[str]], after: list[list[str]]) -> set[str]:

@@ -33,7 +33,7 @@ from ratings_ledger.projections.facts.segments import (
     write_segment,
 )
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.continuing import Replayed, continued, replayed_of
+from ratings_ledger.projections.replay.continuing import Replayed, can_be_continued, continued, replayed_of
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, parse_name, streams
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Slots, Trace
@@ -54,12 +54,9 @@ ROOMS = ("facts", "replay", "rules", "rulesets")
 
 def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
     """Whether a ladder of these versions may have a trace that is kept."""
-    rules = {version.rule for version in versions}
     return (
         facts.cache is not None and len(facts.cell) >= TRACED_GAMES and not compiling.is_interpreting()
-        and all(is_ours(rule) for rule in rules) and versions[0].ruleset.freeze == "none"
-        and all(version.ranking.running and not version.params.carry_over for version in versions)
-        and not ("seconds_played" in {name for rule in rules for name in rule.columns} and facts.recorded.clocks)
+        and all(is_ours(version.rule) for version in versions) and can_be_continued(facts, versions)
     )  # fmt: skip
 
 

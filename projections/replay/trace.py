@@ -19,6 +19,7 @@ from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream
 from ratings_ledger.projections.rulesets.versions import Version
 
+PARTS_MAX = 8
 PART_SLOTS = 10_000_000  # so many of a trace's slots are put in order at once
 
 
@@ -131,11 +132,12 @@ class Trace:
 
     def place(self, facts: Facts, moment: tuple[int, int], among: int | None = None) -> tuple[int, int]:
         """How many games and adjustments come before a (time, position); of the games, only `among` the first ones."""
-        games, adjustments = self.stream.place(facts, moment, among)
+        begin = 0 if self.earlier is None else self.earlier.count
+        games, adjustments = self.stream.place(facts, moment, None if among is None else max(among - begin, 0))
         if self.earlier is None:
             return games, adjustments
         if not games and not adjustments:
-            return self.earlier.place(facts, moment)
+            return self.earlier.place(facts, moment, None if among is None else min(among, begin))
         return self.earlier.count + games, self.earlier.adjustments + adjustments
 
     @cached_property
@@ -301,6 +303,10 @@ class Trace:
 
     def _accounts(self) -> tuple[int, ...]:
         return self.started, self.minted, self.burned, self.adjusted
+
+    def compact(self) -> Trace:
+        """The same in few parts: whoever asks for a step goes through all of them."""
+        return self.whole() if len(self._parts()) > PARTS_MAX else self
 
     def whole(self) -> Trace:
         """The same without an earlier part, its players numbered as they joined."""

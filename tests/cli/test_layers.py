@@ -83,6 +83,11 @@ def test_imports_go_down_the_layers() -> None:
     assert wrong == []
 
 
+def test_no_module_is_loaded_under_two_names() -> None:
+    """The folders are packages of `ratings_ledger` alone: by its own name, a module would be there twice."""
+    assert [name for name in sys.modules if name.partition(".")[0] in ("cli", "ledger", "projections")] == []
+
+
 # a room imports those before it alone
 ROOMS = {
     "ledger": ("errors", "rejections", "clock", "caches", "new_files", "processes", "failures", "events", "store",

@@ -83,6 +83,14 @@ def test_explanation_of_a_player_names_opponents(club: str, ratings: Ratings) ->
         assert line.endswith((f", scored {score}" if score else "") + f", against {against}")
 
 
+def test_explanation_names_the_opponents_of_a_voided_game(club: str, ratings: Ratings) -> None:
+    """A game that does not count since it is voided is told with its opponents, too."""
+    assert ratings("void", "g-1", "--reason", "a friendly", db=club).exit_code == 0
+    told = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
+    line = next(line for line in told.splitlines() if line.startswith("g-1"))
+    assert ", scored 10, against benno (8), cleo (7), not counted: " in line
+
+
 def test_games_show_scores(club: str, ratings: Ratings) -> None:
     """The results of a player's games have the scores that are recorded; as CSV they are as they were."""
     told = ratings("games", "--player", "anna", db=club).stdout
