@@ -114,7 +114,7 @@ class Commands(click.Group):
         module, _, attribute = COMMANDS[name][0].partition(":")
         before = under_way(False)
         try:
-            command = getattr(import_module(f"cli.commands.{module}"), attribute)
+            command = getattr(import_module(f"ratings_ledger.cli.commands.{module}"), attribute)
         finally:
             under_way(before)
         assert isinstance(command, click.Command)

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("ratings_ledger",)
+PACKAGE = "ratings_ledger/"
 GAME = ("record", "--game", "chess", "--game-id", "g-1", "--at", "2024-03-01T12:00:00Z", "--quiet", "anna", "ben")
 
 
@@ -40,7 +40,7 @@ def file_of(frame: FrameType | None) -> str | None:
     if not name.startswith(f"{ROOT}{os.sep}"):
         return None
     found = name[len(str(ROOT)) + 1 :].replace(os.sep, "/")
-    return found if found.split("/")[0] in PACKAGES else None
+    return found.removeprefix(PACKAGE) if found.startswith(PACKAGE) else None
 
 
 def moves_of(work: Callable[[], object]) -> list[Move]:

@@ -41,7 +41,7 @@ def _as_json(result: Result) -> None:
 
 def _printed(ending: str, result: Result) -> None:
     module, name = PRINTED[type(result).__name__]
-    getattr(import_module(f"cli.output.{module}"), f"print_{name}{ending}")(result)
+    getattr(import_module(f"ratings_ledger.cli.output.{module}"), f"print_{name}{ending}")(result)
 
 
 FORMATS: dict[str, Callable[[Result], None]] = {

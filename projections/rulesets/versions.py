@@ -326,7 +326,7 @@ def shipped_elo(game: str, time_zone: str = "UTC") -> str:
 
 
 def _shipped_file(name: str) -> str:
-    return resources.files("projections").joinpath("shipped", f"{name}.toml").read_text(encoding="utf-8")
+    return resources.files("ratings_ledger.projections").joinpath("shipped", f"{name}.toml").read_text(encoding="utf-8")
 
 
 def band_range(band: str) -> tuple[int, int]:

@@ -90,4 +90,4 @@ def test_single_game_shows_all_recorded_details(db: str, ratings: Ratings) -> No
         ["anna", "1", "40", "red", "3", "1"], ["ben", "blue", "1"],
     ]  # fmt: skip
     assert "anna (red), ben (blue)" not in ratings("games", db=db).stdout.splitlines()[0]
-    assert "ben (blue), anna (red)" in ratings("games", db=db).stdout
+    assert "ben (blue), anna (red, 40)" in ratings("games", db=db).stdout
