@@ -10,7 +10,6 @@ import click
 
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import FORMATS
 from ratings_ledger.ledger.events.fields import read_by, read_slug
 from ratings_ledger.ledger.intake.game_names import game_slug
 from ratings_ledger.ledger.rejections import Refused, shown
@@ -51,7 +50,7 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
     return decorate
 
 
-format_option = format_of(*FORMATS)
+format_option = format_of("table", "json", "csv")
 
 
 def read_duration(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:

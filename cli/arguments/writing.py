@@ -10,6 +10,7 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import by_option, ignore_clock_option, result_format
 from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders
+from ratings_ledger.cli.output.appended import print_entered, print_recorded
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.importing import Imported, Terms
@@ -78,15 +79,16 @@ class How:
         found = Impact() if first is None else plan.impact()
         event_id = None if first is None else first.event_id
         told = entered(self.done(plan), type_name, event_id, self.dry_run, found, unchanged)
-        return emit(told, self.form)
+        return emit(told, self.form, print_entered)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
         """Report that an event was refused before it was made; returns the exit code."""
-        return emit(entered(Imported.refused(problem), type_name, None, self.dry_run, Impact()), self.form)
+        refused = entered(Imported.refused(problem), type_name, None, self.dry_run, Impact())
+        return emit(refused, self.form, print_entered)
 
     def report(self, result: Imported, impact: Impact | None = None, **more: Any) -> int:
         """Report what became of any events; returns the exit code."""
-        return emit(recorded(result, self.dry_run, impact, **more), self.form)
+        return emit(recorded(result, self.dry_run, impact, **more), self.form, print_recorded)
 
 
 def writing(command: Writing) -> Writing:

@@ -8,6 +8,7 @@ from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice, result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.upkeep import print_backup_checked, print_backup_made
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups.backup_folder import Made, make, read_policy
 from ratings_ledger.ledger.backups.restoring import BackupFiles
@@ -47,7 +48,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
     earlier backup (somebody changed it, or an older copy took its place), or if a backup is dated after now.
     """
     done = make(open_ledger(db), folder, clock.now, keep)
-    emit(backup_made(folder, done), form)
+    emit(backup_made(folder, done), form, print_backup_made)
     return int(note_problems(folder, done))
 
 
@@ -76,5 +77,5 @@ def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool
     """
     refuse_unreadable_twice(files, "backup check")
     found = checked_backup(BackupFiles(files, expected), db if replay else None)
-    emit(found, form)
+    emit(found, form, print_backup_checked)
     return int(bool(found.findings))

@@ -6,6 +6,7 @@ from ratings_ledger.cli.arguments.command import command, print_note
 from ratings_ledger.cli.arguments.coordinates import CoordinatesType
 from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.arguments.views import decoded
+from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -34,4 +35,4 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
     """
     with open_ledger(db).reading() as connection:
         found = compared(connection, a, b, ladders, print_note, decoded)
-    return emit(found, form)
+    return emit(found, form, print_differences, print_differences_csv)

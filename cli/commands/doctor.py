@@ -5,6 +5,7 @@ import click
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.upkeep import print_checks, print_checks_csv
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.stored.doctor import WRONG, checks
 
@@ -15,5 +16,5 @@ from ratings_ledger.projections.stored.doctor import WRONG, checks
 def doctor(db: str, form: str) -> int:
     """Read back every setting that safety depends on. Exit 1 if something is wrong."""
     found = checks(open_ledger(db))
-    emit(found, form)
+    emit(found, form, print_checks, print_checks_csv)
     return int(any(row.state == WRONG for row in found.rows))

@@ -6,12 +6,14 @@ from ratings_ledger.cli.arguments.command import command, print_note
 from ratings_ledger.cli.arguments.coordinates import CoordinatesType
 from ratings_ledger.cli.arguments.options import axes, format_option
 from ratings_ledger.cli.arguments.views import decoded, note_left_out, view_of
+from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.queries.answers_explained import GameExplanation, PlayerExplanation
 from ratings_ledger.projections.queries.asked import Asked, read_asked
-from ratings_ledger.projections.queries.results import Result
 from ratings_ledger.projections.queries.view import View
 
 
@@ -68,14 +70,18 @@ def explain_(
         note_left_out(found.left_out)
         for told in found.contradicted:
             print_note(told)
-        emit(found, form)
+        emit(found, form, print_attribution, print_attribution_csv)
         return
     view = view_of(open_ledger(db), as_of, known_at, rules)
     game, ladder = view.with_ladder(game, ladder, is_player)
-    emit(_explained(view, ladder, game, is_player), form)
+    explanation = _explained(view, ladder, game, is_player)
+    if isinstance(explanation, GameExplanation):
+        emit(explanation, form, print_game, print_game_csv)
+    else:
+        emit(explanation, form, print_player, print_player_csv)
 
 
-def _explained(view: View, ladder: str, name: str, is_player: bool) -> Result:
+def _explained(view: View, ladder: str, name: str, is_player: bool) -> GameExplanation | PlayerExplanation:
     """A game explained or, if there is none of this name, a player. Raises `Unknown` (game-unknown, player-unknown)."""
     later = None
     if not is_player and view.has_game(name):

@@ -12,6 +12,15 @@ from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import How, writing
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.leagues import (
+    print_league,
+    print_league_csv,
+    print_leagues,
+    print_leagues_csv,
+    print_unmet,
+    print_unmet_csv,
+)
+from ratings_ledger.cli.output.standings import print_standings, print_standings_csv
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.importing import Imported, Still
@@ -100,7 +109,7 @@ def _take(how: How, events: list[dict[str, Any]], still: Still = lambda connecti
 @click.pass_obj
 def list_(db: str, form: str) -> None:
     """The leagues, what they wait for, and who won."""
-    emit(view_of(open_ledger(db), None, None, None).leagues(), form)
+    emit(view_of(open_ledger(db), None, None, None).leagues(), form, print_leagues, print_leagues_csv)
 
 
 @league.command()
@@ -109,7 +118,7 @@ def list_(db: str, form: str) -> None:
 @click.pass_obj
 def show(db: str, name: str, form: str) -> None:
     """The players of LEAGUE, its schedule with what has been played and what is open, and its table so far."""
-    emit(view_of(open_ledger(db), None, None, None).league(name), form)
+    emit(view_of(open_ledger(db), None, None, None).league(name), form, print_league, print_league_csv)
 
 
 @league.command()
@@ -122,7 +131,7 @@ def table(db: str, name: str, form: str) -> None:
     found = view.league(name)
     if found.ladder is None:
         raise click.ClickException(f"no ruleset scores leagues of {found.game}; see: ratings rules list")
-    emit(view.standings(found.ladder), form)
+    emit(view.standings(found.ladder), form, print_standings, print_standings_csv)
     if found.winners and form == "table":
         render.echo(f"\nFinished: won by {render.plain(' and '.join(found.winners))}.")
 
@@ -137,4 +146,4 @@ def unmet_(db: str, ladder: str, player: str, form: str) -> None:
 
     A season of Babylon 5 has league ids (LID). In a league of eight, everybody who subscribed counts.
     """
-    emit(view_of(open_ledger(db), None, None, None).unmet(ladder, player), form)
+    emit(view_of(open_ledger(db), None, None, None).unmet(ladder, player), form, print_unmet, print_unmet_csv)

@@ -6,6 +6,14 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes, format_option
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.survey import (
+    print_all_lists,
+    print_all_lists_csv,
+    print_ladders,
+    print_ladders_csv,
+    print_statistics,
+    print_statistics_csv,
+)
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.store.opening import open_ledger
 
@@ -16,7 +24,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 @click.pass_obj
 def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
     """The ladders that have games or adjustments."""
-    emit(view_of(open_ledger(db), as_of, known_at, rules).ladders(), form)
+    emit(view_of(open_ledger(db), as_of, known_at, rules).ladders(), form, print_ladders, print_ladders_csv)
 
 
 @command(name="lists")
@@ -30,7 +38,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
     Then the lists that were published, of other ladders as well: each is shown by ratings standings LADDER
     --as-published. Of the coordinates only --known-at matters to them.
     """
-    emit(view_of(open_ledger(db), as_of, known_at, rules).lists(period), form)
+    emit(view_of(open_ledger(db), as_of, known_at, rules).lists(period), form, print_all_lists, print_all_lists_csv)
 
 
 @command(name="statistics")
@@ -46,4 +54,5 @@ def statistics_(
 
     A list that cannot be replayed is reported and left out; the exit code is then 1.
     """
-    return emit(view_of(open_ledger(db), as_of, known_at, rules).statistics(player, game), form)
+    statistics = view_of(open_ledger(db), as_of, known_at, rules).statistics(player, game)
+    return emit(statistics, form, print_statistics, print_statistics_csv)

@@ -6,6 +6,7 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import as_of_option, format_option, known_at_option
 from ratings_ledger.cli.arguments.views import note_left_out, view_of
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.recorded import print_events, print_events_csv, print_games, print_games_csv
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.store.opening import open_ledger
 
@@ -29,7 +30,8 @@ def log(
 ) -> None:  # fmt: skip
     """The raw events, who recorded them, and why. All, or those about one game or player."""
     view = view_of(open_ledger(db), None, known_at, None)
-    emit(view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit), form)
+    events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
+    emit(events, form, print_events, print_events_csv)
 
 
 @command()
@@ -51,4 +53,4 @@ def games(
     view = view_of(open_ledger(db), as_of, known_at, None)
     found = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
     note_left_out(found.left_out)
-    emit(found, form)
+    emit(found, form, print_games, print_games_csv)

@@ -19,6 +19,7 @@ from ratings_ledger.cli.commands.rebuild import note_failures
 from ratings_ledger.cli.interrupts import ending_soon
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.upkeep import print_night
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder
 from ratings_ledger.ledger.errors import StoreUnavailable
@@ -96,7 +97,7 @@ def nightly(
         whole_second(started), round(seconds, 3), min(failed, default=0), _read(ledger, lambda _, it: str(head(it))),
         tuple(parts), _read(ledger, last_comparison),
     )  # fmt: skip
-    emit(night, form)
+    emit(night, form, print_night)
     return night.exit_code
 
 

@@ -7,6 +7,7 @@ import click
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.output.appended import print_due_published, print_list_published
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
@@ -57,7 +58,7 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
         every = DuePublished(
             seen.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=seen.times
         )
-        return emit(every, how.form)
+        return emit(every, how.form, print_due_published)
     with view.asking(ladder) as asked:
         ladders, times = asked.ladders, asked.times
         if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
@@ -72,7 +73,7 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
                 ladder, ABSENT, at, ABSENT, ABSENT, ABSENT, ABSENT, 0, 0, how.dry_run, refusals(refused.rejected),
                 told=refused, times=times,
             )  # fmt: skip
-    return emit(told, how.form)
+    return emit(told, how.form, print_list_published)
 
 
 def _published(

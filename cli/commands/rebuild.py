@@ -14,6 +14,7 @@ from ratings_ledger.cli.interrupts import INTERRUPTED, ending_soon
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.progress import ProgressLog, progress
+from ratings_ledger.cli.output.upkeep import print_rolled_back
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import composed
@@ -116,7 +117,7 @@ def _roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds:
     done = roll_back(ledger)
     if log is not None:
         log.write("rolled back", _logged(done))
-    return emit(done, form)
+    return emit(done, form, print_rolled_back)
 
 
 def _report(done: Rebuilt, log: ProgressLog, wanted: str | None, form: str, checked: bool) -> None:

@@ -13,7 +13,15 @@ from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import How, writing
 from ratings_ledger.cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import print_rulesets_published
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.rulesets import (
+    print_ruleset,
+    print_ruleset_csv,
+    print_ruleset_toml,
+    print_rulesets,
+    print_rulesets_csv,
+)
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
 from ratings_ledger.ledger.intake.importing import Terms
@@ -50,7 +58,7 @@ def _slug(context: click.Context, parameter: click.Parameter, value: str) -> str
 @click.pass_obj
 def list_(db: str, known_at: str | None, form: str) -> None:
     """The published versions; in force: scores games that end now."""
-    emit(view_of(open_ledger(db), None, known_at, None).rulesets(), form)
+    emit(view_of(open_ledger(db), None, known_at, None).rulesets(), form, print_rulesets, print_rulesets_csv)
 
 
 @rules.command()
@@ -95,7 +103,8 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
 
     Every assumed value is marked. Without a VERSION, it is the newest in force.
     """
-    emit(view_of(open_ledger(db), None, known_at, None).ruleset(name), form)
+    ruleset = view_of(open_ledger(db), None, known_at, None).ruleset(name)
+    emit(ruleset, form, print_ruleset, print_ruleset_csv, toml=print_ruleset_toml)
 
 
 @rules.command()
@@ -166,7 +175,8 @@ def publish(
     plan = how.propose(ruleset_items(how.ledger, rulesets))
     found = Impact() if plan.is_refused else plan.impact()
     names = [ruleset.name for _, ruleset in rulesets]
-    return emit(rulesets_published(how.done(plan), names, how.dry_run, found), how.form)
+    outcome = rulesets_published(how.done(plan), names, how.dry_run, found)
+    return emit(outcome, how.form, print_rulesets_published)
 
 
 def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:

@@ -7,6 +7,7 @@ from ratings_ledger.cli.arguments.engines import on_option, segments_option
 from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.progress import progress
+from ratings_ledger.cli.output.segments import print_pruned, print_pruned_csv, print_segments, print_segments_csv
 from ratings_ledger.ledger.store.opening import open_ledger
 
 
@@ -29,7 +30,7 @@ def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
 
     with progress(None) as tell:
         done = seal_all(open_ledger(db), on or "processes", segments, lambda numbers: tell("sealing", numbers))
-    return emit(done, form)
+    return emit(done, form, print_segments, print_segments_csv)
 
 
 @segments.command(name="list")
@@ -40,7 +41,7 @@ def list_(db: str, segments: str | None, form: str) -> int:
     """Which events are sealed, and which segments are missing, damaged, or of another history."""
     from ratings_ledger.projections.cluster.inventory import inventory
 
-    return emit(inventory(open_ledger(db), segments), form)
+    return emit(inventory(open_ledger(db), segments), form, print_segments, print_segments_csv)
 
 
 @segments.command()
@@ -55,7 +56,7 @@ def check(db: str, segments: str | None, form: str) -> int:
     """
     from ratings_ledger.projections.cluster.inventory import checked_segments
 
-    return emit(checked_segments(open_ledger(db), segments), form)
+    return emit(checked_segments(open_ledger(db), segments), form, print_segments, print_segments_csv)
 
 
 @segments.command()
@@ -71,4 +72,4 @@ def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
     """
     from ratings_ledger.projections.cluster.pruning import pruned
 
-    return emit(pruned(open_ledger(db), segments, dry_run), form)
+    return emit(pruned(open_ledger(db), segments, dry_run), form, print_pruned, print_pruned_csv)

@@ -9,6 +9,8 @@ from ratings_ledger.cli.arguments.options import axes, format_option
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.history import print_history, print_history_csv
+from ratings_ledger.cli.output.standings import print_balance, print_balance_csv, print_standings, print_standings_csv
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -43,7 +45,7 @@ def standings_(
     is_short = 0 < len(found.rows) <= SPARKED_ROWS
     if form == "table" and not as_published and is_short and sys.stdout.isatty() and render.shows_sparks():
         found = view.overview(ladder, players=[row.player for row in found.rows])
-    emit(found, form)
+    emit(found, form, print_standings, print_standings_csv)
     if form == "table" and not (as_published or players) and found.rows and found.rows[0].rank is None:
         _note_unranked(view, view.standings(ladder))
 
@@ -71,7 +73,7 @@ def history_(
     """
     view = view_of(open_ledger(db), as_of, known_at, rules)
     player, ladder = view.with_ladder(player, ladder)
-    emit(view.history(ladder, player), form)
+    emit(view.history(ladder, player), form, print_history, print_history_csv)
 
 
 @command(name="books")
@@ -86,5 +88,5 @@ def books_(db: str, ladder: str | None, as_of: str | None, known_at: str | None,
     """
     view = view_of(open_ledger(db), as_of, known_at, rules)
     found = view.balance(ladder or view.only_ladder())
-    emit(found, form)
+    emit(found, form, print_balance, print_balance_csv)
     return int(found.sum != 0)

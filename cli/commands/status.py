@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import format_of, read_duration
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
-from ratings_ledger.cli.output.status import exactly
+from ratings_ledger.cli.output.status import exactly, print_status, print_status_csv, print_status_prometheus
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.runs import LOST
 from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus, ledger_status
@@ -41,7 +41,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     problems = tuple(_problems(state, max_age, max_behind, no_failures))
     if max_age is not None or max_behind is not None or no_failures:
         state = replace(state, problems=problems)
-    emit(state, form)
+    emit(state, form, print_status, print_status_csv, prometheus=print_status_prometheus)
     for problem in problems:
         render.note(render.plain(f"ratings: {problem.message}"))
     return int(bool(problems))

@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.writing import How, writing
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
-from ratings_ledger.cli.output.undone import print_taken_back
+from ratings_ledger.cli.output.undone import print_taken_back, print_undone
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.admission.acts import act_at, last_act, newer_than
@@ -45,8 +45,8 @@ def undo(how: How, position: int | None, reason: str | None, yes: bool) -> int:
     plan = how.propose(found.items, based_on=found.looked_at, whole=True)
     impact = Impact() if plan.is_refused else plan.impact()
     if plan.is_refused or how.dry_run or not asking:
-        return emit(undone(found, how.done(plan), impact, how.dry_run), how.form)
-    emit(undone(found, plan.result, impact, dry_run=True), how.form)
+        return emit(undone(found, how.done(plan), impact, how.dry_run), how.form, print_undone)
+    emit(undone(found, plan.result, impact, dry_run=True), how.form, print_undone)
     if ask("\nTake it back?", ["yes", "no"]) == "no":
         render.note("nothing was recorded")
         return 1

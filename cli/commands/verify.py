@@ -11,6 +11,7 @@ from ratings_ledger.cli.arguments.options import head_value, result_format
 from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.upkeep import print_verification
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.verification import Finding
 from ratings_ledger.projections.stored.verification import verify_all
@@ -35,7 +36,7 @@ def verify(
     ledger = open_ledger(db)
     refuse_unfit(ledger, on, segments)
     found = verify_all(ledger, expected, rule_seconds, tell, work_elsewhere(ledger, on, segments, rule_seconds))
-    emit(found, form)
+    emit(found, form, print_verification)
     return int(bool(found.findings))
 
 

@@ -13,7 +13,7 @@ from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file, 
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.progress import progress
-from ratings_ledger.cli.output.simulation import settings_told
+from ratings_ledger.cli.output.simulation import print_simulation, print_simulation_csv, settings_told
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import shown
@@ -76,7 +76,7 @@ def whatif(
 
         with progress(None) as tell:
             found = simulated_on(ledger, on, segments, rulesets, ladders, as_of, known_at, view.note, tell)
-    emit(found, form)
+    emit(found, form, print_simulation, print_simulation_csv)
     return int(any(variant.left_out for variant in found.variants))
 
 

@@ -13,7 +13,7 @@ import click
 import pytest
 
 import ratings_ledger as rl
-from ratings_ledger.cli.output.emit import FORMATS, emit
+from ratings_ledger.cli.output.emit import GENERAL_FORMATS, emit
 from ratings_ledger.ledger.events.fields import Members, PlayerId, Text
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, GameType
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, sat
@@ -194,11 +194,11 @@ def test_type_of_event_is_a_model_and_a_line(
 def test_output_format_is_a_function_and_a_line(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
-    """A new output format is an entry in `FORMATS`, and prints every kind of result."""
+    """A new output format is an entry in `GENERAL_FORMATS`, and prints every kind of result."""
     monkeypatch.chdir(tmp_path)
     games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
     standings_of(ratings, "placing", games)
-    monkeypatch.setitem(FORMATS, "members", lambda result: click.echo(" ".join(result.model_dump())))
+    monkeypatch.setitem(GENERAL_FORMATS, "members", lambda result: click.echo(" ".join(result.model_dump())))
     with rl.open("dash.db") as ledger:
         view = ledger.at()
         for result in (
