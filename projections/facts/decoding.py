@@ -26,11 +26,10 @@ from ratings_ledger.ledger.store.log import (
     first_positions,
     head,
     known_event,
-    known_of,
     read_live,
     read_records,
     read_records_at,
-    read_where,
+    read_types,
 )
 from ratings_ledger.ledger.validation.identities import following
 from ratings_ledger.projections import compiling
@@ -219,11 +218,7 @@ def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callab
 
 def _changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
     """The games that events of some types between two positions name."""
-    names = set[str]()
-    for name in types:
-        behind = read_where(connection, after=after, until=until, type_name=name)
-        names |= {event.data["game_id"] for event in known_of(name, behind)}
-    return names
+    return {event.data["game_id"] for event in read_types(connection, types, until=until, after=after)}
 
 
 def extend(facts: Facts, connection: Connection, until: int) -> None:

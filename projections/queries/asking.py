@@ -147,7 +147,8 @@ class Asking:
                     return
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
-                zone = date_zone(connection, ladder, self._stay.times or times_of(connection)) if is_dated else "UTC"
+                times = self._stay.times or times_of(connection)
+                zone = date_zone(connection, ladder, times) if is_dated else "UTC"
                 every = self._known(connection, position_known(connection, self.known_at, zone, self.note), lazily)
                 facts = every.facts
                 try:
@@ -158,7 +159,6 @@ class Asking:
                 instant = instant_played(self.as_of, zone)
                 ladders = every.at(instant)
                 note_ahead(self.as_of, zone, self.note)
-                times = self._stay.times or times_of(connection)
                 # dates end in this zone, so times are shown in it, too
                 times = times if times.home else Times(versions[0].ruleset.time_zone)
                 self._note_idle(ladders, ladder, times)

@@ -10,15 +10,15 @@ from terminals import CTRL_C, CTRL_D, typed
 ASKING = """
 import sys
 import click
-import ratings_ledger.cli.main
+from ratings_ledger.cli import main
 from ratings_ledger.cli.arguments import asking
 
 @click.command()
 def asked():
     click.echo(asking.ask("Is it anna?", ("yes", "yesterday", "no")) if asking.can_ask() else "no terminal")
 
-cli.main.ratings = asked
-sys.exit(cli.main.invoke([]))
+main.ratings = asked
+sys.exit(main.invoke([]))
 """
 QUESTION = "Is it anna? [yes, yesterday, no] "
 
