@@ -16,7 +16,7 @@ demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, and their pages, in 
 	@$(RUN_VENV)/bin/ratings demo --keep build/demo
 
 quick: $(VENV)/ready  ## unit and contract tests in one kind of store and one process each, in half a minute
-	$(VENV)/bin/pytest -q -n 2 --quick tests/ledger tests/projections tests/cli/test_layers.py
+	$(VENV)/bin/pytest -q -n 2 --dist worksteal --quick tests/ledger tests/projections tests/cli/test_layers.py
 
 test: style  ## style, types, and all tests, the ones of the docs included
 	@$(MAKE) --no-print-directory -j 2 types tests

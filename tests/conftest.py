@@ -35,6 +35,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # how fast the machine is says nothing of what is tested
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("tests"), max_examples=10)
 settings.load_profile("tests")
 
 
@@ -46,8 +47,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-golden", action="store_true", help="write the golden files instead of comparing them")
 
 
-def pytest_configure() -> None:
-    """Keep the tests' folders where no disk is waited for."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the tests' folders where no disk is waited for, and draw few examples for a quick run."""
+    if config.getoption("quick"):
+        settings.load_profile("quick")
     if folder := in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
 

@@ -117,6 +117,7 @@ def names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     return known, list(dict.fromkeys(name for name in new if name not in known))
 
 
+@pytest.mark.slow
 def test_close_names_match_naive_definition() -> None:
     """For drawn names, exactly the pairs that the naive definition calls close are found."""
     seen: Counter[str] = Counter()

@@ -87,6 +87,7 @@ def one_by_one(lines: Any, first: int, *table: Any) -> Generator[Any, None, Rest
     return lines, first, None
 
 
+@pytest.mark.slow
 def test_bulk_and_single_rows_agree(monkeypatch: pytest.MonkeyPatch, at_length: bool) -> None:
     """Any table gives the same events whether its rows are read in bulk or one by one."""
     chance = random.Random(1)

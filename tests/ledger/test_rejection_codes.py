@@ -395,6 +395,7 @@ def needs_too_much(_: object) -> None:
     raise MemoryError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CASES)
 def test_rejection_names_code_file_and_line(
     code: str,

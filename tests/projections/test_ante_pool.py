@@ -305,6 +305,7 @@ def naive(points, places, vps):
     return changes, sum(vps.values()), pot - sum(backs.values())
 
 
+@pytest.mark.slow
 def test_random_games_match_naive_scores():
     """For random games, scoring and explanation agree with a naive computation."""
     chance, seen = random.Random(12), Counter[str]()

@@ -96,6 +96,7 @@ def test_ruleset_beyond_measure_is_refused(key: str, value: object, ledger: Any)
         ledger.simulate({**RULESET, key: value}, ledger.at())
 
 
+@pytest.mark.slow
 def test_proposal_is_committed_by_one_thread(ledger: Any) -> None:
     """Of threads that commit one proposal, or ask what it changes, one commits it, and the others are told."""
     for number in range(20):

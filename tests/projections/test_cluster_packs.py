@@ -118,6 +118,7 @@ def _enter(ledger: Ledger, events: Sequence[Event]) -> None:
     assert not enter(ledger, named).rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_packs_have_all_that_decides(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ladders of small packs come out as those of one process."""
@@ -129,6 +130,7 @@ def test_packs_have_all_that_decides(case: str, tmp_path: Path, monkeypatch: pyt
         assert on_cluster(ledger, cluster, facts.position) == in_one_process(facts) != {}
 
 
+@pytest.mark.slow
 def test_an_unsealed_end_may_be_the_same_behind_another_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

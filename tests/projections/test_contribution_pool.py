@@ -294,6 +294,7 @@ def naive(points, places, seconds, table, bonus, limit, dust):
     return {p: gains[p] - losses[p] + bonuses[p] for p in points}, sum(bonuses.values()), left
 
 
+@pytest.mark.slow
 def test_random_games_match_naive_scores():
     """Scores and explanations of random games agree with a naive computation."""
     chance, seen = random.Random(11), Counter[str]()

@@ -204,6 +204,7 @@ def test_unused_traces_are_told_in_a_line(
     assert kept(facts, RUNNING[0]) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", ["points", "mint", "minted"])
 @pytest.mark.parametrize("asked", [("verify",), ("rebuild", "--check")])
 def test_planted_wrong_trace_is_found(

@@ -390,6 +390,7 @@ def test_view_states_the_last_event(copied_file: Callable[..., str], ratings: Ra
 # -- what an everyday game moves
 
 
+@pytest.mark.slow
 def test_everyday_game_concerns_its_ladders_and_players(empty: Any) -> None:
     """Given games that are recorded in the order of time, when one more is recorded, then it is the last event of
     itself, of its ladders and of its players there, and everything else keeps its own."""

@@ -82,6 +82,7 @@ def test_digest_is_worked_out_when_it_is_read() -> None:
     assert answer.model_dump()["digest"] == answer.digest == ranking({"ben": (2, 2), "anna": (1, 1)}, 0, False).digest
 
 
+@pytest.mark.slow
 def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between any two states of a random history, with renames, merges, voids and adjustments, both ways agree."""
     met: Counter[str] = Counter()

@@ -151,6 +151,7 @@ def answer(url: str, what: str) -> str:
         return repr(ASKED[what](ledger))
 
 
+@pytest.mark.slow
 def test_every_answer_is_that_without_a_cache(traced: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A question that finds columns and traces in files has the answer that it has where there are none."""
     found = answers(traced)
@@ -160,6 +161,7 @@ def test_every_answer_is_that_without_a_cache(traced: str, monkeypatch: pytest.M
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deletes", [True, False])
 def test_two_damaged_places_are_both_found(
     traced: str, deletes: bool, monkeypatch: pytest.MonkeyPatch, caches: Path, store_kind: str, at_length: bool
@@ -256,6 +258,7 @@ def test_restored_ledger_keeps_its_own_trace(tmp_path: Path, caches: Path) -> No
     assert [name.name.split("-")[1] for name in caches.glob("ratings-ledger/*/traces/*")] == [str(facts.position)]
 
 
+@pytest.mark.slow
 def test_threads_share_an_open_ledger(traced: str) -> None:
     """Threads that ask about ladders, of which only some are read from files, all have their answers."""
     problems: list[BaseException] = []
@@ -279,6 +282,7 @@ def test_threads_share_an_open_ledger(traced: str) -> None:
     assert problems == []
 
 
+@pytest.mark.slow
 def test_open_ledger_keeps_a_bounded_number_of_answers(traced: str) -> None:
     """Questions about many instants leave only the last of them in memory, and few file handles open."""
     with ratings_ledger.open(traced) as ledger:

@@ -69,6 +69,7 @@ def test_expected_scores_are_within_bound(scale):
             assert abs(Decimal(found) / ONE - real_expected(bounded, scale)) < Decimal("1.2e-9")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1, 2, 173, 400, 99_991, 100_000])
 def test_expected_scores_interpolate_the_table(scale):
     """Expected scores are those of the table, or the nearest integer between two entries."""
@@ -99,6 +100,7 @@ def test_changes_are_within_a_micropoint(k):
             assert abs(Decimal(first) / SCALE - real) < Decimal("0.000001")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [7, 8, 11, 32, 101, "5.5", "16.5", "0.55"])
 def test_whole_point_rounding_is_exact(k):
     """For every whole difference, whole-point rounding is that of the real value."""

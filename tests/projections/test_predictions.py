@@ -21,6 +21,7 @@ def measures(found: Quality) -> tuple[float | None, ...]:
     return found.log_loss, found.brier, found.accuracy
 
 
+@pytest.mark.slow
 def test_compiled_measures_are_the_interpreted_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given histories with ties, corrections and rules that change, both count the same pairs, and sum to the same."""
     pytest.importorskip("numba")

@@ -155,6 +155,7 @@ def test_explain_gives_the_contracts_terms(ratings, ledger_url, filled):
     assert found["accounts"] == [{"account": "minted", "amount": "0"}, {"account": "burned", "amount": "0"}]
 
 
+@pytest.mark.slow
 def test_explained_parts_sum_exactly(ratings, ledger_url):
     """For random games, the explained terms, changes and accounts sum exactly."""
     fill(ledger_url, [ruleset(), *random_games(8, 40, PLAYERS)])

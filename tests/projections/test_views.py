@@ -25,6 +25,8 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.kept_ladders import KeptLadders
 from ratings_ledger.projections.queries.view import View
 
+pytestmark = pytest.mark.slow  # most of them ask all there is, as the library and as commands
+
 Ratings = Callable[..., Any]
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
 LADDER = "club-catan-elo/all"
@@ -350,6 +352,7 @@ def test_wrong_questions_are_a_few_exceptions(url: str) -> None:
             assert (named, problem.exit_code) == (word, exit_code), problem
 
 
+@pytest.mark.slow
 def test_odd_arguments_are_documented_exceptions(url: str, store_kind: str, at_length: bool) -> None:
     """Whatever is given for one argument of any question, it is answered, or refused by a documented exception."""
     with rl.open(url) as ledger:
