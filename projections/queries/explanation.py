@@ -99,10 +99,9 @@ def explain_game(
         remark = containment.remark(version, ladder, row, names, columns)
         counted = dict(zip(participants, zip(change, terms, strict=True), strict=True))
         begins = any(before_it.points_of(facts.person_of(p)) is None for p in participants)
-        replaced = any(facts.replaced[p] for p in range(facts.start[row], facts.start[row] + facts.count[row]))
         keys = (key for mine in terms for term in mine for key in term.assumes)
         started = _start_keys(version) if begins and before_it.trace.stream.ranking.running else ()
-        assumed = assumptions_among(version.ruleset, [*started, *keys, *["substitution"] * replaced])
+        assumed = assumptions_among(version.ruleset, [*started, *keys, *_keys_of_game(facts, row, version)])
     accounts = (
         Account("minted", Fraction(-minted, scale)), Account("burned", Fraction(burned, scale))
     )  # fmt: skip
@@ -112,6 +111,18 @@ def explain_game(
         ladders.coordinates, assumed or ABSENT,
         running=versions[0].ranking.running, times=times,
     )  # fmt: skip
+
+
+def _keys_of_game(facts: Facts, row: int, version: Version) -> Iterator[str]:
+    """The parameters that decided what a game gave, besides those that its terms name."""
+    participants = range(facts.start[row], facts.start[row] + facts.count[row])
+    if any(facts.replaced[p] for p in participants):
+        yield "substitution"
+    if "vp" in version.rule.columns:
+        handed_out, victories = (sum(facts.column(name, row, participants)) for name in ("vp", "victory"))
+        # without a victory, one point more than the players give is that for a win within time
+        if not victories and handed_out > facts.cell_of(row).seats - 2:
+            yield "within_time"
 
 
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
@@ -226,7 +237,10 @@ def explain_player(
         keys += ["gold", *["gold_ties"] * (sum(one.rank == row.rank for one in found.rows) > 1)]
     if steps and ranking.running:
         keys = [*_start_keys(newest(stream.versions)), *keys]
-    assumed = assumptions_among(newest(stream.versions).ruleset, keys)
+    last, until = newest(stream.versions).ruleset, 2**62 if ladders.as_of is None else ladders.as_of
+    if row and row.rank and facts.account(facts.player_numbers[player], until) in last.scope.exclude_accounts:
+        keys.append("account")
+    assumed = assumptions_among(last, keys)
     return PlayerExplanation(
         player, ladder, found.ruleset,
         None if row is None else row.rank,

@@ -55,3 +55,38 @@ def test_assumption_recognised_later_is_marked(db: str, ratings: Ratings) -> Non
     assert "not when it begins" not in as_file
     shown = ratings("rules", "show", "catan-open@2008-03", db=db).stdout
     assert "the page says seven for the list of a month; that is taken for the open list, too" in shown
+
+
+def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Ratings) -> None:
+    """The point for a win within time is given by assumption where nobody met a victory condition, and only there."""
+    four = [{"player": name, "power": 20 - at, "influence": 9} for at, name in enumerate(("ada", "bo", "cy", "di"))]
+    events = []
+    for number, victory in enumerate((None, "standard"), 1):
+        won = [{**four[0], "vp": 1, "victory": victory}, {**four[1], "vp": 1}, {**four[2], "vp": 1}, four[3]]
+        game = {"game_id": f"t-{number}", "game": "babylon5", "kind": "b5", "season": "2025-1", "within_time": True}
+        events.append({
+            "type": "game.recorded", "occurred_at": f"2025-01-0{number}T20:00Z", "data": {**game, "participants": won},
+        })  # fmt: skip
+    lines = "".join(json.dumps(event) + "\n" for event in events)
+    done = ratings("import", "-", "--by", "mira", db=db, input=lines)
+    assert done.exit_code == 0, done.stderr
+    ladder = "b5-league/2025-1"
+    assert "within_time" in explain(ratings, db, "t-1", ladder)["assumed"]
+    assert "within_time" not in explain(ratings, db, "t-2", ladder).get("assumed", {})
+    assert "Assumed: within_time: the page gives a point for a win within time" in ratings(
+        "explain", "t-1", ladder, db=db
+    ).stdout.replace("\n  ", " ")
+
+
+def test_rank_of_a_free_account_is_assumed(db: str, ratings: Ratings) -> None:
+    """Who was counted and has a free account now stays ranked by assumption, which their explanation names."""
+    game = ("--game", "catan", "--group", "basic", "--city", "Bonn", "--game-id", "c-1", "--at", "2010-01-03T20:00Z")
+    assert ratings("record", "-q", *game, "wanda", "xaver", "yolanda", db=db).exit_code == 0
+    ladder = "catan-elo/basic"
+    assert "account" not in explain(ratings, db, "--player", "wanda", ladder).get("assumed", {})
+    assert ratings("player", "account", "wanda", "free", "--at", "2010-02-01T00:00Z", db=db).exit_code == 0
+    found = explain(ratings, db, "--player", "wanda", ladder)
+    assert found["rank"] == 1
+    assert found["assumed"]["account"].startswith("the page gives free accounts no ranking value")
+    before = explain(ratings, db, "--player", "wanda", ladder, "--as-of", "2010-01-31")
+    assert "account" not in before.get("assumed", {})
