@@ -97,5 +97,5 @@ def test_odd_names_are_text(chromium: Browser, clubs: Callable[..., Club], playe
         page.get_by_role("link", name=LADDER, exact=True).first.click()
         link = page.get_by_role("link", name=player, exact=True)
         link.click()
-        assert segment(player) in page.url
+        page.wait_for_url(lambda url: segment(player) in url)  # until it is loaded: to close a page sooner aborts that
     assert wrong == []
