@@ -52,7 +52,7 @@ def keep_new_names(db: str, ledger: Ledger, known: Facts | None) -> None:
                 facts = decode(connection, lazily=True)
             else:
                 facts = known
-                catch_up(facts, connection)
+                catch_up(facts, connection, head(connection).position)
             _keep_names(db, facts, newest_games(connection, facts.position))
 
     _at_the_end(read)

@@ -82,7 +82,7 @@ def explain_(
 
 
 def _explained(view: View, ladder: str, name: str, is_player: bool) -> GameExplanation | PlayerExplanation:
-    """A game explained or, if there is none of this name, a player. Raises `Unknown` (game-unknown, player-unknown)."""
+    """Explain a game or, if there is none of this name, a player. Raises `Unknown` (game-unknown, player-unknown)."""
     later = None
     if not is_player and view.has_game(name):
         try:

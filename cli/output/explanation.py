@@ -13,7 +13,7 @@ from ratings_ledger.projections.queries.answers_explained import (
     PlayedGame,
     PlayerExplanation,
 )
-from ratings_ledger.projections.queries.event_texts import opponents_told, score_of
+from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 
 
@@ -117,7 +117,7 @@ def _played(game: PlayedGame, player: str | None) -> str:
     when = f"{game.local[:10]} {game.local[11:16]}"
     if player is not None and game.game is not None:
         score = score_of(game.game, player)
-        when += f"{f', scored {score}' if score else ''}, against {', '.join(opponents_told(game.game, player))}"
+        when += f"{f', scored {score}' if score else ''}, against {', '.join(describe_opponents(game.game, player))}"
     return f"{when}, {told}" if told else when
 
 

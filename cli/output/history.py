@@ -3,7 +3,7 @@
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.coordinates import heading, print_csv_at
 from ratings_ledger.projections.queries.answers_explained import Change, History
-from ratings_ledger.projections.queries.event_texts import opponents_told, score_of
+from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.results import ABSENT
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
@@ -48,10 +48,10 @@ def print_history(found: History) -> None:
     if marked := any(row.published is not ABSENT for row in rows):
         columns.append("published")
         table = [[*cells, _published(row)] for cells, row in zip(table, rows, strict=True)]
-    room = render.room_beside(columns, table)
+    width = render.remaining_width(columns, table)
     for cells, row in zip(table, rows, strict=True):
-        met = [] if row.game is None else opponents_told(row.game, found.player)
-        cells.append(render.as_many_as_fit(met, room))
+        opponents = [] if row.game is None else describe_opponents(row.game, found.player)
+        cells.append(render.fit_names(opponents, width))
     columns.append("against")
     render.print_table(columns, table, right=("place", "before", "change", "after"))
     if marked:
@@ -61,7 +61,7 @@ def print_history(found: History) -> None:
 
 
 def _place(row: Change, player: str) -> str:
-    """The place, with the score that is recorded behind it."""
+    """Format the place, with the recorded score behind it."""
     score = None if row.game is None else score_of(row.game, player)
     return " ".join([*([str(row.place)] if row.place else []), *([f"({score})"] if score else [])])
 

@@ -28,7 +28,7 @@ def print_games_csv(found: RecordedGames) -> None:
 
 
 def _named(one: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
-    """What a game was, and how it ended."""
+    """Return the cells that name a game and its result."""
     result = result_told(one.data, has_scores) + (" (voided)" if one.voided is True else "")
     return [one.data["game_id"], one.data["game"], one.data.get("group"), result]
 

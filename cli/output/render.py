@@ -199,25 +199,25 @@ def first_of(names: Sequence[str], shown: int) -> str:
     return ", ".join(names[:shown]) + more
 
 
-def room_beside(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> int:
-    """How many columns of a terminal, or of 80, another column of a table may have."""
+def remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> int:
+    """Return the width that a table leaves for one more column, of the terminal's or of 80."""
     from rich.cells import cell_len
 
     widths = [max(cell_len(plain(cell)) for cell in cells) for cells in zip(header, *rows, strict=True)]
     return shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths)
 
 
-def as_many_as_fit(names: Sequence[str], room: int) -> str:
-    """As many names as fit into some columns, and how many more there are, or only that; a single one in any case.
+def fit_names(names: Sequence[str], width: int) -> str:
+    """Join as many names as fit into a width, and count the rest; a single name is never left out.
 
-    >>> [as_many_as_fit(["anna", "ben", "cleodora"], room) for room in (19, 15, 14)]
+    >>> [fit_names(["anna", "ben", "cleodora"], width) for width in (19, 15, 14)]
     ['anna, ben, cleodora', 'anna and 2 more', '3 players']
     """
     from rich.cells import cell_len
 
-    told = (first_of(names, shown) for shown in range(len(names), 0, -1))
-    counted = first_of(names, 1) if len(names) < 2 else count(len(names), "player")
-    return next((text for text in told if cell_len(plain(text)) <= room), counted)
+    texts = (first_of(names, shown) for shown in range(len(names), 0, -1))
+    shortest = first_of(names, 1) if len(names) < 2 else count(len(names), "player")
+    return next((text for text in texts if cell_len(plain(text)) <= width), shortest)
 
 
 def title(subject: str, more: str) -> None:

@@ -203,11 +203,11 @@ def read_where(
 
 
 def read_types(connection: Connection, types: Collection[str], *, until: int, after: int = 0) -> list[KnownEvent]:
-    """The events of some types, in log order, after `after` up to `until`, without records that no event can have."""
+    """Return the events of some types, in log order, after `after` up to `until`. Invalid records are left out."""
     query = select(events.c.position, events.c.record).where(events.c.type.in_(list(types)))
     query = query.where(events.c.position <= until, *([events.c.position > after] if after else []))
-    found = connection.execute(query.order_by(events.c.position))
-    return [event for event in known_events((at, _text(record)) for at, record in found) if event.type in types]
+    rows = connection.execute(query.order_by(events.c.position))
+    return [event for event in known_events((at, _text(record)) for at, record in rows) if event.type in types]
 
 
 def read_newest(

@@ -89,14 +89,14 @@ def result_of(game: dict[str, Any], has_scores: bool = False) -> str:
     placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
     if placed[0][0] == 0:
         sides = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
-        return ", ".join(_noted(in_list(name), side, scores.get(name)) for side, name in sides)
-    return ", ".join(_noted(f"{place} {in_list(name)}", scores.get(name)) for place, name in placed)
+        return ", ".join(_with_notes(in_list(name), side, scores.get(name)) for side, name in sides)
+    return ", ".join(_with_notes(f"{place} {in_list(name)}", scores.get(name)) for place, name in placed)
 
 
-def _noted(told: str, *notes: str | None) -> str:
-    """A text with the notes that there are behind it: `told (note, note)`."""
-    found = ", ".join(filter(None, notes))
-    return f"{told} ({found})" if found else told
+def _with_notes(text: str, *notes: str | None) -> str:
+    """Append the notes that are there to a text: `text (note, note)`."""
+    joined = ", ".join(filter(None, notes))
+    return f"{text} ({joined})" if joined else text
 
 
 def said(game: dict[str, Any]) -> str:

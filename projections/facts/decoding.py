@@ -228,24 +228,21 @@ def extend(facts: Facts, connection: Connection, until: int) -> None:
     settle_facts(facts)
 
 
-def followed(facts: Facts, connection: Connection, until: int) -> Facts:
-    """Return the facts at a later position of the same log: the given ones, which stay as they are, extended by a few
-    events. Nothing that is worked out from them is kept in a cache.
+def follow_log(facts: Facts, connection: Connection, until: int) -> Facts:
+    """Return the facts at a later position of the same log: a copy of the given ones, extended by what is new.
 
-    Raises `StoreDamaged`.
+    Nothing that is worked out from them is kept in a cache. Raises `StoreDamaged`.
     """
     later = facts.copied()
-    later.adjustments, later.hashes, later.proposed = [*facts.adjustments], dict(facts.hashes), True
-    _name_games(connection, later, until)
-    extend(later, connection, until)
+    later.proposed = True
+    catch_up(later, connection, until)
     return later
 
 
-def catch_up(facts: Facts, connection: Connection) -> None:
-    """Take what was recorded after the facts of a short log; whatever was worked out from them no longer holds."""
-    newest = head(connection).position
-    _name_games(connection, facts, newest)
-    extend(facts, connection, newest)
+def catch_up(facts: Facts, connection: Connection, until: int) -> None:
+    """Extend facts up to a position, in place; whatever was worked out from them no longer holds."""
+    _name_games(connection, facts, until)
+    extend(facts, connection, until)
 
 
 def decode_text(text: Any, after: int, until: int) -> Facts:

@@ -116,15 +116,15 @@ class Course(Sequence[Change]):
 
     def _change(self, index: int) -> Change:
         step, game = self._steps[index], self._games[index]
-        found = change_of(self.person, step, game, self.scale, self._records[game.live_position])
+        event = from_json(self._records[game.live_position], cache_strings="keys")
+        change = change_of(self.person, step, game, self.scale, event)
         shown = tuple(self.published[index]) if index in self.published else ABSENT
-        standing = None if self._standing is None else self._standing.game(game.live_position)
-        return replace(found, published=shown, game=standing)
+        standing = None if self._standing is None else self._standing.game(event)
+        return replace(change, published=shown, game=standing)
 
 
-def change_of(person: int, step: Step, game: LookedUp, scale: int, record: str) -> Change:
-    """What a step did to a person, by the number of their current id, given the record of its event."""
-    event = from_json(record, cache_strings="keys")
+def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[str, Any]) -> Change:
+    """Return what a step did to a person, by the number of their current id, given its event as recorded."""
     place = game.places[game.persons.index(person)] if game.persons else None
     return Change(
         event["position"], event["id"], None if step.game is None else event["data"]["game_id"],
@@ -152,11 +152,11 @@ def records_of(connection: Connection, games: Iterable[LookedUp]) -> dict[int, s
 
 
 class StandingGames:
-    """Games as they stand, by the positions of the records by which they do; each is made when somebody asks for it."""
+    """The games of some records as they stand: with their players' current ids, and whatever the record leaves out."""
 
     def __init__(self, connection: Connection, until: int, records: dict[int, str]) -> None:
-        self._records, self._people = records, identities(connection, until)
-        # who voids or reinstates a game does not repeat what it says
+        self._people = identities(connection, until)
+        # a void and a reinstatement do not repeat the game
         names = [
             from_json(record)["data"]["game_id"]
             for record in records.values() if any(kind in record for kind in WITHOUT_GAME)
@@ -165,9 +165,8 @@ class StandingGames:
         histories = (live_game(events.about(f"game:{name}")) for name in names)
         self._games = {name: game.data for name, game in zip(names, histories, strict=True) if game is not None}
 
-    def game(self, position: int) -> dict[str, Any] | None:
-        """The game that stands by the record at a position, with the current ids of its players; None if it is none."""
-        event = from_json(self._records[position], cache_strings="keys")
+    def game(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the game as the event of one of the records leaves it; None for an event about no game."""
         if event["type"] not in GAME_EVENTS:
             return None
         data: dict[str, Any] = event["data"]

@@ -12,24 +12,24 @@ from ratings_ledger.projections.queries.coordinates import Times
 
 
 def score_of(game: dict[str, Any], player: str) -> str | None:
-    """The score that is recorded for a player of a game; None without one."""
-    return next((_score(one) for one in game["participants"] if one["player"] == player), None)
+    """Return the score recorded for a player of a game; None without one."""
+    return next((_score(seat) for seat in game["participants"] if seat["player"] == player), None)
 
 
 def opponents_of(game: dict[str, Any], player: str) -> list[tuple[str, str | None]]:
-    """The others in a game by place, without those on the player's own side, each with the score that is recorded."""
+    """Return a player's opponents in a game by place, each with the recorded score; nobody on the player's own side."""
     participants = game["participants"]
-    sides = {one.get("side") for one in participants if one["player"] == player} - {None}
-    others = [
-        (place, one["player"], _score(one))
-        for place, one in zip(places(game), participants, strict=True)
-        if one["player"] != player and one.get("side") not in sides
+    own_sides = {seat.get("side") for seat in participants if seat["player"] == player} - {None}
+    opponents = [
+        (place, seat["player"], _score(seat))
+        for place, seat in zip(places(game), participants, strict=True)
+        if seat["player"] != player and seat.get("side") not in own_sides
     ]
-    return [(name, score) for _, name, score in sorted(others, key=lambda other: other[:2])]
+    return [(name, score) for _, name, score in sorted(opponents, key=lambda opponent: opponent[:2])]
 
 
-def opponents_told(game: dict[str, Any], player: str) -> list[str]:
-    """The opponents of a player in a game, each such as `anna (10)`."""
+def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
+    """Describe a player's opponents in a game, each like `anna (10)`."""
     return [in_list(name) + (f" ({score})" if score else "") for name, score in opponents_of(game, player)]
 
 
@@ -38,7 +38,7 @@ def _score(participant: dict[str, Any]) -> str | None:
 
 
 def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
-    """The participants of a game by place or side, with their scores, and whether it counts."""
+    """Describe a game by its participants, by place or side, with scores, and whether it counts."""
     uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
     return result_of(data, has_scores) + uncounted
 

@@ -58,8 +58,8 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[P
         games = played(facts, [step for _, step in chunk])
         records = records_of(connection, games)
         for (player, step), game in zip(chunk, games, strict=True):
-            name, record = stream.names[player], records[game.live_position]
-            yield PlayerChange(name, change_of(facts.player_numbers[name], step, game, stream.rule.scale, record))
+            name, event = stream.names[player], json.loads(records[game.live_position])
+            yield PlayerChange(name, change_of(facts.player_numbers[name], step, game, stream.rule.scale, event))
 
 
 def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
@@ -101,7 +101,7 @@ def explain_game(
         begins = any(before_it.points_of(facts.person_of(p)) is None for p in participants)
         keys = (key for mine in terms for term in mine for key in term.assumes)
         started = _start_keys(version) if begins and before_it.trace.stream.ranking.running else ()
-        assumed = assumptions_among(version.ruleset, [*started, *keys, *_keys_of_game(facts, row, version)])
+        assumed = assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)])
     accounts = (
         Account("minted", Fraction(-minted, scale)), Account("burned", Fraction(burned, scale))
     )  # fmt: skip
@@ -113,8 +113,8 @@ def explain_game(
     )  # fmt: skip
 
 
-def _keys_of_game(facts: Facts, row: int, version: Version) -> Iterator[str]:
-    """The parameters that decided what a game gave, besides those that its terms name."""
+def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
+    """Find the parameters that decided what a game gave, besides those that its terms name."""
     participants = range(facts.start[row], facts.start[row] + facts.count[row])
     if any(facts.replaced[p] for p in participants):
         yield "substitution"
@@ -248,7 +248,7 @@ def explain_player(
         ABSENT if row is None or row.gold is None else row.gold,
         Fraction(steps[0].before, found.scale) if steps else None,
         zone,
-        tuple(_told(one, json.loads(records[one.position])["data"], zone, standing) for one in played),
+        tuple(_played_game(one, json.loads(records[one.position]), zone, standing) for one in played),
         tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
         ladders.coordinates, assumed or ABSENT, times=Times(zone),
     )  # fmt: skip
@@ -286,10 +286,10 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
             yield PlayedThere(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
-def _told(one: PlayedThere, data: dict[str, Any], zone: str, standing: StandingGames) -> PlayedGame:
-    """A game or an adjustment as the explanation shows it."""
-    game_id = data.get("game_id")
-    local = local_time(one.occurred_at, zone).isoformat()
-    reason = ABSENT if game_id else data["reason"]
-    game = standing.game(one.position)
-    return PlayedGame(game_id, moment(one.occurred_at), local, one.change, one.why_not, reason, game=game)
+def _played_game(there: PlayedThere, event: dict[str, Any], zone: str, standing: StandingGames) -> PlayedGame:
+    """Return a game or an adjustment as the explanation shows it."""
+    game_id = event["data"].get("game_id")
+    return PlayedGame(
+        game_id, moment(there.occurred_at), local_time(there.occurred_at, zone).isoformat(), there.change,
+        there.why_not, ABSENT if game_id else event["data"]["reason"], game=standing.game(event),
+    )  # fmt: skip

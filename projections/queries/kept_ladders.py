@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import chain_hash_at, head
 from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode, followed
+from ratings_ledger.projections.facts.decoding import decode, follow_log
 from ratings_ledger.projections.queries.standings import Ladders
 
 POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
@@ -39,11 +39,11 @@ class KeptLadders:
             with self._lock:
                 found = self._kept.get((position, chain_hash_at(connection, position) or ZERO), {})
                 known = next(iter(found.values()), None)
-        earlier = self._just_before(connection, position) if known is None and self._kept else None
+        earlier = self._find_earlier(connection, position) if known is None and self._kept else None
         if known is not None:
             facts = known.facts
         elif earlier is not None:
-            facts = followed(earlier.facts, connection, position)
+            facts = follow_log(earlier.facts, connection, position)
         else:
             facts = self._decode(connection, position, lazily=self._lazily)
         key = position, facts.chain_hash
@@ -63,11 +63,11 @@ class KeptLadders:
                     there[rules].decoded_at = earlier.decoded_at
             return there[rules]
 
-    def _just_before(self, connection: Connection, position: int) -> Ladders | None:
-        """The ladders at the last position asked for from which the log only went on a little; None without them."""
+    def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
+        """Return the ladders at the last earlier position, if the log only went on a little since; else None."""
         with self._lock:
             before = [(at, chain_hash, every.get(None)) for (at, chain_hash), every in self._kept.items()]
-        for at, chain_hash, ladders in sorted(before, key=lambda one: one[0], reverse=True):
+        for at, chain_hash, ladders in sorted(before, key=lambda entry: entry[0], reverse=True):
             if ladders is not None and at < position <= ladders.decoded_at + FOLLOWED_EVENTS:
                 return ladders if chain_hash_at(connection, at) == chain_hash else None
         return None

@@ -249,7 +249,7 @@ class Ladders:
     def _found(self, ladder: str) -> Trace | None:
         """The ladder's trace among those that are kept, or as a part of its whole history."""
         if self.as_of is None:
-            if (continued := self._continued(ladder)) is not None or self.facts.cache is None:
+            if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
                 return continued
             from ratings_ledger.projections.replay.kept_traces import find_trace
 
@@ -263,8 +263,8 @@ class Ladders:
             return None
         return up_to(self.facts, known, self.as_of)
 
-    def _continued(self, ladder: str) -> Trace | None:
-        """The ladder's trace, continued from an earlier position; None if it is better replayed from its beginning."""
+    def _continue_trace(self, ladder: str) -> Trace | None:
+        """Continue the ladder's trace at an earlier position; None if it is better replayed from its beginning."""
         earlier = self._earlier.get(ladder)
         if earlier is None or earlier.versions != self.versions(ladder):
             return None

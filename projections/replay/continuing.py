@@ -83,7 +83,7 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
         return None
     if trace.earlier is not None and games < trace.count:
         return continued(trace.whole(), since, facts, ladder, versions)
-    row = trace.last_row if trace.earlier is not None else trace.stream.row[games - 1]
+    row = trace.last_row if games == trace.count else trace.stream.row[games - 1]
     boundary = (facts.occurred_at[row], facts.first_position[row])
     earlier = trace.up_to(games, sum((one[0], one[1]) < boundary for one in since.adjustments))
     # who is whom may also decide about games that were not counted

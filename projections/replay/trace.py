@@ -305,7 +305,7 @@ class Trace:
         return self.started, self.minted, self.burned, self.adjusted
 
     def compact(self) -> Trace:
-        """The same in few parts: whoever asks for a step goes through all of them."""
+        """Join the parts if there are many: each question about a player goes through all of them."""
         return self.whole() if len(self._parts()) > PARTS_MAX else self
 
     def whole(self) -> Trace:

@@ -11,20 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from packages_of_old import RULESET, WHEEL
 
 ROOT = Path(__file__).parents[2]
-WHEEL = ROOT / "tests" / "packages" / "flat_points-1.0-py2.py3-none-any.whl"
-RULESET = """id = "petanque-points"
-version = "2025"
-rule = "flat-points/1"
-effective_from = "2025-01-01"
-
-[scope]
-game = ["petanque"]
-
-[params]
-points = { "3" = [3, 1, 0] }
-"""
 GAME = ("record", "--game", "petanque", "--game-id", "p-1", "--at", "2025-05-01T12:00Z", "--quiet")
 
 

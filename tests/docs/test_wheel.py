@@ -9,22 +9,11 @@ from pathlib import Path
 
 import pytest
 from make_docs import ROOT
+from packages_of_old import RULESET, WHEEL
 
 pytestmark = pytest.mark.slow  # all tests share the installation
 
-FLAT_POINTS = ROOT / "tests" / "packages" / "flat_points-1.0-py2.py3-none-any.whl"
 OF_THE_SITE = ("cli", "ledger", "projections")
-RULESET = """id = "petanque-points"
-version = "2025"
-rule = "flat-points/1"
-effective_from = "2025-01-01"
-
-[scope]
-game = ["petanque"]
-
-[params]
-points = { "3" = [3, 1, 0] }
-"""
 
 
 def built(folder: Path, kind: str, to: Path) -> Path:
@@ -50,7 +39,7 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of packages: the program, a rule package of old, and modules of the site's own."""
     folder = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", folder]
-    subprocess.run([*pip, wheel, FLAT_POINTS], check=True)
+    subprocess.run([*pip, wheel, WHEEL], check=True)
     for name in OF_THE_SITE:
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text(f"WHOSE = 'the site has its own {name}'\n")

@@ -25,7 +25,7 @@ WANTED = {"behind the end", "a part again", "followed", "decoded anew"}
 def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """What happened: traces that were continued behind their end or from within, facts that were followed."""
     counts: Counter[str] = Counter()
-    continued, followed, decode = standings.continued, kept_ladders.followed, kept_ladders.decode
+    continued, follow_log, decode = standings.continued, kept_ladders.follow_log, kept_ladders.decode
 
     def counting_traces(trace: Any, *arguments: Any) -> Any:
         result = continued(trace, *arguments)
@@ -35,7 +35,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counting_followed(*arguments: Any) -> Any:
         counts["followed"] += 1
-        return followed(*arguments)
+        return follow_log(*arguments)
 
     def counting_decoded(*arguments: Any, **options: Any) -> Any:
         counts["decoded anew"] += 1
@@ -44,7 +44,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(continuing, "TENTH", 1)  # short ladders, too, are continued wherever they can be
     monkeypatch.setattr(kept_ladders, "FOLLOWED_EVENTS", 12)
     monkeypatch.setattr(standings, "continued", counting_traces)
-    monkeypatch.setattr(kept_ladders, "followed", counting_followed)
+    monkeypatch.setattr(kept_ladders, "follow_log", counting_followed)
     monkeypatch.setattr(kept_ladders.KeptLadders.__init__, "__defaults__", (counting_decoded,))
     return counts
 
