@@ -29,7 +29,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.validation.close_names import close_names as close
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.replay import replay as replay_stream
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import parse_toml

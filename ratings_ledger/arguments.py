@@ -15,8 +15,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.projections.queries.asked import Asked
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec
+from ratings_ledger.projections.snapshot import Snapshot
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,13 +40,13 @@ def checked(question: Callable[P, T]) -> Callable[P, T]:
     return ask
 
 
-class CheckedView(View):
+class CheckedSnapshot(Snapshot):
     """A view whose questions look at their arguments."""
 
 
-for _name in dir(View):
-    if not _name.startswith("_") and inspect.isfunction(getattr(View, _name)):
-        setattr(CheckedView, _name, checked(getattr(View, _name)))
+for _name in dir(Snapshot):
+    if not _name.startswith("_") and inspect.isfunction(getattr(Snapshot, _name)):
+        setattr(CheckedSnapshot, _name, checked(getattr(Snapshot, _name)))
 
 
 @cache
@@ -123,6 +123,6 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "Sequence[int]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_number),
                       "a list of whole numbers"),
     "Mapping[str, Any]": (lambda value: isinstance(value, Mapping), "a dictionary"),
-    "View": (lambda value: isinstance(value, View), "a view"),
-    "Asked": (lambda value: isinstance(value, Asked), "what `published` gives"),
+    "Snapshot": (lambda value: isinstance(value, Snapshot), "a view"),
+    "CoordinateSpec": (lambda value: isinstance(value, CoordinateSpec), "what `published` gives"),
 }  # fmt: skip

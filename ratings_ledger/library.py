@@ -7,7 +7,7 @@ from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Literal
 
-from ratings_ledger.arguments import CheckedView as _CheckedView
+from ratings_ledger.arguments import CheckedSnapshot as _CheckedSnapshot
 from ratings_ledger.arguments import checked as _checked
 from ratings_ledger.arguments import in_text as _in_text
 from ratings_ledger.arguments import is_storable as _is_storable
@@ -44,113 +44,61 @@ from ratings_ledger.projections.admission.proposals import head_after as _head_a
 from ratings_ledger.projections.admission.proposals import whole_event as _whole_event
 from ratings_ledger.projections.admission.publishing import publish_missing as _publish_missing
 from ratings_ledger.projections.admission.publishing import shipped_texts as _shipped_texts
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.game_clock.state import ClockLine
-from ratings_ledger.projections.queries.answers import (
-    Account,
-    Balance,
-    Failed,
-    LastEvent,
-    Publication,
-    Standing,
-    Standings,
-)
-from ratings_ledger.projections.queries.answers_beside import (
-    EventImpact,
-    LadderImpact,
-    ListBeside,
-    ListCause,
-    PublicationRow,
-    Publications,
-    RowBeside,
-)
-from ratings_ledger.projections.queries.answers_compared import (
-    AttributedCause,
-    AttributedEnd,
+from ratings_ledger.projections.diff.attribution import AttributedCause, AttributedEnd, PointsAttributed, attributed
+from ratings_ledger.projections.diff.comparison import (
     ComparedSide,
-    Decision,
-    Decisions,
     Difference,
     Differences,
     DifferingList,
     DifferingRow,
     Effect,
     Gain,
-    PointsAttributed,
-    Predicted,
-    Quality,
-    Radius,
+    ImpactSummary,
+    compared,
+)
+from ratings_ledger.projections.diff.decisions import (
+    Decision,
+    Decisions,
+    EventImpact,
+    LadderImpact,
+    ListCause,
+    PublishedListDiff,
+    PublishedRowDiff,
     Share,
+)
+from ratings_ledger.projections.diff.predictions import Predicted, Quality
+from ratings_ledger.projections.diff.statements import Statement, StatementLine
+from ratings_ledger.projections.diff.what_if import (
+    HypotheticalResult,
+    OtherResult,
     SimulatedLadder,
     Simulation,
     Variant,
 )
-from ratings_ledger.projections.queries.answers_explained import (
-    Change,
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.game_clock.state import ClockLine
+from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PauseAsked, PlayerTimers
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec
+from ratings_ledger.projections.queries.explain import (
     Explained,
     ExplainedTerm,
     GameExplanation,
-    History,
     PlayedGame,
-    PlayerChange,
     PlayerExplanation,
-    Shown,
 )
-from ratings_ledger.projections.queries.answers_profiled import (
-    Opponent,
-    Overview,
-    OverviewRow,
-    PlaceCount,
-    Profile,
-    RankChange,
-    Ranks,
-    Streak,
-)
-from ratings_ledger.projections.queries.answers_recorded import (
-    AllLeagues,
-    AllRulesets,
-    ClockExplanation,
-    ClockState,
-    Entrant,
-    LeagueGame,
-    LeagueRow,
-    LeagueState,
-    PauseAsked,
-    PlayerTimers,
-    RecordedEvent,
-    RecordedEvents,
-    RecordedGame,
-    RecordedGames,
-    RulesetRow,
-    RulesetState,
-    ScoringDays,
-    Unmet,
-)
-from ratings_ledger.projections.queries.answers_surveyed import (
-    AllLadders,
-    AllLists,
-    Everybody,
-    LadderRow,
-    ListRow,
-    Person,
-    PersonRow,
-    PlayerStatistics,
-)
-from ratings_ledger.projections.queries.answers_told import (
-    GameStory,
-    OtherResult,
-    Statement,
-    StatementLine,
-    Told,
-    WouldGive,
-)
-from ratings_ledger.projections.queries.asked import Asked
-from ratings_ledger.projections.queries.attributed import attributed
-from ratings_ledger.projections.queries.comparison import compared
-from ratings_ledger.projections.queries.kept_ladders import KeptLadders as _KeptLadders
-from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.game_timelines import GameTimeline, TimelineEntry
+from ratings_ledger.projections.queries.games_log import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
+from ratings_ledger.projections.queries.history import Change, History, PlayerChange, RankChange, Ranks, Shown
+from ratings_ledger.projections.queries.ladders_at import KeptLadders as _KeptLadders
+from ratings_ledger.projections.queries.leagues import AllLeagues, Entrant, LeagueGame, LeagueRow, LeagueState, Unmet
+from ratings_ledger.projections.queries.players import Opponent, Person, PlaceCount, PlayerStatistics, Profile, Streak
+from ratings_ledger.projections.queries.published import Publication, PublicationRow, Publications
+from ratings_ledger.projections.queries.results import ABSENT, Absent, Failed, LastEvent, Result
+from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetRow, RulesetState, ScoringDays
+from ratings_ledger.projections.queries.standings import Account, Balance, Overview, OverviewRow, Standing, Standings
+from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Everybody, LadderRow, ListRow, PersonRow
 from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
+from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored.status import LedgerStatus
 from ratings_ledger.projections.stored.status import ledger_status as _ledger_status
 
@@ -163,7 +111,6 @@ __all__ = [
     "AllLists",
     "AllRulesets",
     "AlreadyRunning",
-    "Asked",
     "AttributedCause",
     "AttributedEnd",
     "BadArgument",
@@ -175,6 +122,7 @@ __all__ = [
     "ClockLine",
     "ClockState",
     "ComparedSide",
+    "CoordinateSpec",
     "Decision",
     "Decisions",
     "Difference",
@@ -190,9 +138,11 @@ __all__ = [
     "Failed",
     "Gain",
     "GameExplanation",
-    "GameStory",
+    "GameTimeline",
     "Head",
     "History",
+    "HypotheticalResult",
+    "ImpactSummary",
     "LadderImpact",
     "LadderRow",
     "LastEvent",
@@ -202,7 +152,6 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LedgerStatus",
-    "ListBeside",
     "ListCause",
     "ListRow",
     "NoLedger",
@@ -227,8 +176,9 @@ __all__ = [
     "Publication",
     "PublicationRow",
     "Publications",
+    "PublishedListDiff",
+    "PublishedRowDiff",
     "Quality",
-    "Radius",
     "RankChange",
     "Ranks",
     "RecordedEvent",
@@ -238,7 +188,6 @@ __all__ = [
     "Refused",
     "Rejection",
     "Result",
-    "RowBeside",
     "RuleFailed",
     "RulesetRefused",
     "RulesetRow",
@@ -249,6 +198,7 @@ __all__ = [
     "Shown",
     "SimulatedLadder",
     "Simulation",
+    "Snapshot",
     "Standing",
     "Standings",
     "Statement",
@@ -256,14 +206,16 @@ __all__ = [
     "StoreDamaged",
     "StoreUnavailable",
     "Streak",
-    "Told",
+    "TimelineEntry",
     "Unknown",
     "Unmet",
     "Variant",
     "View",
-    "WouldGive",
     "open",
-]  # fmt: skip
+]
+
+# the name that programs know it by
+View = Snapshot
 
 
 class Ledger:
@@ -287,7 +239,7 @@ class Ledger:
     @_checked
     def at(
         self, as_of: str | date | None = None, known_at: str | int | date | None = None, rules: str | None = None
-    ) -> View:  # fmt: skip
+    ) -> Snapshot:
         """The ledger at coordinates: what was played up to `as_of`, as known at `known_at`, under `rules`.
 
         `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python's own, which need a zone;
@@ -295,14 +247,20 @@ class Ledger:
         now, or the rulesets' own timelines. Wrong ones are told when something is asked: `BadArgument`.
         """
         played, known = _in_text("as_of", as_of), _in_text("known_at", known_at)
-        return _CheckedView(self._store, played, known, rules, kept=self._kept)
+        return _CheckedSnapshot(self._store, played, known, rules, kept=self._kept)
 
     @_checked
     def propose(
-        self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]], by: str, *, strict: bool = False,
-        new_names: Literal["refuse", "accept"] = "refuse", any_date: bool = False, allow_uncounted: bool = False,
+        self,
+        events: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+        by: str,
+        *,
+        strict: bool = False,
+        new_names: Literal["refuse", "accept"] = "refuse",
+        any_date: bool = False,
+        allow_uncounted: bool = False,
         based_on: Mapping[str, str | int] | None = None,
-    ) -> Proposal:  # fmt: skip
+    ) -> Proposal:
         """Check events of any kind, which `by` records, and write nothing yet: see `Proposal.commit`.
 
         An event is a dictionary as a line of JSON has it: `type`, `data` and `occurred_at`, by default now; a game
@@ -347,14 +305,19 @@ class Ledger:
         return _head_after(_subscribe(self._store, league, player, at, seed, take).result)
 
     @_checked
-    def published(self, as_of: str | None = None, known_at: str | int | None = None) -> Asked:
+    def published(self, as_of: str | None = None, known_at: str | int | None = None) -> CoordinateSpec:
         """What published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
-        return Asked("published", True, as_of, known_at)
+        return CoordinateSpec("published", True, as_of, known_at)
 
     @_checked
     def compare(
-        self, before: View | Asked, after: View | Asked, ladders: Collection[str] = (), *, predictions: bool = False
-    ) -> Differences:  # fmt: skip
+        self,
+        before: Snapshot | CoordinateSpec,
+        after: Snapshot | CoordinateSpec,
+        ladders: Collection[str] = (),
+        *,
+        predictions: bool = False,
+    ) -> Differences:
         """How the ladders that are named differ between two places on the axes, or all that do.
 
         With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
@@ -366,8 +329,8 @@ class Ledger:
 
     @_checked
     def attribute(
-        self, ladder: str, player: str, before: View | Asked, after: View | Asked
-    ) -> PointsAttributed:  # fmt: skip
+        self, ladder: str, player: str, before: Snapshot | CoordinateSpec, after: Snapshot | CoordinateSpec
+    ) -> PointsAttributed:
         """What changed a player's points on a ladder between two places on the axes; the causes add up exactly.
 
         Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
@@ -377,7 +340,7 @@ class Ledger:
             return attributed(connection, ladder, player, _asked(before), _asked(after), note, decode)
 
     @_checked
-    def simulate(self, ruleset: str | Mapping[str, Any], view: View, ladders: Collection[str] = ()) -> Simulation:
+    def simulate(self, ruleset: str | Mapping[str, Any], view: Snapshot, ladders: Collection[str] = ()) -> Simulation:
         """What if a ruleset, as TOML or as the tables in it, had scored its games from the start? On some ladders.
 
         Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.
@@ -409,7 +372,7 @@ class Ledger:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.close()
 
 
@@ -437,13 +400,15 @@ def _time(value: object) -> str:
     raise TypeError(f"{type(value).__name__} is none of it")
 
 
-def _asked(side: View | Asked) -> Asked:
-    return side if isinstance(side, Asked) else Asked("", False, side.as_of, side.known_at, side.rules)
+def _asked(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
+    return (
+        side if isinstance(side, CoordinateSpec) else CoordinateSpec("", False, side.as_of, side.known_at, side.rules)
+    )
 
 
-def _note(*sides: View | Asked) -> Callable[[str], None]:
+def _note(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
     """What is odd goes to the notes of the first view."""
-    return next((side.note for side in sides if isinstance(side, View)), lambda _: None)
+    return next((side.note for side in sides if isinstance(side, Snapshot)), lambda _: None)
 
 
 def open(name: str | os.PathLike[str]) -> Ledger:  # noqa: A001

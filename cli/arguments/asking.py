@@ -1,4 +1,4 @@
-"""Asking somebody at a terminal: for one of a few answers, for a line, for a key; before anything is recorded."""
+"""Ask somebody at a terminal: for one of a few answers, for a line, for a key; before anything is recorded."""
 
 import os
 import sys

@@ -3,17 +3,19 @@
 import click
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.projections.queries.asked import Asked, read_asked
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
 
 
-class CoordinatesType(click.ParamType[Asked]):
+class CoordinatesType(click.ParamType[CoordinateSpec]):
     """The type of an argument that holds coordinates."""
 
     name = "coordinates"
 
-    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Asked:
+    def convert(
+        self, value: object, parameter: click.Parameter | None, context: click.Context | None
+    ) -> CoordinateSpec:
         """Raises `click.BadParameter`."""
         try:
-            return value if isinstance(value, Asked) else read_asked(str(value))
+            return value if isinstance(value, CoordinateSpec) else parse_coordinates(str(value))
         except BadArgument as problem:
             raise click.BadParameter(str(problem)) from None

@@ -15,9 +15,8 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import catch_up, decode
-from ratings_ledger.projections.queries.kept_ladders import KeptLadders
-from ratings_ledger.projections.queries.standings import Ladders
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders
+from ratings_ledger.projections.snapshot import Snapshot
 
 SHOWN_EVENTS = 3
 
@@ -85,9 +84,11 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
         render.note("ratings: no event can say that; see: ratings verify")
 
 
-def view_of(ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None, *, cached: bool = True) -> View:
+def view_of(
+    ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None, *, cached: bool = True
+) -> Snapshot:
     """Return a ledger at the coordinates that were typed; what is odd is printed.
 
     Pass `cached=False` for what is written to the log: it is computed from the records alone.
     """
-    return View(ledger, as_of, known_at, rules, note=print_note, kept=KeptLadders(partial(decoded, cached=cached)))
+    return Snapshot(ledger, as_of, known_at, rules, note=print_note, kept=KeptLadders(partial(decoded, cached=cached)))

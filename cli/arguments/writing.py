@@ -19,7 +19,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.new_names import Refusing
 from ratings_ledger.projections.admission.outcomes import entered, recorded
 from ratings_ledger.projections.admission.proposals import Known, Proposal
-from ratings_ledger.projections.queries.answers_compared import Impact
+from ratings_ledger.projections.diff.impact import Impact
 
 Writing = Callable[..., int]
 

@@ -15,10 +15,9 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.answers_explained import Change, History
-from ratings_ledger.projections.queries.answers_profiled import Ranks
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.history import Change, History, Ranks
+from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import number_of
 from ratings_ledger.web.charts import SERIES_MAX, Mark, Point, Series, steps
 from ratings_ledger.web.courses import By, points_line, rank_line, revisions, shown_otherwise, span_of
@@ -61,8 +60,8 @@ def chart(
     render.note(f"{'Ranks' if is_ranks else 'Points'} of {render.count(len(players), 'player')} in {output}")
 
 
-def _points(view: View, ladder: str, players: Sequence[str], by: By) -> str:
-    """The picture of points. Raises as `View.history` does, `Unknown` for who has none there."""
+def _points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
+    """The picture of points. Raises as `Snapshot.history` does, `Unknown` for who has none there."""
     found = {one.player: one for one in (view.history(ladder, player) for player in players)}
     lines, marks = list[Series](), list[Mark]()
     for player, one in found.items():
@@ -79,8 +78,8 @@ def _points(view: View, ladder: str, players: Sequence[str], by: By) -> str:
     )  # fmt: skip
 
 
-def _ranks(view: View, ladder: str, players: Sequence[str], by: By) -> str:
-    """The picture of ranks. Raises as `View.ranks` does, `Unknown` for who never had one."""
+def _ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
+    """The picture of ranks. Raises as `Snapshot.ranks` does, `Unknown` for who never had one."""
     found = {one.player: one for one in (view.ranks(ladder, player) for player in players)}
     lines = list[Series]()
     for player, one in found.items():

@@ -10,8 +10,8 @@ from ratings_ledger.cli.output.comparison import print_differences, print_differ
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.asked import Asked
-from ratings_ledger.projections.queries.comparison import compared
+from ratings_ledger.projections.diff.comparison import compared
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 
 
 @command()
@@ -20,7 +20,7 @@ from ratings_ledger.projections.queries.comparison import compared
 @click.argument("ladders", nargs=-1, type=composed)
 @format_option
 @click.pass_obj
-def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> int:
+def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], form: str) -> int:
     """How ladders at the coordinates A differ from those at B: rows added, removed, moved, points before and after.
 
     \b

@@ -6,15 +6,14 @@ from ratings_ledger.cli.arguments.command import command, print_note
 from ratings_ledger.cli.arguments.coordinates import CoordinatesType
 from ratings_ledger.cli.arguments.options import axes, format_option
 from ratings_ledger.cli.arguments.views import decoded, note_left_out, view_of
-from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.answers_explained import GameExplanation, PlayerExplanation
-from ratings_ledger.projections.queries.asked import Asked, read_asked
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
+from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
+from ratings_ledger.projections.snapshot import Snapshot
 
 
 @command(name="explain")
@@ -35,8 +34,8 @@ def explain_(
     ladder: str | None,
     is_player: bool,
     change: bool,
-    before: Asked | None,
-    after: Asked | None,
+    before: CoordinateSpec | None,
+    after: CoordinateSpec | None,
     as_of: str | None,
     known_at: str | None,
     rules: str | None,
@@ -56,15 +55,17 @@ def explain_(
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules)):
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
-        from ratings_ledger.projections.queries.attributed import (
-            attributed,
-        )  # no other explanation needs it, nor what it compares
+        # no other explanation needs these, nor what they compare
+        from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
+        from ratings_ledger.projections.diff.attribution import attributed
 
         ledger = open_ledger(db)
         game, ladder = view_of(ledger, None, None, None).with_ladder(game, ladder)
         try:
             with ledger.reading() as connection:
-                found = attributed(connection, ladder, game, before, after or read_asked("now"), print_note, decoded)
+                found = attributed(
+                    connection, ladder, game, before, after or parse_coordinates("now"), print_note, decoded
+                )
         except BadArgument as problem:  # of a part of --from or --to, which are no options here
             raise BadArgument(str(problem)) from None
         note_left_out(found.left_out)
@@ -81,7 +82,7 @@ def explain_(
         emit(explanation, form, print_player, print_player_csv)
 
 
-def _explained(view: View, ladder: str, name: str, is_player: bool) -> GameExplanation | PlayerExplanation:
+def _explained(view: Snapshot, ladder: str, name: str, is_player: bool) -> GameExplanation | PlayerExplanation:
     """Explain a game or, if there is none of this name, a player. Raises `Unknown` (game-unknown, player-unknown)."""
     later = None
     if not is_player and view.has_game(name):

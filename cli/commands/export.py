@@ -19,8 +19,8 @@ from ratings_ledger.ledger.new_files import new_file
 from ratings_ledger.ledger.store.exports import compressed, export_lines, place_at, read_place
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.answers import Failed
 from ratings_ledger.projections.queries.coordinates import position_known
+from ratings_ledger.projections.queries.results import Failed
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-",

@@ -19,8 +19,8 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.results import ABSENT, Result
-from ratings_ledger.projections.queries.standings import UnknownLadder
 from ratings_ledger.projections.stored.generations import before_live, roll_back
 from ratings_ledger.projections.stored.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
 from ratings_ledger.projections.stored.rule_processes import try_to_load

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.leagues import scheduled_games
 from ratings_ledger.projections.admission.league_notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import whole_event
-from ratings_ledger.projections.queries.answers_compared import Impact
+from ratings_ledger.projections.diff.impact import Impact
 
 
 @command()

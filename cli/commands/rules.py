@@ -31,7 +31,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import rulesets_published
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.publishing import EVERY, publish_missing, ruleset_items, shipped_texts
-from ratings_ledger.projections.queries.answers_compared import Impact
+from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import times_of
 from ratings_ledger.projections.rulesets.registry import rule, rule_names
 from ratings_ledger.projections.rulesets.versions import (

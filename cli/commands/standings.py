@@ -14,8 +14,8 @@ from ratings_ledger.cli.output.standings import print_balance, print_balance_csv
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.answers import Standings
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.standings import Standings
+from ratings_ledger.projections.snapshot import Snapshot
 
 # of more rows no courses are shown
 SPARKED_ROWS = 200
@@ -50,7 +50,7 @@ def standings_(
         _note_unranked(view, view.standings(ladder))
 
 
-def _note_unranked(view: View, found: Standings) -> None:
+def _note_unranked(view: Snapshot, found: Standings) -> None:
     """Say why nobody on a ladder has a rank, by whoever played most."""
     most = max(found.rows, key=lambda row: row.games).player
     why = next((term.detail for term in view.account(found.ladder, most).terms if term.term == "no rank"), None)

@@ -14,7 +14,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.admission.acts import act_at, last_act, newer_than
 from ratings_ledger.projections.admission.undoing import undoing, undone
-from ratings_ledger.projections.queries.answers_compared import Impact
+from ratings_ledger.projections.diff.impact import Impact
 
 
 @command()

@@ -18,10 +18,10 @@ from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.answers_recorded import RulesetState
-from ratings_ledger.projections.queries.simulation import variants
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.diff.what_if import variants
+from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.rulesets.versions import NESTED_MAX, read_ruleset
+from ratings_ledger.projections.snapshot import Snapshot
 
 VARIANTS_MAX = 100
 
@@ -80,10 +80,10 @@ def whatif(
     return int(any(variant.left_out for variant in found.variants))
 
 
-def _rulesets(view: View, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
+def _rulesets(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
     """The ruleset of a file, or a published one, with each combination of other values.
 
-    A `click.ClickException` says what is wrong. Raises as `View.ruleset` does.
+    A `click.ClickException` says what is wrong. Raises as `Snapshot.ruleset` does.
     """
     if not os.path.isfile(file):
         return _combined(file, _published(view, file).data, settings)
@@ -98,7 +98,7 @@ def _rulesets(view: View, file: str, settings: dict[str, list[str]]) -> list[tup
     return _combined(file, data, settings)
 
 
-def _published(view: View, name: str) -> RulesetState:
+def _published(view: Snapshot, name: str) -> RulesetState:
     """What a published ruleset says. Raises `click.UsageError` for what may have been meant as a file."""
     if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
         raise click.UsageError(f"{shown(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")

@@ -3,7 +3,8 @@
 from fractions import Fraction
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.projections.queries.answers_compared import ComparedSide, PointsAttributed
+from ratings_ledger.projections.diff.attribution import PointsAttributed
+from ratings_ledger.projections.diff.comparison import ComparedSide
 
 HEADER = (
     "cause", "position", "event_id", "game_id", "occurred_at", "own", "ripple", "amount", "reason", "recorded_at", "by",

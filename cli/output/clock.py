@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.projections.queries.answers_recorded import ClockExplanation, ClockState, PlayerTimers
+from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PlayerTimers
 
 
 def print_clock_csv(found: ClockState) -> None:

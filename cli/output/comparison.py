@@ -2,7 +2,7 @@
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_effects
-from ratings_ledger.projections.queries.answers_compared import Difference, Differences, Effect
+from ratings_ledger.projections.diff.comparison import Difference, Differences, Effect
 from ratings_ledger.projections.queries.results import ABSENT
 
 # of so many ladders without a difference, the names are shown

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.html_pages import Page, PagePart
-from ratings_ledger.projections.queries.answers_compared import Decision, Decisions, Share
+from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.queries.coordinates import Times
 
 # how many of one player's causes are listed singly

@@ -3,9 +3,9 @@
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.coordinates import AXES
 from ratings_ledger.cli.output.standings import places_told
-from ratings_ledger.projections.queries.answers import Standings
-from ratings_ledger.projections.queries.answers_explained import PlayerChange
+from ratings_ledger.projections.queries.history import PlayerChange
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Standings
 
 STANDINGS = (
     "ladder", "rank", "player", "points", "games", "qualified", "points_exact", "gold", "places", "ruleset", *AXES,

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.projections.queries.answers_compared import DifferingList, Effect, Impact, Radius
+from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary
+from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT
 
@@ -56,7 +57,7 @@ def _moved(values: tuple[int | None, int | None]) -> str:
     return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
 
 
-def print_radii(found: Sequence[Radius]) -> None:
+def print_radii(found: Sequence[ImpactSummary]) -> None:
     """Print how far something reaches, ladder by ladder."""
     rows: list[tuple[render.Cell, ...]] = [
         (one.ladder, one.players, one.ranks, one.swapped, _largest(one)) for one in found
@@ -65,7 +66,7 @@ def print_radii(found: Sequence[Radius]) -> None:
     render.print_table(header, rows, right=("players", "ranks", "swapped"))
 
 
-def _largest(one: Radius) -> str:
+def _largest(one: ImpactSummary) -> str:
     """The largest gain or loss among those who stay on the ladder, and whose it is."""
     there = [effect for effect in (one.up, one.down) if effect is not None]
     if not there:

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.standings import print_rows
-from ratings_ledger.projections.queries.answers_recorded import AllLeagues, LeagueRow, LeagueState, Unmet
+from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueRow, LeagueState, Unmet
 
 
 def print_leagues_csv(found: AllLeagues) -> None:

@@ -1,8 +1,8 @@
 """How published rulesets look, as tables, as CSV and as TOML."""
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.projections.queries.answers_recorded import AllRulesets, RulesetState
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
 
 VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by", "withdrawn")
 KEYS = ("key", "value", "assumed because")

@@ -2,8 +2,9 @@
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import nothing_told, print_differing, print_effects, print_radii
-from ratings_ledger.projections.queries.answers_compared import Effect, Quality, SimulatedLadder, Simulation, Variant
-from ratings_ledger.projections.queries.impact import TOP
+from ratings_ledger.projections.diff.comparison import TOP, Effect
+from ratings_ledger.projections.diff.predictions import Quality
+from ratings_ledger.projections.diff.what_if import SimulatedLadder, Simulation, Variant
 from ratings_ledger.projections.queries.results import ABSENT
 
 MOVES = 5  # how many of the largest gains and losses are shown

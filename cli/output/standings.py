@@ -5,8 +5,8 @@ from fractions import Fraction
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.coordinates import heading, print_csv_at
-from ratings_ledger.projections.queries.answers import Balance, Standing, Standings
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
 
 SPARK_WIDTH = 16
 

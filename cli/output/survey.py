@@ -6,14 +6,9 @@ from datetime import datetime
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.coordinates import AXES, heading
-from ratings_ledger.projections.queries.answers_surveyed import (
-    AllLadders,
-    AllLists,
-    LadderRow,
-    ListRow,
-    PlayerStatistics,
-)
+from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.results import members
+from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow
 
 
 def print_ladders_csv(found: AllLadders | AllLists) -> None:

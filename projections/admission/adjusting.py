@@ -14,10 +14,10 @@ from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS, with_point
 from ratings_ledger.ledger.intake.files import read_simple_table
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.standings import Ladders
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.replay import starting_points
 from ratings_ledger.projections.rulesets.versions import in_force, oldest
+from ratings_ledger.projections.snapshot import Snapshot
 
 COLUMNS = ("player", "points", "to", "reason", "at")
 NUMBERS = ("points", "to")
@@ -86,10 +86,10 @@ def _check(table: SimpleTable) -> None:
         raise Refused("missing-column", "the columns player, and points or to, are needed", table.line)
 
 
-def adjustments(view: View, ladder: str, rows: list[AdjustRow]) -> list[tuple[AdjustRow, str]]:
+def adjustments(view: Snapshot, ladder: str, rows: list[AdjustRow]) -> list[tuple[AdjustRow, str]]:
     """The points to be added for each row; rows whose player already has theirs are left out.
 
-    Raises `Refused`, and what `View.asking` does if somebody is to have a number of points.
+    Raises `Refused`, and what `Snapshot.asking` does if somebody is to have a number of points.
     """
     lines: dict[tuple[Any, ...], int] = {}
     for row in rows:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.validation.close_names import alike, close_names
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.queries.ladder_names import Labelled, apart, label_places, labelled
+from ratings_ledger.projections.queries.ladders_at import Labelled, apart, label_places, labelled
 from ratings_ledger.projections.replay.eligibility import why_not_eligible
 from ratings_ledger.projections.replay.ladders import partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force

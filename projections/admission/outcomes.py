@@ -9,10 +9,10 @@ from ratings_ledger.ledger.intake.importing import Imported
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.projections.admission.previews import Preview
-from ratings_ledger.projections.queries.answers import Answer
-from ratings_ledger.projections.queries.answers_compared import DifferingList, Impact
+from ratings_ledger.projections.diff.comparison import DifferingList
+from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,11 @@ from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.admission.league_notes import LeagueNotes
 from ratings_ledger.projections.admission.new_ladders import NewLadders
 from ratings_ledger.projections.admission.voided_games import voided_told
+from ratings_ledger.projections.diff.impact import Impact, impact_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.players import Players, games_played
-from ratings_ledger.projections.queries.answers_compared import Impact
-from ratings_ledger.projections.queries.impact import impact_of
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # with this many games or more, what an event changes takes longer to work out than somebody wants to wait unasked
 SMALL_GAMES = 20_000

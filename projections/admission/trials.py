@@ -23,7 +23,7 @@ from ratings_ledger.projections.contract import UNITS_MAX
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import why_not_counted

@@ -16,26 +16,19 @@ from ratings_ledger.projections.cluster.base import SharedBase
 from ratings_ledger.projections.cluster.columnar import as_bytes, object_bytes
 from ratings_ledger.projections.cluster.objects import Bytes
 from ratings_ledger.projections.cluster.packs import family_of
+from ratings_ledger.projections.diff.comparison import DifferingList, Effect, Gain, ImpactSummary
+from ratings_ledger.projections.diff.impact import RecordedBeside
+from ratings_ledger.projections.diff.predictions import Predicted, Quality
+from ratings_ledger.projections.diff.what_if import SimulatedLadder, ladders_beside, under
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.answers_compared import (
-    DifferingList,
-    Effect,
-    Gain,
-    Predicted,
-    Quality,
-    Radius,
-    SimulatedLadder,
-)
-from ratings_ledger.projections.queries.impact import RecordedBeside
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.simulation import ladders_beside, under
-from ratings_ledger.projections.queries.standings import Ladders, Ranking
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored.computing import REPEATABLE
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: dict[str, Any] = {
-    kind.__name__: kind for kind in (DifferingList, Effect, Gain, Predicted, Quality, Radius, SimulatedLadder)
+    kind.__name__: kind for kind in (DifferingList, Effect, Gain, Predicted, Quality, ImpactSummary, SimulatedLadder)
 }
 
 

@@ -46,7 +46,7 @@ from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_behind
 from ratings_ledger.projections.facts.games import cell_number
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored.computing import Built, LadderFailure, plan
 

@@ -23,19 +23,21 @@ from ratings_ledger.projections.cluster.packs import PACK_GAMES, family_of, pack
 from ratings_ledger.projections.cluster.segments import named_cells
 from ratings_ledger.projections.cluster.tasks import CODE, output_name
 from ratings_ledger.projections.cluster.work import Tell
-from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import rulesets_at
-from ratings_ledger.projections.queries.answers_compared import SimulatedLadder, Simulation, Variant
-from ratings_ledger.projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
-from ratings_ledger.projections.queries.impact import matter
-from ratings_ledger.projections.queries.publication import as_published
-from ratings_ledger.projections.queries.simulation import (
+from ratings_ledger.projections.diff.impact import matter
+from ratings_ledger.projections.diff.what_if import (
+    SimulatedLadder,
+    Simulation,
+    Variant,
     left_out_of,
     no_games_under,
     refuse_simulated,
     refused_or_under,
 )
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import rulesets_at
+from ratings_ledger.projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.published import as_published
 from ratings_ledger.projections.replay.containment import with_game
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.faults import is_ours

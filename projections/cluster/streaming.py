@@ -18,7 +18,7 @@ from ratings_ledger.projections.cluster.packs import Pack
 from ratings_ledger.projections.cluster.segments import NamedCell
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.continuing import numbered_after
 from ratings_ledger.projections.replay.ladders import streams

@@ -31,7 +31,7 @@ from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, 
 from ratings_ledger.projections.cluster.streaming import streamed
 from ratings_ledger.projections.facts.bulk import pages_of
 from ratings_ledger.projections.facts.decoding import decode_text
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.rulesets.versions import Version, bind, read_toml, shipped_elo

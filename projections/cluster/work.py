@@ -9,7 +9,7 @@ from typing import Any
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.cluster.coordinating import cluster_for, computed, prepared_for, sweep
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored.computing import ComputePlan, built, built_with_changes, compute, of_packages
 from ratings_ledger.projections.stored.rule_processes import guarded

@@ -99,8 +99,9 @@ def _looks_at_accounts(facts: Facts) -> bool:
     """Whether some ruleset leaves out players by their accounts."""
     return any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None)
-        for versions in facts.rulesets.values() for version in versions
-    )  # fmt: skip
+        for versions in facts.rulesets.values()
+        for version in versions
+    )
 
 
 def _clocks(facts: Facts, changed: Changed) -> dict[int, int]:
@@ -175,7 +176,5 @@ def _former(connection: Connection, facts: Facts) -> list[Former]:
 def _cell(facts: Facts, game: dict[str, Any]) -> Cell:
     """The cell of a game that is in the facts no longer, without what only decides whether it counts."""
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
-    slug, kind, group, city, league, season = (
-        NONE if label is None else facts.text_numbers[label] for label in labels
-    )  # fmt: skip
+    slug, kind, group, city, league, season = (NONE if label is None else facts.text_numbers[label] for label in labels)
     return Cell(slug, kind, group, city, league, season, seats_of(game), 0)

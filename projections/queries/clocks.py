@@ -1,6 +1,9 @@
 """A game clock for people: every timer at an instant, and how a player's timer came about."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -13,8 +16,65 @@ from ratings_ledger.projections.facts.decoding import rulesets_at
 from ratings_ledger.projections.game_clock import GameClock, clock_at
 from ratings_ledger.projections.game_clock.events import unknown_player
 from ratings_ledger.projections.game_clock.logs import clock_events
-from ratings_ledger.projections.game_clock.state import PlayerClock, run_out
-from ratings_ledger.projections.queries.answers_recorded import ClockExplanation, ClockState, PauseAsked, PlayerTimers
+from ratings_ledger.projections.game_clock.state import ClockLine, PlayerClock, run_out
+from ratings_ledger.projections.queries.results import Answer, Result
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerTimers(Result):
+    """A player's timers, in milliseconds; `running` is `main`, `auxiliary` or None, which without a choice all are."""
+
+    player: str
+    main_ms: int
+    choice: str | None
+    auxiliary_ms: int | None
+    running: str | None
+    removed_at: int | None
+    left_at: int | None
+    disconnected_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAsked(Result):
+    """Should the game be paused? The time left for answers, who has said yes, and how many must."""
+
+    asked_by: str
+    left_ms: int
+    yes: tuple[str, ...]
+    yes_needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState(Answer):
+    """Every timer of a game at an instant; times are the server's, in milliseconds."""
+
+    game_id: str
+    at: int
+    started_at: int
+    recorded_until: int
+    stopped_at: int | None
+    pause_asked: PauseAsked | None
+    pause_granted_at: int | None
+    paused_at: int | None
+    pause_left_ms: int | None
+    resume_asked: tuple[str, ...]
+    players: tuple[PlayerTimers, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockExplanation(Answer):
+    """How a player's main timer came about, line by line, ending with their removal if there is one.
+
+    The changes of all lines sum to the main timer. Lines after `recorded_until` are what falls due if no more comes.
+    """
+
+    game_id: str
+    player: str
+    at: int
+    recorded_until: int
+    main_ms: int
+    removed_at: int | None
+    lines: tuple[ClockLine, ...]
 
 
 def events_of_clock(
@@ -48,9 +108,10 @@ def games_timed(facts: Facts) -> frozenset[str]:
     """The games whose clock was started."""
     gone = facts.recorded.withdrawn
     return frozenset(
-        game_id for game_id, events in facts.recorded.clocks.items()
+        game_id
+        for game_id, events in facts.recorded.clocks.items()
         if any(kind == "clock.started" and at not in gone for at, _, kind, _ in events)
-    )  # fmt: skip
+    )
 
 
 def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:
@@ -58,12 +119,18 @@ def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> Cl
     clock = _at(events, at)
     paused = clock.paused_at
     return ClockState(
-        clock.game_id, clock.now, clock.started_at, clock.recorded_until, clock.stopped_at, _question(clock),
-        clock.pause_granted_at, paused,
+        clock.game_id,
+        clock.now,
+        clock.started_at,
+        clock.recorded_until,
+        clock.stopped_at,
+        _question(clock),
+        clock.pause_granted_at,
+        paused,
         None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
         tuple(one.player for one in clock.playing if one.player in clock.resume_asked),
         tuple(_timers(clock, one) for one in clock.players.values()),
-    )  # fmt: skip
+    )
 
 
 def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | None = None) -> ClockExplanation:
@@ -101,7 +168,12 @@ def _question(clock: GameClock) -> PauseAsked | None:
 def _timers(clock: GameClock, one: PlayerClock) -> PlayerTimers:
     runs = clock.is_running and one.choice is not None
     return PlayerTimers(
-        one.player, one.main_ms, one.choice, None if one.choice is None else one.auxiliary_ms,
-        ("auxiliary" if one.auxiliary_ms else "main") if runs else None, one.removed_at, one.left_at,
+        one.player,
+        one.main_ms,
+        one.choice,
+        None if one.choice is None else one.auxiliary_ms,
+        ("auxiliary" if one.auxiliary_ms else "main") if runs else None,
+        one.removed_at,
+        one.left_at,
         one.disconnected_at,
-    )  # fmt: skip
+    )

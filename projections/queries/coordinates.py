@@ -7,11 +7,15 @@
 Instants are shown in the ledger's home zone, or in UTC where it has none: 2024-12-31T23:30:00Z is 2025-01-01 00:30 in a
 ledger at home in Europe/Berlin, in a column "played (Berlin)". What is odd about an answer, though not wrong, goes to a
 function `note`.
+
+Where two sets of coordinates are compared, each is one text: `now`, `published`, `217`, `2024-12-31`, or parts
+separated by commas, such as `as-of=2024-12-31,rules=club-catan-elo@2`. A bare position or time is one of the log, as
+for --known-at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -20,10 +24,13 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, record_instant
+from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import beginning_of, end_of, local_time
-from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.store.log import head, home_zone, position_known_at, recorded_at
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.store.log import head, home_zone, known_of, position_known_at, read_where, recorded_at
+from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.replay.ladders import parse_name
 
 Note = Callable[[str], None]
 
@@ -187,3 +194,109 @@ def _end(text: str, time_zone: str, argument: str, nor: str = "") -> int:
         return end_of(text, time_zone)
     except Refused as problem:
         raise BadArgument(problem.message + nor, argument) from None
+
+
+WORDS, PARTS = ("now", "published"), ("as-of", "known-at", "rules")
+FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"
+
+
+class CoordinateSpec(NamedTuple):
+    """Coordinates as written; `published`: what a published list holds, of `as_of` if that is given."""
+
+    text: str
+    published: bool = False
+    as_of: str | None = None
+    known_at: str | int | None = None
+    rules: str | None = None
+
+    def resolve(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
+        """The coordinates, in the zone of a ladder's ruleset. Raises `BadArgument`."""
+        found = self.among(connection, ladder, note)
+        if found.rules != self.rules:
+            told = f"{shown(str(self.rules))} is no version of the ruleset of {ladder}"
+            raise BadArgument(told, "coordinates")
+        return found
+
+    def among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
+        """The same for a ladder or ruleset among others, which keep their own timelines when a version is given.
+
+        Raises `BadArgument`.
+        """
+        zone = date_zone(connection, ladder, times_of(connection))
+        own = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
+        return Coordinates(
+            instant_played(self.as_of, zone),
+            position_known(connection, self.known_at, zone, note),
+            self.rules if own else None,
+        )
+
+    def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
+        """The published lists that are meant, of one ladder or of all; with `known_at`, as of then."""
+        times = times_of(connection)
+        zone = None if ladder is None else date_zone(connection, ladder, times)
+        until = position_known(connection, self.known_at, zone, note)
+        found = latest_lists(published_lists(connection, until, ladder))
+        if self.as_of is None:
+            return found
+        return [
+            one for one in found if one.as_of == instant_played(self.as_of, date_zone(connection, one.ladder, times))
+        ]
+
+
+def parse_coordinates(text: str) -> CoordinateSpec:
+    """Coordinates as somebody wrote them. Raises `BadArgument`."""
+    said: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        known = PARTS if equals else WORDS
+        hint = "" if name in known else did_you_mean(name, known)
+        named = name in known or not (equals or hint)
+        if not equals:
+            name, value = ("published", "yes") if name == "published" else ("known-at", name)
+        if not (named and value):
+            raise BadArgument(f"{shown(text)}: {shown(part)} is no coordinate; write {FORM}{hint}", "coordinates")
+        if name in said:
+            raise BadArgument(f"{shown(text)} says {name} twice", "coordinates")
+        if value != "now":
+            said[name] = value
+    if "published" in said and "rules" in said:
+        raise BadArgument(f"{shown(text)}: a published list has its own version", "coordinates")
+    return CoordinateSpec(text, "published" in said, said.get("as-of"), said.get("known-at"), said.get("rules"))
+
+
+class UnknownLadder(BadArgument):
+    """No ruleset has this id or version, or the ladder's name does not fit its ruleset."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "ladder")
+
+
+def time_zone(connection: Connection, ladder: str) -> str:
+    """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
+    ruleset_id = parse_name(ladder).ruleset_id
+    # including voided versions: what was known at an earlier position may need them, and all share the zone
+    there = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
+    published = next(iter(known_of("ruleset.published", there)), None)
+    if published is None:
+        raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
+    return Ruleset.model_validate(published.data).time_zone
+
+
+def date_zone(connection: Connection, ladder: str, times: Times) -> str:
+    """The zone in which a given date ends: the ledger's home zone, otherwise that of the ladder's ruleset.
+
+    Raises `UnknownLadder`.
+    """
+    own = time_zone(connection, ladder)
+    return times.home or own
+
+
+def ruleset_ids(connection: Connection) -> set[str]:
+    """The ids of all rulesets that were ever published."""
+    every = read_where(connection, until=head(connection).position, type_name="ruleset.published")
+    return {event.data["id"] for event in known_of("ruleset.published", every)}
+
+
+def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
+    there = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
+    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")

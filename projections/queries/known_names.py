@@ -53,9 +53,10 @@ def ladder_names(facts: Facts) -> list[str]:
     for versions in facts.rulesets.values():
         ruleset = versions[0].ruleset
         counted = {
-            number for number, cell in enumerate(facts.cells)
+            number
+            for number, cell in enumerate(facts.cells)
             if not all(why_cell_not_eligible(facts, cell, version.ruleset) for version in versions)
-        }  # fmt: skip
+        }
         for number, played_at in _samples(facts, ruleset) if counted else ():
             if number in counted:
                 values = values_when(facts, facts.cells[number], played_at, ruleset)

@@ -29,7 +29,7 @@ from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
-from ratings_ledger.projections.queries.standings import Ladders, months_of
+from ratings_ledger.projections.queries.ladders_at import Ladders, months_of
 from ratings_ledger.projections.replay.eligibility import NEVER
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
 from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
@@ -71,9 +71,7 @@ class Dependence:
     own: dict[int, int] | None = field(default=None)
 
 
-def last_event(
-    connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, least: int = 0
-) -> int:  # fmt: skip
+def last_event(connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, least: int = 0) -> int:
     """The position of the last event that a ladder depends on, or a player there whom the facts know, and what was
     done at the position `least`, too.
 
@@ -149,9 +147,7 @@ def _of_cell(connection: Connection, ladders: Ladders, row: int) -> _OfCell:
     return _OfCell(last, _on(connection, ladders, row, always), dated)
 
 
-def _on(
-    connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[Sequence[Version]]
-) -> list[Dependence]:  # fmt: skip
+def _on(connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[Sequence[Version]]) -> list[Dependence]:
     """The ladders of some rulesets, each given by its versions, that a game is on."""
     return [
         _dependence(connection, ladders, "/".join([versions[0].ruleset.id, *values]))

@@ -1,4 +1,4 @@
-"""What answers are made of: frozen results, exact, with one way to plain data.
+"""Results: frozen, exact, with one way to plain data and one to frames.
 
 A result is a dataclass. Numbers of points are fractions, moments are times in UTC, and a member that does not apply is
 `ABSENT`. `model_dump()` gives what `--format json` prints: exact numbers as strings, each with its decimal beside it,
@@ -13,22 +13,23 @@ floats to six places, and coordinates as members of their own.
     {'player': 'anna', 'points': '20/3', 'points_decimal': '6.666667'}
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from ratings_ledger.projections.queries.frames import Column
 
 
 class Absent(Enum):
@@ -79,17 +80,16 @@ class Result:
                 found[told] = plain_data(value)
         return found
 
-    def arrow(self) -> "pa.Table":
+    def arrow(self) -> pa.Table:
         """The rows of an answer as a `pyarrow.Table`, with the columns that their plain data have.
 
         Raises `BadArgument` for a result without rows, or without the extra `frames`.
         """
-        from ratings_ledger.projections.queries.frames import frame_of
 
         return frame_of(_columns(self.row_kind(), getattr(self, "rows", None) or ()))
 
     @classmethod
-    def row_kind(cls) -> "type[Result]":
+    def row_kind(cls) -> type[Result]:
         """What the rows of such an answer are. Raises `BadArgument` if it has none."""
         there = cls.__dict__.get("rows")
         hint = get_type_hints(there.fget)["return"] if isinstance(there, property) else get_type_hints(cls).get("rows")
@@ -111,9 +111,8 @@ class Rows(Result):
         return [row.model_dump(mode) for row in self.rows]
 
 
-def _columns(kind: type[Result], rows: Sequence[Result]) -> "Iterator[Column]":
+def _columns(kind: type[Result], rows: Sequence[Result]) -> Iterator[Column]:
     """The members of rows as columns, but for those that apply to no row."""
-    from ratings_ledger.projections.queries.frames import Column
 
     hints = get_type_hints(kind)
     for name, told, is_exact, *_ in members(kind):
@@ -137,11 +136,15 @@ def members(kind: type[Result]) -> list[tuple[str, str, bool, bool, bool]]:
         hints = get_type_hints(kind)
         shown = [(member, member.metadata) for member in fields(kind) if not member.metadata.get("hidden")]
         _MEMBERS[kind] = [
-            (name := how.get("read", member.name), how.get("name", name),
-             _is_exact(hints[member.name]) and how.get("decimal", True),
-             how.get("spread", False), how.get("as_is", False))
+            (
+                name := how.get("read", member.name),
+                how.get("name", name),
+                _is_exact(hints[member.name]) and how.get("decimal", True),
+                how.get("spread", False),
+                how.get("as_is", False),
+            )
             for member, how in shown
-        ]  # fmt: skip
+        ]
     return _MEMBERS[kind]
 
 
@@ -173,3 +176,76 @@ def plain_data(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain_data(item) for name, item in value.items()}
     return value
+
+
+MISSING = "the library pyarrow is not installed: pip install 'ratings-ledger[frames]'"
+# digits, and digits behind the point, of a number beside its exact text
+DECIMAL = 38, 6
+
+
+class Column(NamedTuple):
+    """A column: its values, None where there is none, and the types that they have."""
+
+    name: str
+    values: Sequence[Any]
+    kinds: frozenset[Any]
+
+
+def frame_of(columns: Iterable[Column]) -> pa.Table:
+    """Columns as a frame. A number of points is two of them: the exact text, and `..._decimal` with six places,
+    rounded. Moments are timestamps in UTC. Raises `BadArgument` without the extra `frames`.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise BadArgument(MISSING, "frames") from None
+    types: dict[Any, Any] = {
+        str: pa.string(),
+        int: pa.int64(),
+        bool: pa.bool_(),
+        datetime: pa.timestamp("us", tz="UTC"),
+    }
+    found = dict[str, Any]()
+    for name, values, kinds in columns:
+        if Fraction in kinds:
+            rounded = [None if one is None else Decimal(decimal(one.numerator, one.denominator)) for one in values]
+            values = [None if one is None else str(one) for one in values]
+            found[name] = pa.array(values, pa.string())
+            found[f"{name}_decimal"] = pa.array(rounded, pa.decimal128(*DECIMAL))
+        else:
+            told = next((types[kind] for kind in kinds if kind in types), None)
+            found[name] = pa.array(values, told)
+    return pa.table(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Result):
+    """An answer with its coordinates, `at`, and `times`, which knows how this ledger shows times."""
+
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LadderAnswer(Answer):
+    """What is said of a whole ladder: the version that ranks it, the coordinates, how many games count."""
+
+    ladder: str
+    ruleset: str
+    at: Coordinates
+    games: int
+
+
+@dataclass(frozen=True, slots=True)
+class LastEvent(Result):
+    """The last event of the log that what is said of something depends on."""
+
+    position: int
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Result):
+    """Why a ladder cannot be replayed or, where `ladder` is None, why a ruleset does not run here."""
+
+    ladder: str | None
+    reason: str

@@ -1,538 +1,110 @@
-"""Standings: the rows of a ladder, ranked by the list that its rule names, at any coordinates."""
+"""Standings, trial balances, and the overview of a ladder, which shows beside each row what has moved."""
 
 from __future__ import annotations
 
-from array import array
-from calendar import monthrange
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import date
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
-from functools import cached_property
-from math import gcd
 from typing import Any, NamedTuple
-from weakref import ref
 
-from sqlalchemy import Connection
-
-from ratings_ledger.ledger.errors import BadArgument, RulesetUnusable
-from ratings_ledger.ledger.events.canonical import dump, dump_text
-from ratings_ledger.ledger.events.published_lists import digest_of_text
-from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.processes.memory import give_back
-from ratings_ledger.ledger.rejections import did_you_mean, shown
-from ratings_ledger.ledger.store.log import head, known_of, read_where
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.facts.players import known_players
-from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow, Results
-from ratings_ledger.projections.queries import answers
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times
-from ratings_ledger.projections.queries.results import ABSENT, Absent
-from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.continuing import Replayed, can_be_continued, continued, replayed_of
-from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
-from ratings_ledger.projections.replay.partition import by_time
-from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.selection import rows_in_order
-from ratings_ledger.projections.replay.trace import Before, Trace
-from ratings_ledger.projections.rulesets.periods import is_running, period_of
-from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, refuse_months
-
-TIMES_KEPT = 8  # at so many times the ladders are kept
-SHORT_GAMES = 200_000  # of a ladder with fewer games all that a replay leaves behind is kept
-LONG_GAMES = 1_000_000  # the order of so many games takes more memory than putting them in order takes time
+from ratings_ledger.ledger.events.canonical import INSTANT_MIN
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
+from ratings_ledger.projections.queries.ladders_at import (
+    Ladders,
+    Ranking,
+)
+from ratings_ledger.projections.queries.published import Publication
+from ratings_ledger.projections.queries.results import (
+    ABSENT,
+    DIGEST,
+    HIDDEN,
+    LAST_POINTS,
+    Absent,
+    LadderAnswer,
+    Result,
+)
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.periods import is_running, month_start, period_of
 
 
-class UnknownLadder(BadArgument):
-    """No ruleset has this id or version, or the ladder's name does not fit its ruleset."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "ladder")
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """A ladder's standings with the coordinates they were computed at."""
-
-    ladder: str
-    ruleset: str
-    scale: int
-    rows: Sequence[RankedRow]
-    games: int
-    held: int  # what the players have in total: the running points, or the sums over their games
-    started: int
-    minted: int
-    burned: int
-    adjusted: int
-
-    @cached_property
-    def digest(self) -> str:
-        """The hash of ruleset and rows, as `digest_of` defines it; of a long ladder it takes a while."""
-        rows = ",".join(_canonical_row(row, self.scale) for row in self.rows)
-        return digest_of_text(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
-
-    def json_rows(self) -> list[dict[str, Any]]:
-        """The rows as the contract writes them."""
-        return [_json_row(row, self.scale) for row in self.rows]
-
-
-def _json_row(row: RankedRow, scale: int) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "rank": row.rank, "player": row.player, "points": str(row.value(scale)), "games": row.games,
-        "qualified": row.qualified,
-    }  # fmt: skip
-    if row.gold is not None:
-        found["gold"] = row.gold
-    if row.places is not None:
-        found["places"] = list(row.places)
-    return found
-
-
-def _canonical_row(row: RankedRow, scale: int) -> str:
-    """The same as `dump` of `_json_row`, several times as fast: a nightly run has many."""
-    rank, player, points, games, qualified, divisor, gold, places = row
-    unit = scale * divisor
-    whole, rest = divmod(points, unit)
-    if rest:
-        common = gcd(points, unit)
-        value = f"{points // common}/{unit // common}"
-    else:
-        value = str(whole)
-    more = "" if gold is None else f'"gold":{gold},'
-    if places is not None:
-        more += f'"places":[{",".join(map(str, places))}],'
-    return (
-        f'{{"games":{games},{more}"player":{dump_text(player)},"points":"{value}",'
-        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}}}'
-    )
-
-
-class EarlierTrace(NamedTuple):
-    """The trace of a ladder at an earlier position, what it was made from, and the versions that scored it."""
-
-    trace: Trace
-    since: Replayed
-    versions: list[Version]
-
-
-class Ladders:
-    """All ladders of some facts at one `as_of`, with one ruleset under the version `rules`, replayed on demand.
-
-    Each stream is made only once. The traces of ladders that are asked for by name are kept: an earlier `as_of` is
-    a part of what was replayed.
+@dataclass(frozen=True, slots=True)
+class Standing(Result):
+    """A row: the rank (None: not qualified), the exact points, and how many games count. Lists that pay gold have
+    `gold`, annual lists the `places` that they add up.
     """
 
-    def __init__(self, facts: Facts, as_of: int | None = None, rules: str | None = None) -> None:
-        self.facts = facts
-        self.as_of = as_of
-        self.rules = rules
-        self._streams: dict[str, dict[str, Stream]] = {}
-        self._others: dict[int | None, Ladders] = {}
-        self._root = ref(self)  # which has the others; weak, or what is large would wait for the garbage collector
-        self._single: dict[str, Stream] = {}
-        self._traces: dict[str, Trace] = {}
-        self._versions: dict[str, list[Version]] = {}
-        self._rows: Column | None = None
-        self._earlier: dict[str, EarlierTrace] = {}
-        self.decoded_at = facts.position  # where the facts were decoded that these continue
-        self.worked_out: dict[tuple[str, ...], Any] = {}  # what other questions keep here, each under its own name
+    rank: int | None
+    player: str
+    points: Fraction
+    games: int
+    qualified: bool
+    gold: int | Absent = ABSENT
+    places: tuple[int, ...] | Absent = ABSENT
 
-    def follow(self, earlier: Ladders) -> None:
-        """Continue the traces of the same ladders at an earlier position of the log, wherever that is possible."""
-        self._earlier = earlier._earlier | {
-            ladder: EarlierTrace(trace, replayed_of(earlier.facts, ladder, versions), versions)
-            for ladder, trace in [*earlier._traces.items()]
-            if trace.is_kept and can_be_continued(earlier.facts, versions := earlier.versions(ladder))
-        }
+
+@dataclass(frozen=True, slots=True)
+class Standings(LadderAnswer):
+    """Who stands where on a ladder, of which `ranking` has all rows, however many are asked for. `open` is True while
+    the period of a list runs, of which `remark` tells.
+    """
+
+    ranking: Any = field(metadata=DIGEST, repr=False, hash=False)
+    open: bool | Absent
+    published: Publication | Absent
+    rows: tuple[Standing, ...]
+    remark: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
 
     @property
-    def coordinates(self) -> Coordinates:
-        """Where on the axes these ladders are."""
-        return Coordinates(self.as_of, self.facts.position, self.rules, tuple(self.facts.left_out))
-
-    def at(self, as_of: int | None) -> Ladders:
-        """The same ladders at another `as_of`."""
-        root = self._root() or self
-        if as_of == root.as_of:
-            return root
-        other = root._others.get(as_of)
-        if other is None:
-            other = Ladders(self.facts, as_of, self.rules)
-            other._root = ref(root)
-            root._others = dict([*root._others.items()][1 - TIMES_KEPT :]) | {as_of: other}
-        return other
-
-    @cached_property
-    def players(self) -> set[str]:
-        """The players that the facts know."""
-        return known_players(self.facts)
-
-    def _ordered(self) -> Column:
-        if len(self.facts.occurred_at) >= LONG_GAMES:
-            return rows_in_order(self.facts, self.as_of)
-        if self._rows is None:
-            self._rows = rows_in_order(self.facts, self.as_of)
-        return self._rows
-
-    def versions(self, ladder: str) -> list[Version]:
-        """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
-        if ladder not in self._versions:
-            self._versions[ladder] = versions_of(self.facts, ladder, self._rules_of(ladder.partition("/")[0]))
-        return self._versions[ladder]
-
-    def _rules_of(self, ruleset_id: str) -> str | None:
-        """The version that replaces a ruleset's timeline; the others keep theirs."""
-        return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
-
-    def every(self, ruleset_id: str, *, light: bool = False) -> dict[str, Stream]:
-        """The streams of all ladders of a usable ruleset, by name.
-
-        With `light`, one whose trace is known may have no games: it is only good for replaying it.
-        """
-        if ruleset_id not in self._streams:
-            versions = self.facts.rulesets[ruleset_id]
-            if (rules := self._rules_of(ruleset_id)) is not None:
-                versions = _only(versions, rules)
-            # the only ladder of its ruleset may have been replayed already
-            known = None if versions[0].ruleset.partition.by else self._at_hand(ruleset_id)
-            if known is not None and known.is_kept and (known.count or known.adjustments):
-                if light:
-                    own = known.stream
-                    return {ruleset_id: Stream(ruleset_id, own.rule, own.versions, own.names, known=known)}
-                whole = known.whole()
-                self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
-            else:
-                self._streams[ruleset_id] = streams(self.facts, versions, as_of=self.as_of, ordered=self._ordered)
-        return self._streams[ruleset_id]
-
-    def stream(self, ladder: str) -> Stream:
-        """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
-        versions = self.versions(ladder)
-        found = self._streams.get(ladder.partition("/")[0], self._single)
-        if found is self._single and ladder not in found:
-            found |= streams(self.facts, versions, only=parse_name(ladder).values, as_of=self.as_of)
-        return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
-
-    def replayed_stream(self, ladder: str) -> Stream:
-        """The same, taken from the trace of the ladder if that is at hand. Raises as `stream` does."""
-        known = self._at_hand(ladder)
-        return known.whole().stream if known is not None and known.is_kept else self.stream(ladder)
-
-    def trace(self, ladder: str, keep: bool = True) -> Trace:
-        """The trace of one ladder, with the points before all games if they are to be kept.
-
-        Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
-        """
-        known = self._at_hand(ladder)
-        if known is None or (keep and not known.is_kept):
-            stream = self.stream(ladder)
-            keep = keep or not stream.ranking.running or len(stream.row) < SHORT_GAMES
-            known = self._traces[ladder] = replay(stream, keep=keep)
-            if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
-                from ratings_ledger.projections.replay.kept_traces import keep_trace
-
-                keep_trace(self.facts, known, stream.versions)
-        return known
-
-    def _at_hand(self, ladder: str) -> Trace | None:
-        """The ladder's trace if nothing has to be replayed for it, or only what was kept once.
-
-        An earlier time is a part of the whole history, which is worth replaying if it will be kept.
-        """
-        if ladder not in self._traces and (known := self._found(ladder)) is not None:
-            self._traces[ladder] = known
-        return self._traces.get(ladder)
-
-    def _found(self, ladder: str) -> Trace | None:
-        """The ladder's trace among those that are kept, or as a part of its whole history."""
-        if self.as_of is None:
-            if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
-                return continued
-            from ratings_ledger.projections.replay.kept_traces import find_trace
-
-            return find_trace(self.facts, ladder, self.versions(ladder))
-        whole = self.at(None)
-        if ladder in whole._traces or self._is_worth_keeping(ladder):
-            with suppress(RuleFailure):  # of a later game, perhaps
-                whole.trace(ladder)
-        known = whole._traces.get(ladder)
-        if known is None or not known.is_kept or not is_prefix(known.stream):
-            return None
-        return up_to(self.facts, known, self.as_of)
-
-    def _continue_trace(self, ladder: str) -> Trace | None:
-        """Continue the ladder's trace at an earlier position; None if it is better replayed from its beginning."""
-        earlier = self._earlier.get(ladder)
-        if earlier is None or earlier.versions != self.versions(ladder):
-            return None
-        if not can_be_continued(self.facts, earlier.versions):
-            return None
-        with suppress(RuleFailure):  # a replay says of which game
-            return continued(earlier.trace.compact(), earlier.since, self.facts, ladder, earlier.versions)
-        return None
-
-    def remember(self, ladder: str) -> None:
-        """Keep the trace of a ruleset's only ladder, if it is long enough, for whoever asks next."""
-        every = self.every(ladder, light=True)
-        stream = every[ladder]
-        if stream.known is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
-            give_back()  # before the replay, which needs the most
-            with suppress(RuleFailure):  # whoever replays it says so
-                every[ladder] = replace(stream, known=self.trace(ladder))
-
-    def _is_worth_keeping(self, ladder: str) -> bool:
-        """Whether its trace may be kept; those of other versions would take the place of its own."""
-        if self.facts.cache is None or self.rules is not None:
-            return False
-        from ratings_ledger.projections.replay.kept_traces import can_be_kept
-
-        return can_be_kept(self.facts, self.versions(ladder))
-
-    def just_before(self, ladder: str, moment: tuple[int, int]) -> Before:
-        """What everybody had on a ladder before a (time, position).
-
-        Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, but not for what is later.
-        """
-        if (known := self._at_hand(ladder)) and known.is_kept:
-            return Before(known, *known.place(self.facts, moment))
-        stream = self.stream(ladder)
-        trace = replay(stream.up_to(*stream.place(self.facts, moment)), keep=False)
-        return Before(trace, trace.count, trace.adjustments)
-
-    def first(self, ladder: str) -> tuple[int, str] | None:
-        """When a ladder begins, and whether with a `game` or an `adjustment`; None if it has neither.
-
-        Raises `UnknownLadder`, `RulesetUnusable`.
-        """
-        known = self._at_hand(ladder)
-        return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
-
-    def standings(self, ladder: str) -> Ranking:
-        """The standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
-        return self.ranked(self.trace(ladder, keep=False))[0]
-
-    def of_stream(self, stream: Stream) -> Ranking:
-        """The standings of a stream. Raises `RuleFailure`."""
-        return self.ranked(replay(stream, keep=not stream.ranking.running))[0]
-
-    def ranked_at(self, trace: Trace, as_of: int | None) -> Ranking:
-        """The standings at an earlier `as_of`, given a trace to the end.
-
-        Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
-        Raises `RuleFailure`.
-        """
-        if as_of is not None and not is_prefix(trace.stream):
-            return self.at(as_of).standings(trace.stream.ladder)
-        return self.ranked(trace if as_of is None else up_to(self.facts, trace, as_of))[0]
-
-    def ranked(self, trace: Trace) -> tuple[Ranking, Results]:
-        """The standings at the end of a trace, and what its list ranked. Raises `RuleFailure`."""
-        stream, version, games = trace.stream, ranking_version(trace), trace.count
-        annual = stream.ranking.sums_lists
-        months = self._months(stream, version) if annual else {}
-        results = self._results(trace, version, months)
-        rows = LISTS[stream.rule.ranking].rank(results)
-        games = sum(month.games for month in months.values()) if annual else games
-        found = Ranking(
-            stream.ladder, version.ruleset.name, stream.rule.scale, rows, games, sum(results.points),
-            trace.started, trace.minted, trace.burned, trace.adjusted,
-        )  # fmt: skip
-        return found, results
-
-    def _results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
-        # everybody in a stream that was replayed to the end is on the ladder
-        stream, running = trace.stream, trace.stream.ranking.running
-        long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.allowed()
-        return Results(
-            stream.names, trace.points, trace.games, stream.offsets, stream.players,
-            () if running else trace.changes, stream.rule.scale, version.params,
-            {month: {row.player: row for row in found.rows} for month, found in months.items()},
-            self._excluded(stream, version, months) if stream.ranking.sums_lists else {},
-            compiling.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
-        )  # fmt: skip
-
-    def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
-        """The monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
-        params: Any = version.params
-        if params.of in self.facts.unusable:
-            raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
-        versions = self.facts.rulesets.get(params.of, [])
-        if wrong := refuse_months(version, versions):
-            raise RuleFailure(stream.ladder, wrong, position=version.position)
-        every = self.every(params.of)
-        names = months_of(stream.ladder, version, versions)
-        return {month: self.of_stream(every[name]) for month, name in names.items() if name in every}
-
-    def _excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
-        """Who is kept off an annual list by their account, and why."""
-        params: Any = version.params
-        values = parse_name(stream.ladder).values
-        period = period_of(version.ruleset, values)
-        group = dict(zip(version.ruleset.partition.by, values, strict=True)).get("group")
-        if params.account is None or group in params.any_account or period is None:
-            return {}
-        instant = period.end if self.as_of is None else min(period.end, self.as_of)
-        found = {}
-        for name in {row.player for month in months.values() for row in month.rows}:
-            account = self.facts.account(self.facts.player_numbers[name], instant)
-            if account != params.account:
-                when = "at the end of the year" if instant == period.end else "at that time"
-                found[name] = f"a {account} account {when}, not a {params.account} one"
-        return found
+    def digest(self) -> str:
+        """The hash of the ruleset and all rows."""
+        return str(self.ranking.digest)
 
 
-def months_of(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
-    """The names of the twelve monthly lists that an annual one may sum, by month; see `refuse_months`."""
-    by = annual.ruleset.partition.by
-    values = dict(zip(by, parse_name(ladder).values, strict=True))
-    found = {}
-    for month in range(1, 13):
-        parts = values | {"month": f"{values['year']}-{month:02d}"}
-        own = (parts[part] for part in monthly[0].ruleset.partition.by)
-        found[parts["month"]] = "/".join([monthly[0].ruleset.id, *own])
-    return found
+@dataclass(frozen=True, slots=True)
+class Account(Result):
+    """What an account of a ladder holds, in points; below 0 where points came from."""
+
+    account: str
+    amount: Fraction
 
 
-def is_prefix(stream: Stream) -> bool:
-    """Whether a ladder at an earlier time is a prefix of this one; otherwise more than its own games decides."""
-    return not stream.ranking.sums_lists and stream.previous is None
+@dataclass(frozen=True, slots=True)
+class Balance(LadderAnswer):
+    """The trial balance of a ladder: its accounts, and their `sum`, which is 0 unless something is wrong."""
 
-
-def up_to(facts: Facts, trace: Trace, as_of: int) -> Trace:
-    """The trace of what was played up to an instant."""
-    return trace.up_to(*trace.place(facts, (as_of + 1, 0)))
-
-
-def ranking_version(trace: Trace) -> Version:
-    """The version that ranks a ladder: the one that scored its last counted game, otherwise the newest.
-
-    An annual list has no games; it is ranked by the version in force at the end of its year.
-    """
-    stream = trace.stream
-    if stream.ranking.sums_lists:
-        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-        version = None if period is None else in_force(stream.versions, period.end)
-        return version or newest(stream.versions)
-    return trace.last_version or newest(stream.versions)
-
-
-def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
-    """The versions that may score a ladder's games; with `rules` (ID@VERSION) only that one, in force from the start.
-
-    Raises `UnknownLadder`, `RulesetUnusable`.
-    """
-    name = parse_name(ladder)
-    if name.ruleset_id in facts.unusable:
-        raise RulesetUnusable(facts.unusable[name.ruleset_id].reason)
-    versions = facts.rulesets.get(name.ruleset_id)
-    if not versions:
-        _refuse_withdrawn(facts, rules or "")
-        raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
-    if reason := refuse_name(name, versions[0].ruleset):
-        raise UnknownLadder(f"{shown(ladder)} is not a ladder: {reason}{_day_meant(name, versions[0].ruleset)}")
-    if rules is None:
-        return versions
-    if not (chosen := _only(versions, rules)):
-        _refuse_withdrawn(facts, rules)
-        names = ", ".join(version.ruleset.name for version in versions)
-        hint = did_you_mean(rules, [version.ruleset.name for version in versions])
-        raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names}){hint}")
-    return chosen
-
-
-def _day_meant(name: LadderName, ruleset: Ruleset) -> str:
-    """The end of a message about a name with a month or day, where the ruleset has no such ladders: what is meant."""
-    if by_time(ruleset):
-        return ""
-    for value in name.values:
-        with suppress(ValueError):
-            month = date.fromisoformat(f"{value}-01")
-            value = f"{value}-{monthrange(month.year, month.month)[1]}"
-        with suppress(ValueError):
-            return f"; a ladder as it stood on a day has --as-of, such as --as-of {date.fromisoformat(value)}"
-    return ""
-
-
-def check_version(facts: Facts, rules: str | None) -> None:
-    """Raises `UnknownLadder` if no version of this name (ID@VERSION) is published, `RulesetUnusable` if it cannot run.
-
-    None means the timeline, which always exists.
-    """
-    if rules is None:
-        return
-    ruleset_id, _, _ = rules.partition("@")
-    if ruleset_id in facts.unusable:
-        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
-    every = [version for versions in facts.rulesets.values() for version in versions]
-    if not _only(every, rules):
-        _refuse_withdrawn(facts, rules)
-        there = facts.rulesets.get(ruleset_id) or every
-        names = ", ".join(version.ruleset.name for version in there) or "none"
-        hint = did_you_mean(rules, [version.ruleset.name for version in every])
-        raise UnknownLadder(
-            f"no version {shown(rules)} is published at position {facts.position} (there are {names}){hint}"
-        )
-
-
-def _refuse_withdrawn(facts: Facts, rules: str) -> None:
-    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn, with the position at which it can be queried."""
-    recorded = facts.recorded
-    for version in recorded.versions:
-        if version.ruleset.name == rules and version.position in recorded.withdrawn:
-            at = max(void for void, root in recorded.roots.items() if root == version.position)
-            raise UnknownLadder(f"{rules} is withdrawn at position {at}; query it with --known-at {at - 1}")
-
-
-def _only(versions: Iterable[Version], rules: str) -> list[Version]:
-    """The version of this name alone, in force from the start; empty if there is none."""
-    return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
-
-
-def time_zone(connection: Connection, ladder: str) -> str:
-    """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
-    ruleset_id = parse_name(ladder).ruleset_id
-    # including voided versions: what was known at an earlier position may need them, and all share the zone
-    there = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
-    published = next(iter(known_of("ruleset.published", there)), None)
-    if published is None:
-        raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
-    return Ruleset.model_validate(published.data).time_zone
-
-
-def date_zone(connection: Connection, ladder: str, times: Times) -> str:
-    """The zone in which a given date ends: the ledger's home zone, otherwise that of the ladder's ruleset.
-
-    Raises `UnknownLadder`.
-    """
-    own = time_zone(connection, ladder)
-    return times.home or own
-
-
-def ruleset_ids(connection: Connection) -> set[str]:
-    """The ids of all rulesets that were ever published."""
-    every = read_where(connection, until=head(connection).position, type_name="ruleset.published")
-    return {event.data["id"] for event in known_of("ruleset.published", every)}
-
-
-def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
-    there = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
-    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")
+    players: int
+    accounts: tuple[Account, ...]
+    sum: Fraction
 
 
 def standings_answer(
-    found: Ranking, rows: Iterable[RankedRow], at: Coordinates, times: Times, remark: str | None = None,
-    published: answers.Publication | Absent = ABSENT,
-) -> answers.Standings:  # fmt: skip
+    found: Ranking,
+    rows: Iterable[RankedRow],
+    at: Coordinates,
+    times: Times,
+    remark: str | None = None,
+    published: Publication | Absent = ABSENT,
+) -> Standings:
     """Standings with some of their rows, or all. The remark says that their period runs, or who published them."""
     still_open = True if remark and published is ABSENT else ABSENT
     shown_rows = tuple(standing_row(row, found.scale) for row in rows)
-    return answers.Standings(
-        found.ladder, found.ruleset, at, found.games, found, still_open, published, shown_rows,
-        remark=remark, times=times,
-    )  # fmt: skip
+    return Standings(
+        found.ladder,
+        found.ruleset,
+        at,
+        found.games,
+        found,
+        still_open,
+        published,
+        shown_rows,
+        remark=remark,
+        times=times,
+    )
 
 
 def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
@@ -546,11 +118,11 @@ def rows_of(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, Ra
     return {row.player: row for row in found}
 
 
-def standing_row(row: RankedRow, scale: int) -> answers.Standing:
+def standing_row(row: RankedRow, scale: int) -> Standing:
     """A row of a list as a result."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
-    return answers.Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
+    return Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
 
 
 def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
@@ -565,17 +137,155 @@ def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
     return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None
 
 
-def balance_answer(found: Ranking, at: Coordinates, times: Times) -> answers.Balance:
+def balance_answer(found: Ranking, at: Coordinates, times: Times) -> Balance:
     """The trial balance of a ladder.
 
     What the players have in total was there at the start, minted by rules or adjusted by people, minus what was burned.
     """
     amounts = {
-        "players": found.held, "start": -found.started, "minted": -found.minted, "burned": found.burned,
+        "players": found.held,
+        "start": -found.started,
+        "minted": -found.minted,
+        "burned": found.burned,
         "adjusted": -found.adjusted,
-    }  # fmt: skip
-    accounts = tuple(answers.Account(name, Fraction(units, found.scale)) for name, units in amounts.items())
+    }
+    accounts = tuple(Account(name, Fraction(units, found.scale)) for name, units in amounts.items())
     total = Fraction(sum(amounts.values()), found.scale)
-    return answers.Balance(
-        found.ladder, found.ruleset, at, found.games, len(found.rows), accounts, total, times=times
-    )  # fmt: skip
+    return Balance(found.ladder, found.ruleset, at, found.games, len(found.rows), accounts, total, times=times)
+
+
+# of so many last games and adjustments the points are shown
+LAST_STEPS = 40
+
+
+class Wanted(NamedTuple):
+    """Which rows: those of some players, or all; of those who played at an instant or later; so many behind the first.
+
+    Without a limit, or with 0, all of them.
+    """
+
+    players: Collection[str] = ()
+    active_since: int | None = None
+    after: int = 0
+    limit: int | None = None
+
+
+def overview_of(
+    ladders: Ladders, ladder: str, since: int | None, zone: str, wanted: Wanted, times: Times, remark: str | None
+) -> Overview:
+    """The overview with the rows that are wanted.
+
+    Without an instant `since` the end of the month before that of the last game counts, in the zone. The remark says
+    that the period of a list runs. Raises `UnknownLadder`, `RuleFailure`.
+    """
+    facts, trace = ladders.facts, ladders.trace(ladder)
+    since = _month_before(facts, trace, zone) if since is None else since
+    found, _ = ladders.ranked(trace)
+    every = rows_shown(found.rows, wanted.players, None)
+    if wanted.active_since is not None:
+        every = [*_active(facts, trace, every, wanted.active_since)]
+    rows = every[wanted.after :][: wanted.limit or None]
+    then = {} if since is None else _then(ladders, trace, since, {row.player for row in rows})
+    moved = tuple(_row(facts, trace, row, then.get(row.player), found.scale) for row in rows)
+    shown = standings_answer(found, (), ladders.coordinates, times, remark)
+    return Overview(
+        shown.ladder,
+        shown.ruleset,
+        shown.at,
+        shown.games,
+        shown.ranking,
+        shown.open,
+        shown.published,
+        moved,
+        since=None if since is None else moment(since),
+        players=len(every),
+        remark=remark,
+        times=times,
+    )
+
+
+def _active(facts: Facts, trace: Trace, rows: Sequence[RankedRow], since: int) -> Iterator[RankedRow]:
+    """The rows of those who played at an instant or later."""
+    for row in rows:
+        last = _last_row(facts, trace, row)
+        if last is not None and facts.occurred_at[last] >= since:
+            yield row
+
+
+def _last_row(facts: Facts, trace: Trace, row: RankedRow) -> int | None:
+    """The row in the facts of somebody's last game; an annual list has no games of its own."""
+    number = None if trace.stream.ranking.sums_lists else trace.stream.numbers.get(facts.player_numbers[row.player])
+    return None if number is None else trace.last_row_of(number)
+
+
+def _then(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
+    """The rows of some players at an instant, if it is earlier than now."""
+    instant = since if ladders.as_of is None else min(since, ladders.as_of)
+    return rows_of(ladders.ranked_at(trace, instant).rows, players)
+
+
+def _month_before(facts: Facts, trace: Trace, zone: str) -> int | None:
+    """The end of the month before that of the last game; None without games."""
+    if trace.last_row is None:
+        return None
+    last = local_time(facts.occurred_at[trace.last_row], zone)
+    return max(INSTANT_MIN, month_start(last.year, last.month, zone) - 1)
+
+
+def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, scale: int) -> OverviewRow:
+    """A row with what has moved since `then`; an annual list has no games of its own."""
+    numbers = {} if trace.stream.ranking.sums_lists else trace.stream.numbers
+    number = numbers.get(facts.player_numbers[row.player])
+    last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
+    last = _last_row(facts, trace, row)
+    one = standing_row(row, scale)
+    return OverviewRow(
+        one.rank,
+        one.player,
+        one.points,
+        one.games,
+        one.qualified,
+        one.gold,
+        one.places,
+        change=None if then is None else one.points - then.value(scale),
+        rank_change=None if then is None or then.rank is None or row.rank is None else then.rank - row.rank,
+        last_played=None if last is None else moment(facts.occurred_at[last]),
+        last_units=LastUnits(tuple(last_points), scale),
+    )
+
+
+class LastUnits(NamedTuple):
+    """Somebody's last points, in units of 1/`scale`, of which fractions are made only when somebody reads them."""
+
+    units: tuple[int, ...]
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewRow(Standing):
+    """A row of the standings with what has moved: by how much the points and the rank changed since `Overview.since`
+    (a rank that got better is a change above 0), None for who had none then or has none now; when they last played; and
+    their points after each of their last games and adjustments, at most 40.
+    """
+
+    change: Fraction | None = field(kw_only=True)
+    rank_change: int | None = field(kw_only=True)
+    last_played: datetime | None = field(kw_only=True)
+    last_units: LastUnits = field(metadata=LAST_POINTS, kw_only=True)
+
+    @property
+    def last_points(self) -> tuple[Fraction, ...]:
+        """The points, exactly."""
+        return tuple(Fraction(units, self.last_units.scale) for units in self.last_units.units)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview(Standings):
+    """Standings with what has moved since the end of a day or month, None on a ladder without games.
+
+    `players` is how many rows there are of what was asked for, of which `rows` may be a part.
+    """
+
+    rows: tuple[OverviewRow, ...]
+    since: datetime | None = field(kw_only=True)
+    players: int = field(kw_only=True)

@@ -1,11 +1,15 @@
-"""All ladders at a view's coordinates: which there are, which lists are open, and what somebody did apart from them."""
+"""All ladders at one set of coordinates: which there are, which lists are open, and who stands where."""
+
+from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import date
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -14,24 +18,126 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.zones import day_start, local_time
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import count, shown
 from ratings_ledger.ledger.validation.published_lists import published_lists
-from ratings_ledger.projections.queries.answers import Failed, Standings
-from ratings_ledger.projections.queries.answers_beside import PublicationRow
-from ratings_ledger.projections.queries.answers_surveyed import (
-    AllLadders,
-    AllLists,
-    Everybody,
-    LadderRow,
-    ListRow,
-    PersonRow,
-)
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, instant_played, moment
-from ratings_ledger.projections.queries.standings import Ladders, standings_answer, why_unfinished
+from ratings_ledger.projections.queries.ladders_at import (
+    LADDERS_TOLD,
+    Ladders,
+)
+from ratings_ledger.projections.queries.published import PublicationRow
+from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result
+from ratings_ledger.projections.queries.standings import Standings, standings_answer, why_unfinished
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.rulesets.periods import is_running, period_of
+
+
+def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
+    """The ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several.
+
+    `which` says what is special about them, behind the word "ladders"; `as_of` up to when they were played.
+    """
+    first, *others = sorted(there, key=lambda row: -row.games) or (None,)
+    if first is None and as_of is not None:
+        raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
+    if first is None:
+        raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
+    if not others:
+        return first.ladder
+    told = "".join(f"\n  {row.ladder} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_TOLD])
+    more = len(there) - LADDERS_TOLD
+    rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
+    raise BadArgument(f"name one of the {len(there):,} ladders{which}:{told}{rest}", "ladder")
+
+
+@dataclass(frozen=True, slots=True)
+class ManyAnswers(Answer):
+    """What is said of several ladders; `asked` is `as_of` as it was asked for.
+
+    `failed` says of each that cannot be replayed, and is left out, why; `unusable` of each ruleset that does not run
+    here.
+    """
+
+    asked: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    unusable: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LadderRow(Result):
+    """A ladder that has games or adjustments; `as_of` differs where a date ends in each ruleset's own zone.
+
+    `months` has how many games were played in each of the months up to that of the last game, at most 24 and from its
+    first one on; empty for lists of months and years.
+    """
+
+    ladder: str
+    ruleset: str
+    players: int
+    games: int
+    last_game: datetime | None
+    as_of: datetime | None
+    months: tuple[int, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class AllLadders(ManyAnswers):
+    """All ladders; `has_games` tells whether there are games at all, on ladders or not."""
+
+    at: Coordinates
+    rows: tuple[LadderRow, ...]
+    has_games: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ListRow(Result):
+    """A list of a month or a year: whether it is `open` or `closed`, and how many players and ranks it has."""
+
+    list: str
+    period: str
+    state: str
+    players: int
+    ranked: int
+    games: int
+    ruleset: str
+    as_of: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AllLists(ManyAnswers):
+    """The lists of months and years, and those that were published, of ladders as well.
+
+    `period` is the only one that was asked for. `has_timed` tells whether any ruleset makes lists of months or years.
+    """
+
+    at: Coordinates
+    rows: tuple[ListRow, ...]
+    published: tuple[PublicationRow, ...]
+    period: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow(Result):
+    """Where somebody stands on a ladder; `rank` is None for who is not qualified."""
+
+    player: str
+    ladder: str
+    rank: int | None
+    points: Fraction
+    games: int
+
+
+@dataclass(frozen=True, slots=True)
+class Everybody(ManyAnswers):
+    """Where everybody stands on every ladder, by ladder and then as they are ranked there; or where some do."""
+
+    at: Coordinates
+    rows: tuple[PersonRow, ...]
+
 
 T = TypeVar("T")
 # how many months of activity are counted
@@ -82,7 +188,7 @@ class Survey:
         except RuleFailure as failure:
             self.failures.append(told_with_game(failure, self.facts, self.connection))
 
-    def once(self, name: str, work: Callable[["Survey"], T]) -> T:
+    def once(self, name: str, work: Callable[[Survey], T]) -> T:
         """What several questions about all that was played share, worked out for the first of them; what cannot be
         replayed is noted for all.
         """
@@ -176,8 +282,9 @@ def _everybody(seen: Survey) -> tuple[PersonRow, ...]:
     for ladders, stream in seen.streams(seen.usable):
         with seen.noting():
             found = ladders.of_stream(stream)
-            rows += [PersonRow(row.player, found.ladder, row.rank, row.value(found.scale), row.games)
-                     for row in found.rows]  # fmt: skip
+            rows += [
+                PersonRow(row.player, found.ladder, row.rank, row.value(found.scale), row.games) for row in found.rows
+            ]
     return tuple(rows)
 
 
@@ -199,9 +306,7 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
 
     Raises `BadArgument`.
     """
-    from ratings_ledger.projections.queries.lists_beside import (
-        publication_rows,  # the other questions about all ladders do not need it
-    )
+    from ratings_ledger.projections.queries.published import publication_rows
 
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.projections.queries.coordinates import UnknownLadder
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay, replay_together

@@ -23,8 +23,9 @@ from ratings_ledger.ledger.store.runs import RunOutcome, running
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_to_store, rulesets_at
+from ratings_ledger.projections.queries.coordinates import UnknownLadder
+from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
-from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder, versions_of
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.kept_traces import wrong_traces
 from ratings_ledger.projections.replay.ladders import Stream, parse_name

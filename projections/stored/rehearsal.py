@@ -18,8 +18,8 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.ledger.verification import Finding
 from ratings_ledger.projections.admission.events import RecordedChecks
 from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
-from ratings_ledger.projections.queries.standings import Ladders
 from ratings_ledger.projections.stored.computing import LadderFailure, compute, plan
 
 

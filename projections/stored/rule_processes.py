@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.processes.forking import TooSlow, ahead
 from ratings_ledger.ledger.store.log import head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, give_up_rule

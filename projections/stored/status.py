@@ -12,9 +12,8 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.store.log import count_by_type, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
-from ratings_ledger.projections.queries.answers import Answer
 from ratings_ledger.projections.queries.coordinates import Times, times_of
-from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Result
+from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
 from ratings_ledger.projections.stored.generations import Generation, age_seconds, kept_generations, whole_second
 

@@ -24,9 +24,10 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import clock_of, decode, extend
 from ratings_ledger.projections.facts.segments import TRACES, segments_of
 from ratings_ledger.projections.game_clock.state import run_out
-from ratings_ledger.projections.queries.publication import as_published
+from ratings_ledger.projections.queries.coordinates import UnknownLadder
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.published import as_published
 from ratings_ledger.projections.queries.results import Result
-from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
 from ratings_ledger.projections.replay.kept_traces import wrong_traces
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored import sql_history

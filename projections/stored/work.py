@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,

@@ -8,11 +8,11 @@ from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.projections.queries.answers_compared import Difference, Differences, DifferingRow, Predicted
-from ratings_ledger.projections.queries.answers_explained import Change
-from ratings_ledger.projections.queries.answers_profiled import Profile
-from ratings_ledger.projections.queries.asked import Asked, read_asked
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.diff.comparison import Difference, Differences, DifferingRow
+from ratings_ledger.projections.diff.predictions import Predicted
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec, Times, parse_coordinates
+from ratings_ledger.projections.queries.history import Change
+from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.web.charts import SERIES_MAX, steps
 from ratings_ledger.web.courses import By, points_line
@@ -68,9 +68,9 @@ def compare_page(visit: Visit) -> Page:
     return Page(COMPARE, "compare", "Compare", found, found.times, shown_now, None, {}, visit.asked)
 
 
-def _pinned(visit: Visit, text: str) -> Asked:
+def _pinned(visit: Visit, text: str) -> CoordinateSpec:
     """Coordinates as they were written, at the log as this visit knows it. Raises `BadArgument`."""
-    asked = read_asked(text)
+    asked = parse_coordinates(text)
     return asked if asked.known_at is not None else asked._replace(known_at=visit.view.known_at)
 
 

@@ -8,9 +8,7 @@ from functools import partial
 from itertools import accumulate
 from typing import Literal
 
-from ratings_ledger.projections.queries.answers_explained import Change
-from ratings_ledger.projections.queries.answers_profiled import RankChange
-from ratings_ledger.projections.queries.course import Course
+from ratings_ledger.projections.queries.history import Change, Course, RankChange
 from ratings_ledger.web.axes import number_of
 from ratings_ledger.web.charts import Mark, Point, Series
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.projections.queries.answers_told import GameStory
-from ratings_ledger.projections.queries.other_results import has_other_results
+from ratings_ledger.projections.diff.what_if import has_other_results
+from ratings_ledger.projections.queries.game_timelines import GameTimeline
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, known_at_last
 from ratings_ledger.web.visits import Visit
@@ -26,7 +26,7 @@ def game_page(visit: Visit, game_id: str) -> Page:
     return page_of_story(visit, visit.view.story(game_id))
 
 
-def page_of_story(visit: Visit, found: GameStory) -> Page:
+def page_of_story(visit: Visit, found: GameTimeline) -> Page:
     """The page of a game whose story is known."""
     found = known_at_last(found, found.last)
     found = replace(found, ladders=tuple(known_at_last(one, found.last) for one in found.ladders))

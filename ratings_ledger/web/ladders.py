@@ -7,8 +7,8 @@ from statistics import median_high
 from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.projections.queries.answers_profiled import Overview
 from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.web import addresses
 from ratings_ledger.web.charts import distribution, spark
 from ratings_ledger.web.page import Page, known_at_last, local, many, points, written

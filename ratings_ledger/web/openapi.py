@@ -10,8 +10,8 @@ from functools import cache
 from inspect import getdoc
 from typing import Any, get_args, get_origin
 
+from ratings_ledger.projections.queries.result_schemas import Shape, shapes_of
 from ratings_ledger.projections.queries.results import Result
-from ratings_ledger.projections.queries.shapes import Shape, shapes_of
 from ratings_ledger.web.addresses import SEGMENT_MAX
 from ratings_ledger.web.games import GAMES
 from ratings_ledger.web.routes import REPEATED, ROUTES, Route

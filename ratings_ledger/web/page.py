@@ -23,21 +23,22 @@ from ratings_ledger.ledger.events.canonical import EPOCH
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import harmless
-from ratings_ledger.projections.queries.answers import LastEvent
-from ratings_ledger.projections.queries.answers_beside import ListBeside
-from ratings_ledger.projections.queries.answers_explained import GameExplanation, History
-from ratings_ledger.projections.queries.answers_profiled import Overview, Profile, Ranks
-from ratings_ledger.projections.queries.answers_surveyed import Person
-from ratings_ledger.projections.queries.answers_told import GameStory, OtherResult
+from ratings_ledger.projections.diff.decisions import PublishedListDiff
+from ratings_ledger.projections.diff.what_if import OtherResult
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
-from ratings_ledger.projections.queries.event_texts import opponents_of, score_of
-from ratings_ledger.projections.queries.results import Result
+from ratings_ledger.projections.queries.explain import GameExplanation
+from ratings_ledger.projections.queries.game_timelines import GameTimeline
+from ratings_ledger.projections.queries.games_log import opponents_of, score_of
+from ratings_ledger.projections.queries.history import History, Ranks
+from ratings_ledger.projections.queries.players import Person, Profile
+from ratings_ledger.projections.queries.results import LastEvent, Result
+from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import STYLE as CHARTS
 
 A = TypeVar(
-    "A", History, Overview, Profile, Ranks, Person, GameStory, OtherResult, GameExplanation, ListBeside
+    "A", History, Overview, Profile, Ranks, Person, GameTimeline, OtherResult, GameExplanation, PublishedListDiff
 )  # fmt: skip
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip

@@ -10,11 +10,10 @@ from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.projections.queries.answers_explained import Change, History
-from ratings_ledger.projections.queries.answers_profiled import Profile, Ranks
-from ratings_ledger.projections.queries.answers_told import Statement
+from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.course import Course
+from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
+from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import Point, steps

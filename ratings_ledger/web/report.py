@@ -22,18 +22,18 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.exports import Place, place_at
 from ratings_ledger.ledger.store.log import recorded_at
-from ratings_ledger.projections.queries.answers import Standing, Standings
-from ratings_ledger.projections.queries.answers_beside import PublicationRow
-from ratings_ledger.projections.queries.answers_compared import PointsAttributed
-from ratings_ledger.projections.queries.answers_explained import Change, Explained, PlayedGame, PlayerExplanation
-from ratings_ledger.projections.queries.answers_profiled import Profile
-from ratings_ledger.projections.queries.answers_recorded import RulesetState
-from ratings_ledger.projections.queries.answers_told import GameStory, Statement
+from ratings_ledger.projections.diff.attribution import PointsAttributed
+from ratings_ledger.projections.diff.statements import Statement, lines_of_causes, lines_of_changes
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
-from ratings_ledger.projections.queries.course import Course
-from ratings_ledger.projections.queries.event_texts import words_of
-from ratings_ledger.projections.queries.statements import lines_of_causes, lines_of_changes
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.explain import Explained, PlayedGame, PlayerExplanation
+from ratings_ledger.projections.queries.game_timelines import GameTimeline
+from ratings_ledger.projections.queries.games_log import words_of
+from ratings_ledger.projections.queries.history import Change, Course
+from ratings_ledger.projections.queries.players import Profile
+from ratings_ledger.projections.queries.published import PublicationRow
+from ratings_ledger.projections.queries.ruleset_states import RulesetState
+from ratings_ledger.projections.queries.standings import Standing, Standings
+from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import steps
 from ratings_ledger.web.courses import points_line, revisions
@@ -52,7 +52,7 @@ class Side:
     `before` is the season whose points they took along.
     """
 
-    view: View
+    view: Snapshot
     ladder: Standings
     head: Place
     recorded_at: datetime
@@ -113,7 +113,7 @@ class Gave(NamedTuple):
 class ReportedGame(NamedTuple):
     """A game with what became of it and what it gave, as known at each side; without a name if it is the same."""
 
-    story: GameStory
+    story: GameTimeline
     gave: Sequence[tuple[str, Gave]]
 
 
@@ -137,8 +137,8 @@ class Decided(NamedTuple):
 def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
     """A player's number on a ladder as known then and as known now, and everything that it is made of.
 
-    Raises as `View.profile` and `Ledger.attribute` do, `Unknown` for who was on it neither then nor now, `BadArgument`
-    (to) where now is wrong, or earlier than then.
+    Raises as `Snapshot.profile` and `Ledger.attribute` do, `Unknown` for who was on it neither then nor now,
+    `BadArgument` (to) where now is wrong, or earlier than then.
     """
     last, first = _pinned(now, ladder, "to"), _pinned(then, ladder, "known_at")
     if first.at.known_at > last.at.known_at:
@@ -196,7 +196,7 @@ def _side(ledger: Ledger, ladder: Standings, ids: Sequence[str]) -> Side:
     return Side(view, ladder, head, recorded, profile, account, before if taken_along else None)
 
 
-def _profile(view: View, ladder: str, player: str) -> Profile | None:
+def _profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
     """What the ladder says of somebody who is on it; None of others."""
     try:
         found = view.profile(ladder, player)
@@ -256,13 +256,13 @@ def _games(sides: Sequence[Side], ids: Sequence[str]) -> list[ReportedGame]:
     return found
 
 
-def _stories(side: Side, games: Iterable[str]) -> dict[str, GameStory]:
+def _stories(side: Side, games: Iterable[str]) -> dict[str, GameTimeline]:
     """The stories of recorded games, as known at a side."""
     with side.view.staying():
         return {story.game_id: story for story in side.view.stories([*games], side.ladder.ladder)}
 
 
-def _gave(side: Side, latest: GameStory, story: GameStory | None, ids: Sequence[str]) -> Gave:
+def _gave(side: Side, latest: GameTimeline, story: GameTimeline | None, ids: Sequence[str]) -> Gave:
     """What a game gave the player as known at a side; `latest` is its story as known at the last one."""
     if latest.story[0].position > side.at.known_at:
         return Gave(None, None, "not recorded yet")

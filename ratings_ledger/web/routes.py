@@ -8,19 +8,18 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.projections.queries.answers_beside import EventImpact, ListBeside
-from ratings_ledger.projections.queries.answers_compared import Differences
-from ratings_ledger.projections.queries.answers_explained import History
-from ratings_ledger.projections.queries.answers_profiled import Overview, Profile, Ranks
-from ratings_ledger.projections.queries.answers_recorded import (
-    AllRulesets,
-    ClockState,
-    LeagueState,
-    RecordedEvents,
-    RulesetState,
-)
-from ratings_ledger.projections.queries.answers_surveyed import AllLadders, AllLists, Person
-from ratings_ledger.projections.queries.answers_told import GameStory, OtherResult
+from ratings_ledger.projections.diff.comparison import Differences
+from ratings_ledger.projections.diff.decisions import EventImpact, PublishedListDiff
+from ratings_ledger.projections.diff.what_if import OtherResult
+from ratings_ledger.projections.queries.clocks import ClockState
+from ratings_ledger.projections.queries.game_timelines import GameTimeline
+from ratings_ledger.projections.queries.games_log import RecordedEvents
+from ratings_ledger.projections.queries.history import History, Ranks
+from ratings_ledger.projections.queries.leagues import LeagueState
+from ratings_ledger.projections.queries.players import Person, Profile
+from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
+from ratings_ledger.projections.queries.standings import Overview
+from ratings_ledger.projections.queries.survey import AllLadders, AllLists
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, Path
 from ratings_ledger.web.changes import change_page
@@ -77,15 +76,15 @@ ROUTES = (
     Route("/players/{player}/{ladder}", player_page, Profile),
     Route("/players/{player}/{ladder}/_games", games_page, History),
     Route("/players/{player}/{ladder}/_ranks", ranks_page, Ranks),
-    Route("/games/{game_id}", game_page, GameStory, is_table=False),
+    Route("/games/{game_id}", game_page, GameTimeline, is_table=False),
     Route("/games/{game_id}/_otherwise", otherwise_page, OtherResult, members=(*AXES, "place")),
     Route("/games/{game_id}/_clock", clock_page, ClockState),
     Route("/rules", rules_page, AllRulesets),
     Route("/rules/{ruleset_id}", ruleset_page, RulesetState, is_table=False),
     Route("/rules/{ruleset_id}/{version}", ruleset_page, RulesetState, is_table=False),
     Route("/lists", lists_page, AllLists),
-    Route("/lists/{ladder}", list_page, ListBeside),
-    Route("/lists/{ladder}/_{position}", list_page, ListBeside),
+    Route("/lists/{ladder}", list_page, PublishedListDiff),
+    Route("/lists/{ladder}/_{position}", list_page, PublishedListDiff),
     Route("/changes/{position}", change_page, EventImpact),
     Route("/leagues/{league}", league_page, LeagueState),
     Route("/log", log_page, RecordedEvents, members=(*AXES, *FILTERS)),

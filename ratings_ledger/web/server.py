@@ -40,7 +40,7 @@ from ratings_ledger.ledger.errors import (
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store.log import Head, chain_hash_at, known_of, read_where
 from ratings_ledger.ledger.store.opening import parse_url
-from ratings_ledger.projections.queries.standings import UnknownLadder
+from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.web.addresses import RULE_SECONDS, STATUS, Path
 from ratings_ledger.web.connections import ACCEPTED_AT_ONCE, LimitedConnection, Server

@@ -7,10 +7,9 @@ from functools import cached_property
 from ratings_ledger import Ledger
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.types import DECISIONS
-from ratings_ledger.projections.queries.answers import LastEvent
-from ratings_ledger.projections.queries.answers_surveyed import AllLadders, Everybody, PersonRow
-from ratings_ledger.projections.queries.survey import grouped
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.results import LastEvent
+from ratings_ledger.projections.queries.survey import AllLadders, Everybody, PersonRow, grouped
+from ratings_ledger.projections.snapshot import Snapshot
 
 AXES = ("as_of", "known_at", "rules")
 
@@ -28,7 +27,7 @@ class Visit:
         self.query = dict(query or {})
         self.asked = dict(asked or {})
         self._lasts: dict[str, LastEvent] = {}
-        self.view: View = ledger.at(**{name: self.query.get(name) for name in AXES})
+        self.view: Snapshot = ledger.at(**{name: self.query.get(name) for name in AXES})
 
     def one(self, name: str) -> str | None:
         """What is asked for once, if it is asked for."""

@@ -13,14 +13,14 @@ from stores import taken_in
 
 Event = dict[str, Any]
 # the data of a game whose players are named from the first to the last
-Told = Callable[[Sequence[str]], dict[str, Any]]
+TimelineEntry = Callable[[Sequence[str]], dict[str, Any]]
 
 KNOWN_THEN = 83
 POWERS = ("Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey")
 CENTRES = dict(zip(POWERS, (10, 8, 6, 5, 3, 2, 0), strict=True))
 
 
-def _placing(game: str, **labels: str) -> Told:
+def _placing(game: str, **labels: str) -> TimelineEntry:
     """Of a game with places."""
     return lambda players: {
         "game": game, **labels,
@@ -28,7 +28,7 @@ def _placing(game: str, **labels: str) -> Told:
     }  # fmt: skip
 
 
-def _battle(game: str) -> Told:
+def _battle(game: str) -> TimelineEntry:
     """Of a battle that the first wins against all others."""
     return lambda players: {
         "game": game, "kind": "battle", "league": "L1",
@@ -55,7 +55,7 @@ def _diplomacy(players: Sequence[str]) -> dict[str, Any]:
             "centres": {"1901": CENTRES}}  # fmt: skip
 
 
-GAMES: dict[str, Told] = {
+GAMES: dict[str, TimelineEntry] = {
     "chess": _placing("chess"), "catan": _placing("catan", group="basic", city="7"),
     "magnate": _placing("galactic-magnate"), "b5": _b5, "cartagena": _placing("cartagena", league="L1"),
     "blue-max": _battle("blue-max"), "ships": _battle("wooden-ships"), "diplomacy": _diplomacy,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from asking import Told, asked, get
+from asking import TimelineEntry, asked, get
 from correction_helpers import game
 from lengths import at_length_but
 from sqlalchemy import make_url
@@ -493,7 +493,7 @@ def test_bad_rule_leaves_other_pages_alone(
     request.addfinalizer(pages.close)
     at_once = ["/ladders/bad", "/ladders/bad?known_at=15", "/ladders/bad?known_at=14", "/", "/ladders/sound"]
 
-    async def ask_at_once() -> list[Told]:
+    async def ask_at_once() -> list[TimelineEntry]:
         return await asyncio.gather(*(asked(pages, address) for address in at_once))
 
     *failing, index, sound = asyncio.run(ask_at_once())

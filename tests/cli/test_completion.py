@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import known_names as known_names_module
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 BREAKS = " \t\n\"'@><=;|&(:"
 HASH, OTHER = bytes(32), bytes([1] * 32)

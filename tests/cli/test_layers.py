@@ -94,7 +94,7 @@ ROOMS = {
     "ledger": ("errors", "rejections", "clock", "caches", "new_files", "processes", "failures", "events", "store",
                "validation", "intake", "backups", "verification"),
     "projections": ("expected_scores", "contract", "rules", "lists", "rulesets", "compiling", "game_clock", "facts",
-                    "replay", "queries", "admission", "stored", "cluster"),
+                    "replay", "queries", "diff", "snapshot", "admission", "stored", "cluster"),
     "cli": ("interrupts", "completion", "output", "arguments", "main", "commands", "start"),
 }  # fmt: skip
 
@@ -285,7 +285,7 @@ NOT_LOADED = {
     "standings as JSON": (["standings", "club-catan-elo/all", "--format", "json"], NOT_TO_READ),
     "explain": (
         ["explain", "anna", "club-catan-elo/all"],
-        NOT_TO_READ | {"ratings_ledger.projections.queries.attribution", "ratings_ledger.projections.queries.survey"},
+        NOT_TO_READ | {"ratings_ledger.projections.diff.attribution", "ratings_ledger.projections.queries.survey"},
     ),
     "status": (["status", "--format", "json"], SLOW),
     "import": (["import", "-"], SLOW),

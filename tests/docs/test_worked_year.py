@@ -16,14 +16,14 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "catan-year"
 YEAR = runpy.run_path(str(FOLDER / "make_year.py"))
 
-Asked = Callable[..., Any]
+CoordinateSpec = Callable[..., Any]
 
 
 @pytest.fixture
-def year_in(ratings: Callable[..., Any]) -> Callable[[str], Asked]:
+def year_in(ratings: Callable[..., Any]) -> Callable[[str], CoordinateSpec]:
     """A function that puts the year into a ledger, and returns one that asks it and gives the JSON of the answer."""
 
-    def fill(url: str) -> Asked:
+    def fill(url: str) -> CoordinateSpec:
         def ask(*arguments: object) -> Any:
             done = ratings(*arguments, "--format", "json", db=url)
             assert done.exit_code == 0, done
@@ -50,7 +50,7 @@ def test_files_match_the_script() -> None:
     assert {name: golden(name) for name in YEAR["expected"]()} == YEAR["expected"]()
 
 
-def test_standings_match_the_arithmetic(year_in: Callable[[str], Asked], ledger_url: str) -> None:
+def test_standings_match_the_arithmetic(year_in: Callable[[str], CoordinateSpec], ledger_url: str) -> None:
     """On each store, every row of every list is what the plain arithmetic gives."""
     asked = year_in(ledger_url)
     months, years = YEAR["months"](), YEAR["years"]()
@@ -65,7 +65,7 @@ def test_standings_match_the_arithmetic(year_in: Callable[[str], Asked], ledger_
         assert [row["points"] for row in found] == [str(sum(row[3])) for row in rows]
 
 
-def test_explanations_match_golden_files(year_in: Callable[[str], Asked], tmp_path: Path) -> None:
+def test_explanations_match_golden_files(year_in: Callable[[str], CoordinateSpec], tmp_path: Path) -> None:
     """The explanations of every game and month, and the statistics of players, match the golden files."""
     upgrade(str(tmp_path / "ratings.db"))
     asked = year_in(str(tmp_path / "ratings.db"))
@@ -84,7 +84,7 @@ def month_text(ladder: str, played: list[Any], rows: list[Any]) -> Any:
     return YEAR["month_text"](ladder, played, read)
 
 
-def explained_month(asked: Asked, ladder: str) -> Any:
+def explained_month(asked: CoordinateSpec, ladder: str) -> Any:
     """The table of a month, with a column for each game, city by city."""
     rows = asked("standings", ladder)["rows"]
     games: dict[tuple[str, str, str], dict[str, Fraction]] = {}
@@ -97,7 +97,7 @@ def explained_month(asked: Asked, ladder: str) -> Any:
     return month_text(ladder, [(game_id, points) for (_, _, game_id), points in sorted(games.items())], rows)
 
 
-def explained_year(asked: Asked, ladder: str) -> Any:
+def explained_year(asked: CoordinateSpec, ladder: str) -> Any:
     """The table of a year, with the months that `explain` names."""
     rows = []
     for row in asked("standings", ladder)["rows"]:
@@ -110,7 +110,7 @@ def explained_year(asked: Asked, ladder: str) -> Any:
     return YEAR["year_text"](ladder, rows)
 
 
-def person_row(asked: Asked, player: str) -> tuple[Any, ...]:
+def person_row(asked: CoordinateSpec, player: str) -> tuple[Any, ...]:
     """What somebody did, as `statistics` says."""
     found = asked("statistics", player)
     stars = "-" if found["stars"] is None else f"{found['stars']}{' golden' * found['golden']}"

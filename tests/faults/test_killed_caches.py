@@ -16,7 +16,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import column_cache, decoding
 from ratings_ledger.projections.facts.segments import MANIFEST, TRACES
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import kept_traces
 
 GAMES = 120

@@ -20,7 +20,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.verification import Finding
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import computing, generations
 from ratings_ledger.projections.stored.generations import ladders_of
 from ratings_ledger.projections.stored.rebuilding import rebuild

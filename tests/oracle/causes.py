@@ -43,14 +43,14 @@ class Attribution(Protocol):
     causes: list[Cause]
 
 
-class Asked(NamedTuple):
+class CoordinateSpec(NamedTuple):
     """A player on a ladder at two coordinates."""
 
     player: str
     before: Question
     after: Question
 
-    def turned(self) -> "Asked":
+    def turned(self) -> "CoordinateSpec":
         """The way back."""
         return self._replace(before=self.after, after=self.before)
 
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
 class Way:
     """The way from one set of coordinates to another that is not known earlier, and what stands where on it."""
 
-    def __init__(self, log: Log, asked: Asked) -> None:
+    def __init__(self, log: Log, asked: CoordinateSpec) -> None:
         self.log = log
         self.asked = asked
         self.ruleset_id = ruleset_of(asked.before.ladder)
@@ -113,7 +113,7 @@ class Way:
         return before._replace(known_at=position, as_of=before.as_of if as_of is None else as_of)
 
 
-def check(log: Log, asked: Asked, found: Attribution, everywhere: bool) -> None:
+def check(log: Log, asked: CoordinateSpec, found: Attribution, everywhere: bool) -> None:
     """Compare a whole attribution with the answers on its way, which leads forward in the log."""
     way = Way(log, asked)
     assert (found.start, found.before, found.after) == (way.start, way.had(asked.before), way.had(asked.after))

@@ -13,7 +13,7 @@ from ratings_ledger.projections.cluster.columnar import object_at
 from ratings_ledger.projections.cluster.farm import Cluster
 from ratings_ledger.projections.cluster.objects import objects_at, prove
 from ratings_ledger.projections.cluster.tasks import CODE, Proof, golden_digest
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored.computing import Built, LadderFailure, compute, of_packages, plan
 
 

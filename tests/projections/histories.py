@@ -9,7 +9,7 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 

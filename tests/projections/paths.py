@@ -8,7 +8,7 @@ import pytest
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.containment import RuleFailure
 
 NEVER = 10**9

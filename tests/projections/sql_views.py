@@ -12,8 +12,8 @@ from sqlalchemy import text
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.explanation import changes
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.history import changes
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 COLUMNS = ("group", "city", "league", "season")
 Rows = list[dict[str, Any]]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from histories import facts_of, fill, ruleset
 
-from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
-from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.queries.explain import explain_game, row_of_game
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 LEAGUE = next(text for text in shipped() if 'id = "b5-league"' in text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from oracle.causes import RECORDED_NOWHERE, Asked, check
+from oracle.causes import RECORDED_NOWHERE, CoordinateSpec, check
 from oracle.ladders import ask
 from oracle.log import Log, identities, named
 from oracle.questions import Question
@@ -18,7 +18,7 @@ from time_ledgers import enter
 from ratings_ledger.ledger.events.canonical import microseconds
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries.attribution import Attribution, attribute
+from ratings_ledger.projections.diff.attribution import Attribution, attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
@@ -51,7 +51,7 @@ def coordinates(question: Question) -> Coordinates:
     )
 
 
-def causes_of(ledger: Ledger, asked: Asked) -> Attribution:
+def causes_of(ledger: Ledger, asked: CoordinateSpec) -> Attribution:
     """What the program says."""
     with ledger.reading() as connection:
         return attribute(
@@ -59,7 +59,7 @@ def causes_of(ledger: Ledger, asked: Asked) -> Attribution:
         )
 
 
-def asked_at_random(chance: Random, log: Log) -> Asked:
+def asked_at_random(chance: Random, log: Log) -> CoordinateSpec:
     """A player on a ladder at two coordinates, often known at the same position or under the same rules."""
     earliest = len(base_log(0))
     places = [chance.randint(earliest, len(log)), chance.choice([len(log), chance.randint(earliest, len(log))])]
@@ -72,7 +72,7 @@ def asked_at_random(chance: Random, log: Log) -> Asked:
         after = after._replace(as_of=before.as_of)
     players = sorted(set().union(*map(named, log)))
     rows = {row.player for one in (before, after) if (answer := ask(log, one)) for row in answer.rows}
-    return Asked(chance.choice(sorted(rows) if rows and chance.randrange(8) else players), before, after)
+    return CoordinateSpec(chance.choice(sorted(rows) if rows and chance.randrange(8) else players), before, after)
 
 
 def _about(chance: Random, log: Log, one: Question, ladder: str) -> Question:
@@ -107,7 +107,7 @@ def test_causes_sum_to_change_in_points(
     assert [name for name in wanted if not done[name]] == []
 
 
-def _ask(ledger: Ledger, log: Log, asked: Asked, done: Counter[str], everywhere: bool) -> None:
+def _ask(ledger: Ledger, log: Log, asked: CoordinateSpec, done: Counter[str], everywhere: bool) -> None:
     way = sorted([asked.before.known_at, asked.after.known_at])
     ruleset_id = asked.before.ladder.partition("/")[0]
     if not all(versions_of(log[:position], ruleset_id) for position in range(way[0], way[1] + 1)):
@@ -124,7 +124,7 @@ def _ask(ledger: Ledger, log: Log, asked: Asked, done: Counter[str], everywhere:
     done.update(cases(log, asked, found))
 
 
-def cases(log: Log, asked: Asked, found: Attribution) -> Iterator[str]:
+def cases(log: Log, asked: CoordinateSpec, found: Attribution) -> Iterator[str]:
     """What is interesting about an answer."""
     yield "questions"
     yield from (cause.what for cause in found.causes)

@@ -14,9 +14,8 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries.attribution import Attribution, Cause, attribute
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.standings import UnknownLadder
+from ratings_ledger.projections.diff.attribution import Attribution, Cause, attribute
+from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 
 POOL, ELO = "galactic-points", "catan-elo/basic"
 FIRST, SECOND, THIRD = (f"2010-03-0{day}T12:00:00Z" for day in (1, 2, 3))

@@ -27,9 +27,9 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import checked_columns
 from ratings_ledger.projections.facts.checked_columns import Checked, Damaged, Layered, add_crcs
 from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
-from ratings_ledger.projections.queries.kept_ladders import KeptLadders
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.ladders_at import KeptLadders
 from ratings_ledger.projections.replay import kept_traces
+from ratings_ledger.projections.snapshot import Snapshot
 
 NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40)
 SMALL_BLOCK = 16
@@ -231,13 +231,13 @@ def test_questions_read_parts_and_are_right(
             asked = questions(chance, position, [one["data"]["game_id"] for one in part if "game_id" in one["data"]])
             set_paths(monkeypatch, scanned=False, compiled=False)
             monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
-            wanted = [answered(View(ledger, *at), ask) for at, ask in asked]
+            wanted = [answered(Snapshot(ledger, *at), ask) for at, ask in asked]
             set_paths(monkeypatch, scanned=False, compiled=chance.random() < 0.2)
             kept = KeptLadders()
             for (at, ask), right in zip(asked, wanted, strict=True):
                 caplog.clear()
                 with caplog.at_level(logging.WARNING):
-                    assert answered(View(ledger, *at, kept=kept), ask) == right
+                    assert answered(Snapshot(ledger, *at, kept=kept), ask) == right
                 met.update("told" for line in caplog.messages if "is not used" in line or "is rebuilt" in line)
                 met.update("while asking" for line in caplog.messages if "what is kept" in line)
                 met[harm(tmp_path / "caches", chance)] += 1
@@ -246,10 +246,10 @@ def test_questions_read_parts_and_are_right(
     assert met.keys() >= {"told", "while asking", "flip", "cut", "lose", "swap"} or (seeds == 1 and met["told"]), met
 
 
-Asked = tuple[tuple[str | None, int | None], Callable[[View], Any]]
+CoordinateSpec = tuple[tuple[str | None, int | None], Callable[[Snapshot], Any]]
 
 
-def questions(chance: Random, position: int, games: list[str]) -> list[Asked]:
+def questions(chance: Random, position: int, games: list[str]) -> list[CoordinateSpec]:
     """Questions about a ladder, and some of the games, at coordinates."""
     ladder = chance.choice(ADJUSTED)
     at = chance.choice((None, *INSTANTS)), chance.choice((None, position, chance.randint(1, position)))
@@ -262,7 +262,7 @@ def questions(chance: Random, position: int, games: list[str]) -> list[Asked]:
     ]
 
 
-def answered(view: View, ask: Callable[[View], Any]) -> Any:
+def answered(view: Snapshot, ask: Callable[[Snapshot], Any]) -> Any:
     """The answer as JSON has it, or how it is refused."""
     try:
         return json.loads(json.dumps(ask(view).model_dump(mode="json")))

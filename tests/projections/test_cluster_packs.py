@@ -18,9 +18,9 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.cluster import coordinating, simulating
 from ratings_ledger.projections.cluster.simulating import simulated_on
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.standings import Ladders
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored.computing import compute, plan
 
 Event = dict[str, Any]
@@ -181,5 +181,5 @@ def test_a_tried_ruleset_may_be_the_first_to_look_at_accounts(tmp_path: Path, mo
     with cluster_here(tmp_path / "objects") as cluster:
         monkeypatch.setattr(simulating, "cluster_for", lambda *_: nullcontext(cluster))
         found = simulated_on(ledger, "", None, asked, (), None, None, lambda _: None, lambda *_: None)
-    assert found == View(ledger).simulate(asked)
+    assert found == Snapshot(ledger).simulate(asked)
     assert found.variants[0].ladders[0].radius.leaving == ("a",)

@@ -20,8 +20,8 @@ from ratings_ledger.projections.cluster import simulating, work
 from ratings_ledger.projections.cluster.simulating import simulated_on
 from ratings_ledger.projections.cluster.work import work_on_at
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.view import View
 from ratings_ledger.projections.rulesets.versions import newest
+from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
@@ -81,7 +81,7 @@ def test_clusters_simulate_the_same(
                 monkeypatch.setattr(simulating, "cluster_for", lambda *_, known=cluster: nullcontext(known))
                 given = asked, (), None, None
                 there = simulated_on(ledger, "", None, *given, lambda _: None, lambda *_: None)
-            here = View(ledger).simulate(asked)
+            here = Snapshot(ledger).simulate(asked)
             assert there == here, (seed, ruleset.id)
             changed += any(one.changes for variant in here.variants for one in variant.ladders)
             differing += any(variant.published for variant in here.variants)

@@ -5,20 +5,19 @@ from itertools import combinations
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
+from ratings_ledger.projections.diff.comparison import TOP, Effect, RankedPoints, compare, swapped
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.answers_compared import Effect
-from ratings_ledger.projections.queries.impact import TOP, Had, compare, swapped
-from ratings_ledger.projections.queries.standings import Ranking
+from ratings_ledger.projections.queries.ladders_at import Ranking
 
 Ranks = dict[str, int | None]
 NAMES = [f"p{number}" for number in range(16)]
 RANKS = st.dictionaries(st.sampled_from(NAMES), st.one_of(st.none(), st.integers(1, 14)), max_size=len(NAMES))
 
 
-def had(ranks: Ranks) -> dict[str, Had]:
+def had(ranks: Ranks) -> dict[str, RankedPoints]:
     """Standings with these ranks; the points follow from them."""
-    return {player: Had(1000 - (rank or 900), 1, rank, None) for player, rank in ranks.items()}
+    return {player: RankedPoints(1000 - (rank or 900), 1, rank, None) for player, rank in ranks.items()}
 
 
 def ranking(ranks: Ranks) -> Ranking:

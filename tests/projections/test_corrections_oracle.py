@@ -34,11 +34,11 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.publishing import publish_missing
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.answers_explained import GameExplanation
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.course import course_of
-from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
-from ratings_ledger.projections.queries.standings import Ladders, balance_answer
+from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
+from ratings_ledger.projections.queries.history import course_of
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.standings import balance_answer
 from ratings_ledger.projections.replay.ladders import streams
 from ratings_ledger.projections.rulesets.versions import shipped
 

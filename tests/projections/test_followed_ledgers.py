@@ -13,7 +13,8 @@ from time_ledgers import enter
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries import kept_ladders, standings
+from ratings_ledger.projections.queries import ladders_at as kept_ladders
+from ratings_ledger.projections.queries import standings
 from ratings_ledger.projections.replay import continuing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]

@@ -27,9 +27,9 @@ from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
 from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED, write_segment
-from ratings_ledger.projections.queries.explanation import explain_game
+from ratings_ledger.projections.queries.explain import explain_game
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import Result
-from ratings_ledger.projections.queries.standings import Ladders
 from ratings_ledger.projections.replay import continuing, kept_traces
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.kept_traces import find_trace

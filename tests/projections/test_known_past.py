@@ -20,9 +20,9 @@ from ratings_ledger.ledger.events.canonical import microseconds
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.diff.impact import same
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.impact import same
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

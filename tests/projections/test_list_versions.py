@@ -8,7 +8,7 @@ from histories import facts_of, fill, ruleset, shipped_text
 from kind_games import battle
 from stores import without_events
 
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.rulesets.versions import shipped
 
 MARCH = "catan-monthly/7/basic/2010-03"

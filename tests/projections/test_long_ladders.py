@@ -18,14 +18,14 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Params
+from ratings_ledger.projections.diff.comparison import DifferingRow, compare
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.lists import points
 from ratings_ledger.projections.lists.contract import RankedColumns, Results
-from ratings_ledger.projections.queries.answers_compared import DifferingRow
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates
-from ratings_ledger.projections.queries.impact import compare
-from ratings_ledger.projections.queries.standings import Ladders, Ranking, standings_answer
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.standings import standings_answer
 from ratings_ledger.projections.replay.containment import RuleFailure
 
 pytest.importorskip("numpy")

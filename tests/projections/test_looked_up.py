@@ -16,7 +16,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.looked_up import games_at
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuing, kept_traces
 
 

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.intake.importing import Intake, Terms
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.events import Admission
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # of twelve months each; in two halves, 168 of them have 2,016 months
 YEARS_LONG = 84

@@ -22,10 +22,10 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import standings
-from ratings_ledger.projections.queries.standings import Ladders
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuing, kept_traces
 from ratings_ledger.projections.replay.kept_traces import find_trace
+from ratings_ledger.projections.snapshot import Snapshot
 
 GAMES = 30
 LADDERS = ("elo", "elo-2", "elo-3")
@@ -211,10 +211,10 @@ def test_rename_lets_a_game_count(store: str) -> None:
         *(game(number, "anna", "ben") for number in range(GAMES)),
         {**game(10, "yan", "will"), "data": {**game(10, "yan", "will")["data"], "game_id": "left-out"}},
     )
-    assert {row.player for row in View(ledger).standings("elo").rows} == {"anna", "ben"}
-    View(ledger).history("elo", "anna")
+    assert {row.player for row in Snapshot(ledger).standings("elo").rows} == {"anna", "ben"}
+    Snapshot(ledger).history("elo", "anna")
     enter(ledger, [event("player.renamed", instant(500), player="yan", new_player="zoe")])
-    rows = View(ledger).standings("elo").rows
+    rows = Snapshot(ledger).standings("elo").rows
     assert {row.player for row in rows} == {"anna", "ben", "zoe", "will"}
     assert [(row.player, row.games) for row in rows] == [(row.player, row.games) for row in uncached(ledger, "elo")]
 
@@ -225,15 +225,15 @@ def test_clock_after_a_kept_trace(store: str) -> None:
     galactic["effective_from"] = str(galactic["effective_from"])
     games = [game(number, "anna", "ben", name="galactic-magnate") for number in range(GAMES)]
     ledger = written(store, event("ruleset.published", "2010-01-01T00:00:00Z", **galactic), *games)
-    before = View(ledger).standings("galactic-points").rows
-    View(ledger).history("galactic-points", "anna")
+    before = Snapshot(ledger).standings("galactic-points").rows
+    Snapshot(ledger).history("galactic-points", "anna")
     late = [
         event("clock.started", instant(28), game_id="g28", at=0, players=["anna", "ben"]),
         event("clock.stopped", instant(28), game_id="g28", at=900_000),
     ]
     for more in (late, [void("g27")]):
         assert enter(ledger, more).rejected == []
-        rows = View(ledger).standings("galactic-points").rows
+        rows = Snapshot(ledger).standings("galactic-points").rows
         points = [(row.player, float(row.points)) for row in rows]
         assert points == [(row.player, float(row.points)) for row in uncached(ledger, "galactic-points")]
         assert points != [(row.player, float(row.points)) for row in before]
@@ -246,12 +246,12 @@ def test_restored_ledger_keeps_its_own_trace(tmp_path: Path, caches: Path) -> No
     ledger = written(f"sqlite:///{path}", elo(), *(game(number, "anna", "ben") for number in range(10)))
     shutil.copyfile(path, tmp_path / "backup.db")
     enter(ledger, [game(number, "anna", "ben") for number in range(10, GAMES)])
-    View(ledger).history("elo", "anna")
+    Snapshot(ledger).history("elo", "anna")
     ledger.close()
     shutil.copyfile(tmp_path / "backup.db", path)
     restored = open_ledger(f"sqlite:///{path}")
     enter(restored, [game(40, "ben", "anna")])
-    View(restored).history("elo", "anna")
+    Snapshot(restored).history("elo", "anna")
     with restored.reading() as connection:
         facts = decode(connection)
     assert find_trace(facts, "elo", facts.rulesets["elo"]) is not None

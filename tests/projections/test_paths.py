@@ -25,8 +25,8 @@ from ratings_ledger.projections.facts import bulk, column_cache, decoding
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
-from ratings_ledger.projections.queries.explanation import explain_player
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.explain import explain_player
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 pytestmark = pytest.mark.slow
 

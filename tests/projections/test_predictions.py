@@ -9,10 +9,10 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.diff import predictions
+from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries import predictions
-from ratings_ledger.projections.queries.answers_compared import Quality
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 LADDERS = ("catan-elo/basic", "catan-elo/seafarers")
 

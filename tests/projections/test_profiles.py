@@ -24,7 +24,8 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.checked_columns import Checked
-from ratings_ledger.projections.queries import overview, rank_course
+from ratings_ledger.projections.queries import history as rank_course
+from ratings_ledger.projections.queries import standings as overview
 from ratings_ledger.projections.replay import continuing, kept_traces
 from ratings_ledger.projections.replay.trace import Trace
 

@@ -13,7 +13,8 @@ from ratings_ledger.ledger.errors import AlreadyRunning, NoEarlierGeneration, Wo
 from ratings_ledger.ledger.processes import forking
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.projections.queries.coordinates import UnknownLadder
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import computing, generations, rebuilding
 from ratings_ledger.projections.stored.generations import kept_generations, ladders_of, live, roll_back, stored_rows
 from ratings_ledger.projections.stored.rebuild_lock import only_one

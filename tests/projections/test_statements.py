@@ -14,8 +14,8 @@ from time_ledgers import enter
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries.answers_told import Statement
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.diff.statements import Statement
+from ratings_ledger.projections.snapshot import Snapshot
 
 Ratings = Callable[..., Any]
 LISTS = [name for name in dict.fromkeys(LADDERS) if name.startswith(("catan-monthly", "catan-annual"))]
@@ -41,25 +41,25 @@ def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> Non
         enter(ledger, rest[45:])
         for ladder in RUNNING:
             everybody = standings(ledger, ladder)
-            now = {name: View(ledger).history(ladder, name).player for name in shown.get(ladder, []) if everybody}
+            now = {name: Snapshot(ledger).history(ladder, name).player for name in shown.get(ladder, []) if everybody}
             for player, points in everybody.items():
-                found = View(ledger).statement(ladder, player)
+                found = Snapshot(ledger).statement(ladder, player)
                 assert found is not None
                 check(found, points)
-                met["summed"] += check_shorter(View(ledger), found, chance.randrange(4))
+                met["summed"] += check_shorter(Snapshot(ledger), found, chance.randrange(4))
                 if found.published is not None:
                     was = {name: then for name, then in shown[ladder].items() if now[name] == player}
                     if was:
                         assert found.opening == was[player if player in was else min(was)], (seed, ladder, player)
                     if any(line.cause == "start" for line in found.lines):
-                        then = View(ledger, as_of=found.since.isoformat()).standings(ladder)
+                        then = Snapshot(ledger, as_of=found.since.isoformat()).standings(ladder)
                         assert player not in [row.player for row in then.rows]
                     met["published"] += 1
                 met.update(line.cause for line in found.lines)
                 met["ripple"] += any(line.ripple for line in found.lines)
         for ladder in LISTS:
             for player in standings(ledger, ladder):
-                assert View(ledger).statement(ladder, player) is None
+                assert Snapshot(ledger).statement(ladder, player) is None
                 met["list"] += 1
         if not url.startswith("sqlite"):
             break
@@ -72,7 +72,7 @@ def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> Non
 def standings(ledger: Ledger, ladder: str) -> dict[str, Fraction]:
     """What everybody has; nothing where a rule fails."""
     try:
-        return {row.player: row.points for row in View(ledger).standings(ladder).rows}
+        return {row.player: row.points for row in Snapshot(ledger).standings(ladder).rows}
     except LedgerError:
         return {}
 
@@ -87,7 +87,7 @@ def check(found: Statement, points: Fraction) -> None:
     assert running == found.closing == points
 
 
-def check_shorter(view: View, whole: Statement, last: int) -> bool:
+def check_shorter(view: Snapshot, whole: Statement, last: int) -> bool:
     """With so many of the last games and adjustments, one line sums those before them; the others are as they were."""
     found = view.statement(whole.ladder, whole.player, last)
     assert found is not None
@@ -115,6 +115,6 @@ def published(ratings: Ratings, url: str, chance: Random) -> dict[str, dict[str,
     for ladder in RUNNING:
         told = ratings("publish", ladder, "--as-of", chance.choice(INSTANTS), "--by", "mira", db=url)
         if told.exit_code == 0:
-            rows = View(open_ledger(url)).published(ladder).rows
+            rows = Snapshot(open_ledger(url)).published(ladder).rows
             shown[ladder] = {row.player: row.points for row in rows}
     return shown

@@ -10,7 +10,7 @@ from ratings_ledger.ledger.events.published_lists import digest_of
 from ratings_ledger.projections.contract import PeriodParams
 from ratings_ledger.projections.lists import period
 from ratings_ledger.projections.lists.contract import RankedRow, Results, ranked
-from ratings_ledger.projections.queries.standings import Ranking
+from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.stored.computing import standing, stored_row
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(

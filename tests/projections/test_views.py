@@ -22,8 +22,8 @@ from stores import with_shipped_rulesets
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.kept_ladders import KeptLadders
-from ratings_ledger.projections.queries.view import View
+from ratings_ledger.projections.queries.ladders_at import KeptLadders
+from ratings_ledger.projections.snapshot import Snapshot
 
 pytestmark = pytest.mark.slow  # most of them ask all there is, as the library and as commands
 
@@ -427,7 +427,7 @@ def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> No
         decoded.append(position)
         return decode(connection, position, lazily=lazily)
 
-    view = View(open_ledger(url), kept=KeptLadders(counting))
+    view = Snapshot(open_ledger(url), kept=KeptLadders(counting))
     before = view.standings(LADDER)
     assert (view.balance(LADDER).sum, view.history(LADDER, "ben").rows[0].game_id) == (0, "g-1")
     assert len(decoded) == 1

@@ -16,7 +16,8 @@ from ratings_ledger.ledger.intake.importing import Imported, Intake, Terms
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder
+from ratings_ledger.projections.queries.coordinates import UnknownLadder
+from ratings_ledger.projections.queries.ladders_at import Ladders
 
 
 class PublishedList(NamedTuple):

@@ -1,4 +1,4 @@
-"""Asking the pages without a network: an ASGI application is called as a server would."""
+"""Ask the pages without a network: an ASGI application is called as a server would."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.web.server import Pages
 
 
-class Told(NamedTuple):
+class TimelineEntry(NamedTuple):
     """What a request was told."""
 
     status: int
@@ -23,7 +23,7 @@ class Told(NamedTuple):
 def get(
     pages: Pages, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
-) -> Told:  # fmt: skip
+) -> TimelineEntry:  # fmt: skip
     """What a request for an address, with its query, is told; `sent` gets the messages to the server."""
     return asyncio.run(asked(pages, address, headers, method, sent))
 
@@ -31,7 +31,7 @@ def get(
 async def asked(
     pages: Pages, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
-) -> Told:  # fmt: skip
+) -> TimelineEntry:  # fmt: skip
     """The same in a loop that runs already."""
     path, _, query = address.partition("?")
     sent = [] if sent is None else sent
@@ -50,4 +50,4 @@ async def asked(
     await pages(scope, receive, send)
     begun, *bodies = sent
     found = {name.decode(): value.decode("ascii") for name, value in begun["headers"]}
-    return Told(begun["status"], found, b"".join(one["body"] for one in bodies))
+    return TimelineEntry(begun["status"], found, b"".join(one["body"] for one in bodies))

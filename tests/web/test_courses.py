@@ -11,7 +11,7 @@ from asking import get
 from club import LADDER, ok
 
 import ratings_ledger
-from ratings_ledger.projections.queries.course import Course
+from ratings_ledger.projections.queries.history import Course
 from ratings_ledger.web import server
 from ratings_ledger.web.charts import Point
 from ratings_ledger.web.courses import points_line, rank_line, revisions, shown_otherwise, span_of

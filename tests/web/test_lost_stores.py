@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from alembic import command
-from asking import Told, get
+from asking import TimelineEntry, get
 from club import LADDER, LATE, made, ok
 from sqlalchemy import make_url
 from stores import own_server, postgres_database
@@ -56,7 +56,7 @@ def assert_unavailable(pages: Pages, why: str, secret: str) -> None:
     assert json.loads(get(pages, STANDINGS).text)["error"]["status"] == 503
 
 
-def players(told: Told) -> set[str]:
+def players(told: TimelineEntry) -> set[str]:
     assert told.status == 200, told.text
     return {row["player"] for row in json.loads(told.text)["rows"]}
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from asking import Told, get
+from asking import TimelineEntry, get
 from club import LADDER, ok
 
 import ratings_ledger
@@ -30,7 +30,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "HEAD_US", 0)
 
 
-def shown(told: Told) -> str:
+def shown(told: TimelineEntry) -> str:
     """The text of a page, without markup and the space between words."""
     assert told.status == 200, told.text
     text = re.sub(r"<[^>]*>", " ", told.text.partition("<main")[2].partition("</main>")[0])

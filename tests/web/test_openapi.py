@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 import schemathesis
-from asking import Told, get
+from asking import TimelineEntry, get
 from club import HOSTILE, LADDER, made, ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ from sqlalchemy import make_url, text
 
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.shapes import shapes_of
+from ratings_ledger.projections.queries.result_schemas import shapes_of
 from ratings_ledger.web.addresses import segment
 from ratings_ledger.web.openapi import document
 from ratings_ledger.web.page import Site
@@ -72,7 +72,7 @@ def described(path: str) -> dict[str, Any] | None:
     return None
 
 
-def assert_as_described(path: str, told: Told) -> None:
+def assert_as_described(path: str, told: TimelineEntry) -> None:
     """That an answer has a status and a content of which the document says so."""
     responses = described(path)
     assert responses is not None, path

@@ -1,34 +1,108 @@
-"""What if a ruleset had scored its games from the start? Nothing is recorded."""
+"""What if: all games under another ruleset, or one game with another result. Nothing is recorded."""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import BadArgument, RulesetRefused, Unknown
-from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import Refused, closest, shown
+from ratings_ledger.ledger.events.types import Draft, Ruleset, read_event
+from ratings_ledger.ledger.rejections import Refused, closest, count, shown
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.queries.answers_compared import (
+from ratings_ledger.projections.diff.comparison import (
     DifferingList,
-    Predicted,
-    Quality,
-    Radius,
-    SimulatedLadder,
-    Simulation,
-    Variant,
+    Effect,
+    ImpactSummary,
 )
-from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.impact import RecordedBeside, impact_between, recorded_up_to
-from ratings_ledger.projections.queries.predictions import quality
-from ratings_ledger.projections.queries.standings import Ladders, versions_of
+from ratings_ledger.projections.diff.impact import RecordedBeside, impact_between, recorded_up_to, with_drafts
+from ratings_ledger.projections.diff.predictions import Predicted, Quality, quality
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
+from ratings_ledger.projections.queries.game_timelines import game_story, ladders_of_game
+from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
+from ratings_ledger.projections.queries.results import (
+    HIDDEN,
+    SET,
+    SPREAD,
+    Answer,
+    LastEvent,
+    Result,
+)
+from ratings_ledger.projections.queries.survey import Survey
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, refuse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.rulesets.versions import bind, games_of, refuse_months, refuse_sequel
+
+
+@dataclass(frozen=True, slots=True)
+class HypotheticalResult(Result):
+    """What a game gave a player on a ladder, None if nothing, and what it would have given with another place."""
+
+    ladder: str
+    player: str
+    place: int | None
+    gave: Fraction | None
+    would_give: Fraction
+    difference: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherResult(Answer):
+    """A game with other `places`, in the order of its participants: what everybody would have got, by ladder.
+
+    `data` is the game as it stands; `last` is the last event that it depends on.
+    """
+
+    game_id: str
+    at: Coordinates
+    places: tuple[int, ...]
+    rows: tuple[HypotheticalResult, ...]
+    data: dict[str, Any] = field(metadata=HIDDEN, kw_only=True)
+    last: LastEvent = field(metadata=HIDDEN, kw_only=True)
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedLadder(Result):
+    """A ladder under another ruleset: how far the difference reaches, how well both predict, and who is affected."""
+
+    radius: ImpactSummary = field(metadata=SPREAD)
+    quality: Predicted
+    changes: tuple[Effect, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether anybody has another rank or other points there."""
+        return bool(self.changes or self.radius.ranks or self.radius.players)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant(Result):
+    """A ruleset with other values for some keys, and what it does; `published` are lists that come out differently,
+    `left_out` ladders that cannot be replayed under it.
+    """
+
+    ruleset: str
+    settings: dict[str, str] = field(metadata=SET)
+    ladders: tuple[SimulatedLadder, ...]
+    published: tuple[DifferingList, ...]
+    left_out: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation(Answer):
+    """What if these rulesets had scored their games from the start; `failed` tells which ladders cannot be replayed."""
+
+    at: Coordinates
+    variants: tuple[Variant, ...]
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
 def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
@@ -52,9 +126,12 @@ def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
 
 
 def simulated(
-    connection: Connection, now: Ladders, rulesets: Iterable[tuple[dict[str, str], Ruleset]], ladders: Collection[str],
+    connection: Connection,
+    now: Ladders,
+    rulesets: Iterable[tuple[dict[str, str], Ruleset]],
+    ladders: Collection[str],
     times: Times,
-) -> Simulation:  # fmt: skip
+) -> Simulation:
     """All games under each of some rulesets, with what was set in them, compared with the ladders as they are.
 
     Only the ladders that are named, if any are. Raises `BadArgument` for a name that is not a ladder's, `Unknown` for a
@@ -91,16 +168,20 @@ def refuse_simulated(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
 
 
 def _variant(
-    connection: Connection, now: Ladders, told: dict[str, str], ruleset: Ruleset, ladders: Collection[str],
+    connection: Connection,
+    now: Ladders,
+    told: dict[str, str],
+    ruleset: Ruleset,
+    ladders: Collection[str],
     failed: list[str],
-) -> Variant:  # fmt: skip
+) -> Variant:
     then = refused_or_under(now.facts, ruleset, now.as_of)
     mine = then.every(ruleset.id)
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
         raise no_games_under(ruleset, unknown[0], mine)
     found, published = ladders_beside(
         recorded_up_to(connection, now.facts.position), now, then, ruleset.id, ladders, failed
-    )  # fmt: skip
+    )
     left_out = left_out_of(found, {*mine} & {*(ladders or mine)})
     return Variant(ruleset.name, told, tuple(found), published, left_out)
 
@@ -143,7 +224,7 @@ def ladders_beside(
             continue
         predicted = Predicted(*(None if isinstance(one, RuleFailure) else one for one in both))
         changes = tuple(effect for effect in reach.changes if effect.ladder == name)
-        unchanged = Radius(name, 0, 0, None, None, 0, (), ())
+        unchanged = ImpactSummary(name, 0, 0, None, None, 0, (), ())
         found.append(SimulatedLadder(radii.get(name, unchanged), predicted, changes))
     return found, reach.published
 
@@ -204,3 +285,85 @@ def _read(text: str) -> int | str | bool:
     if re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII):
         return int(text)
     return {"true": True, "false": False}.get(text, text)
+
+
+def other_result(seen: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
+    """What a game would have given with other places, in the order of its participants; its players come with the
+    points that they had.
+
+    Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game has.
+    """
+    story = game_story(seen, game_id)
+    seen.failures = []  # which are met again
+    if story.voided:
+        raise BadArgument(f"{game_id} is voided: it gives nothing, whatever its result", "place")
+    corrected = _corrected(story.data, places)
+    after, *_ = with_drafts(seen.connection, seen.everything, [corrected])
+    row = row_of_game(seen.connection, seen.facts, game_id)
+    rows = list[HypotheticalResult]()
+    for ladder in ladders_of_game(after.facts, row):
+        with seen.noting():
+            rows += _on_ladder(seen, after, ladder, game_id, row)
+    return OtherResult(
+        game_id,
+        seen.coordinates,
+        tuple(places),
+        tuple(rows),
+        data=story.data,
+        last=story.last,
+        failed=tuple(dict.fromkeys(seen.failures)),
+        times=seen.times,
+    )
+
+
+def has_other_results(data: dict[str, Any]) -> bool:
+    """Whether the participants of a game could have had other places: not where these follow from scores, or where
+    somebody took over a seat.
+    """
+    return all("place" in one and not one.keys() & {"score", "replaces"} for one in data["participants"])
+
+
+def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
+    """The correction that gives a game other places. Raises `BadArgument`."""
+    participants = data["participants"]
+    if not has_other_results(data):
+        raise BadArgument(f"{data['game_id']} has no places that could be others", "place")
+    if len(places) != len(participants):
+        told = f"{data['game_id']} has {count(len(participants), 'participant')}, and {count(len(places), 'place')}"
+        raise BadArgument(f"{told} are given", "place")
+    seats = [{**one, "place": place} for one, place in zip(participants, places, strict=True)]
+    game = {**data, "participants": seats}
+    event = {
+        "type": "game.corrected",
+        "data": {"game_id": data["game_id"], "game": game, "reason": "another result"},
+        "occurred_at": "2000-01-01T00:00:00Z",
+    }
+    try:
+        return read_event(event)[0]
+    except Refused as problem:
+        raise BadArgument(f"no result has these places: {problem.message}", "place") from None
+
+
+def _on_ladder(seen: Survey, after: Ladders, ladder: str, game_id: str, row: int) -> Iterator[HypotheticalResult]:
+    """What everybody would have got there, by their places. Raises `RuleFailure`."""
+    ruleset_id = ladder.partition("/")[0]
+    if ruleset_id not in seen.usable:
+        return
+    there = seen.ladders(ruleset_id)
+    # what everybody came with is the same, whatever its result
+    had = there.just_before(ladder, (seen.facts.occurred_at[row], seen.facts.first_position[row]))
+    was, would_be = (
+        explain_game(ladders, ladder, game_id, row, before=had) for ladders in (there, after.at(there.as_of))
+    )
+    if not would_be.counted:
+        return
+    gave = _changes(was)
+    for one in would_be.players:
+        before = gave.get(one.player)
+        yield HypotheticalResult(
+            ladder, one.player, one.place, before, one.change, None if before is None else one.change - before
+        )
+
+
+def _changes(found: GameExplanation) -> dict[str, Any]:
+    return {one.player: one.change for one in found.players} if found.counted else {}

@@ -7,20 +7,45 @@
 Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a tie.
 """
 
+from __future__ import annotations
+
 import math
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.expected_scores import ONE
 from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.queries.answers_compared import Quality
-from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
 from ratings_ledger.projections.replay import containment, loops
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.replay import replay, rule_constants
 from ratings_ledger.projections.rulesets.faults import is_ours
+
+
+@dataclass(frozen=True, slots=True)
+class Quality(Result):
+    """How well ratings predicted `pairs` pairs, of which `decided` did not tie; None where there are none.
+
+    In `unplaced` games nobody has a place, so nothing could be predicted.
+    """
+
+    pairs: int
+    decided: int
+    log_loss: float | None
+    brier: float | None
+    accuracy: float | None
+    unplaced: int | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted(Result):
+    """How well the ledger's own version and another predict; None for one that does not."""
+
+    before: Quality | None
+    after: Quality | None
 
 
 def quality(facts: Facts, stream: Stream) -> Quality | None:
@@ -82,9 +107,13 @@ def _measured(counts: Sequence[int], squares: float, losses: float) -> Quality:
     """The quality, of counts as `loops.predict` has them and the sums of squares and losses."""
     pairs, decided, foreseen, unplaced = counts
     return Quality(
-        pairs, decided, losses / pairs if pairs else None, squares / pairs if pairs else None,
-        foreseen / (2 * decided) if decided else None, unplaced or ABSENT,
-    )  # fmt: skip
+        pairs,
+        decided,
+        losses / pairs if pairs else None,
+        squares / pairs if pairs else None,
+        foreseen / (2 * decided) if decided else None,
+        unplaced or ABSENT,
+    )
 
 
 def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:

@@ -1,8 +1,11 @@
 """The published rulesets: their versions, and from when until when each of them scores."""
 
+from __future__ import annotations
+
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from inspect import cleandoc
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -14,10 +17,110 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.ledger.store.log import known_of, read_records_at, read_where, withdrawn_ids
-from ratings_ledger.projections.queries.answers_recorded import AllRulesets, RulesetRow, RulesetState, ScoringDays
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Answer, Result, Rows
+from ratings_ledger.projections.rulesets.assumptions import assumptions_of
 from ratings_ledger.projections.rulesets.versions import Version, bind, in_force, newest
+
+
+@dataclass(frozen=True, slots=True)
+class RulesetRow(Result):
+    """A published version, how many of its values are assumed, and its event.
+
+    `in_force` is yes or no; `withdrawn` is the position of the event that withdraws the version, or None.
+    """
+
+    version: str
+    rule: str
+    effective_from: str
+    in_force: str
+    assumed: int
+    position: int
+    by: str
+    withdrawn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllRulesets(Rows):
+    """The published versions, as they were recorded."""
+
+    rows: tuple[RulesetRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringDays(Result):
+    """From which day until before which other day a version scores, or `why` it never does; and its event."""
+
+    version: str
+    since: str | Absent = field(metadata=FROM)
+    until: str | Absent | None
+    position: int
+    recorded_at: str
+    by: str
+    why: str | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class RulesetState(Answer):
+    """What a version says, which versions its ruleset has, and when each of them scores.
+
+    `ruleset` is the version itself, published at `position` by `by`; `between` tells what becomes of points and ranks
+    between versions, None if the version does not run here. `in_words` are the paragraphs of what its rule does, and
+    `earlier` is the version that was published before it. `withdrawn` says at which position the version was
+    withdrawn and where it can still be queried; it is empty for a live version.
+    """
+
+    data: dict[str, Any] = field(metadata=SPREAD)
+    versions: tuple[str, ...]
+    known_at: int
+    timeline: tuple[ScoringDays, ...]
+    never_in_force: tuple[ScoringDays, ...]
+    ruleset: Ruleset = field(metadata=HIDDEN, kw_only=True)
+    position: int = field(metadata=HIDDEN, kw_only=True)
+    by: str = field(metadata=HIDDEN, kw_only=True)
+    between: str | None = field(metadata=HIDDEN, kw_only=True)
+    in_words: tuple[str, ...] = field(metadata=HIDDEN, kw_only=True)
+    earlier: Ruleset | None = field(metadata=HIDDEN, kw_only=True)
+    withdrawn: str = field(metadata=HIDDEN, kw_only=True)
+
+    @property
+    def differences(self) -> list[tuple[str, str | None, str | None]]:
+        """Every key that says something else than in the earlier version: there, and here; None for nothing."""
+        if self.earlier is None:
+            return []
+        there, here = (
+            {
+                key: value
+                for key, value in _keys_in(one.model_dump(mode="json", exclude={"version"}, exclude_none=True))
+                if value
+            }
+            for one in (self.earlier, self.ruleset)
+        )
+        return [(key, there.get(key), here.get(key)) for key in there | here if there.get(key) != here.get(key)]
+
+    @property
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Every key with its value and, if that is assumed, why; those in tables, as TABLE.KEY, come last."""
+        rows = sorted(_keys_in(self.data), key=lambda row: ("." in row[0], row[0]))
+        return [(key, value, _assumption(assumptions_of(self.ruleset), key)) for key, value in rows]
+
+
+def _keys_in(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and key != "assumed":
+            yield from _keys_in(value, f"{table}{key}.")
+        elif key != "assumed":
+            yield table + key, ", ".join(map(_written, value)) if isinstance(value, list) else _written(value)
+
+
+def _written(value: object) -> str:
+    """A value as it stands in TOML, without quotation marks."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _assumption(assumed: dict[str, str], key: str) -> str:
+    """Why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
+    return next((assumed[part] for part in reversed(key.split(".")) if part in assumed), "")
 
 
 class RecordedVersion(NamedTuple):
@@ -60,11 +163,16 @@ def all_rulesets(connection: Connection, until: int) -> AllRulesets:
         current = in_force(bound, now)
         rows.append(
             RulesetRow(
-                ruleset.name, ruleset.rule, ruleset.effective_from or "only by --rules",
+                ruleset.name,
+                ruleset.rule,
+                ruleset.effective_from or "only by --rules",
                 "yes" if current is not None and current.position == position else "no",
-                len(ruleset.assumed), position, event["by"], withdrawn,
+                len(ruleset.assumed),
+                position,
+                event["by"],
+                withdrawn,
             )
-        )  # fmt: skip
+        )
     return AllRulesets(tuple(rows))
 
 
@@ -88,12 +196,20 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
         told = f"no ruleset {shown(name)} is published at position {until}; see: ratings rules list{hint}"
         raise BadArgument(told, "name")
     return RulesetState(
-        chosen.event["data"], tuple(one.ruleset.version for one in known), until, _timeline(known), _never(published),
-        ruleset=chosen.ruleset, position=chosen.position, by=chosen.event["by"],
-        between=chosen.bound and chosen.bound.ranking.by, times=times, in_words=_in_words(chosen.bound),
+        chosen.event["data"],
+        tuple(one.ruleset.version for one in known),
+        until,
+        _timeline(known),
+        _never(published),
+        ruleset=chosen.ruleset,
+        position=chosen.position,
+        by=chosen.event["by"],
+        between=chosen.bound and chosen.bound.ranking.by,
+        times=times,
+        in_words=_in_words(chosen.bound),
         earlier=next((one.ruleset for one in reversed(known) if one.position < chosen.position), None),
         withdrawn=_describe_withdrawal(chosen),
-    )  # fmt: skip
+    )
 
 
 def _describe_withdrawal(version: RecordedVersion) -> str:
@@ -125,8 +241,11 @@ def _never(published: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
     found = []
     for index, one in enumerate(published):
         day = one.ruleset.effective_from
-        later = [other.ruleset.version for other in published[index + 1 :]
-                 if other.ruleset.effective_from == day and other.withdrawn is None]  # fmt: skip
+        later = [
+            other.ruleset.version
+            for other in published[index + 1 :]
+            if other.ruleset.effective_from == day and other.withdrawn is None
+        ]
         if one.withdrawn is not None:
             why = _describe_withdrawal(one)
         elif day is None:

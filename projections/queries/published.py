@@ -1,5 +1,9 @@
-"""Publishing standings: the events that hold them, and what they show."""
+"""Published lists: which there are, the events that hold them, and the rows that they show."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -11,16 +15,34 @@ from ratings_ledger.ledger.events.published_lists import parts_of_rows
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
-from ratings_ledger.ledger.validation.published_lists import PublishedList, published_rows
+from ratings_ledger.ledger.validation.published_lists import (
+    PublishedList,
+    latest_lists,
+    published_lists,
+    published_rows,
+)
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.results import (
+    Answer,
+    Result,
+)
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.periods import is_running, period_of
 
 
-def publication(
-    ladders: Ladders, found: Ranking, now: int, asked: bool = True
-) -> list[tuple[str, dict[str, Any]]]:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Publication(Result):
+    """The event that published a list, and who recorded it when."""
+
+    position: int
+    event_id: str
+    recorded_at: str
+    by: str
+
+
+def publication(ladders: Ladders, found: Ranking, now: int, asked: bool = True) -> list[tuple[str, dict[str, Any]]]:
     """The events (type, data) that publish these standings: rows in parts, then the head that names them.
 
     `asked`: their `as_of` was asked for explicitly, and must then be in the past.
@@ -44,9 +66,14 @@ def publication(
         for part, rows in enumerate(parts, 1)
     ]
     listed = {
-        "ladder": ladder, "known_at": ladders.facts.position, "ruleset": found.ruleset, "digest": digest,
-        "row_count": len(found.rows), "parts": len(parts), "games": found.games,
-    }  # fmt: skip
+        "ladder": ladder,
+        "known_at": ladders.facts.position,
+        "ruleset": found.ruleset,
+        "digest": digest,
+        "row_count": len(found.rows),
+        "parts": len(parts),
+        "games": found.games,
+    }
     if as_of is not None:
         listed["as_of"] = format_instant(as_of)
     return [*rows, ("list.published", listed)]
@@ -65,9 +92,15 @@ def _standing(row: dict[str, Any]) -> RankedRow:
     points = Fraction(row["points"])
     places = tuple(row["places"]) if "places" in row else None
     return RankedRow(
-        row["rank"], row["player"], points.numerator, row["games"], row["qualified"], points.denominator,
-        row.get("gold"), places,
-    )  # fmt: skip
+        row["rank"],
+        row["player"],
+        points.numerator,
+        row["games"],
+        row["qualified"],
+        points.denominator,
+        row.get("gold"),
+        places,
+    )
 
 
 def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
@@ -78,3 +111,48 @@ def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
     if one.as_of is not None or period_of(ruleset, parse_name(one.ladder).values) is not None:
         return one.as_of
     return record_instant(one.recorded_at)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationRow(Result):
+    """A list that was published: what was played and known for it, its version, players and games; and its event."""
+
+    ladder: str
+    as_of: datetime | None
+    known_at: int
+    ruleset: str
+    players: int
+    games: int
+    position: int
+    recorded_at: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publications(Answer):
+    """The published lists that count, by ladder and time."""
+
+    rows: tuple[PublicationRow, ...]
+
+
+def publications(connection: Connection, until: int, times: Times) -> Publications:
+    """The lists published up to a position, the last one of each ladder and time."""
+    return Publications(publication_rows(connection, until), times=times)
+
+
+def publication_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
+    """The same without how times are shown."""
+    return tuple(
+        PublicationRow(
+            one.ladder,
+            None if one.as_of is None else moment(one.as_of),
+            one.known_at,
+            one.ruleset,
+            one.row_count,
+            one.games,
+            one.position,
+            one.recorded_at,
+            one.by,
+        )
+        for one in latest_lists(published_lists(connection, until))
+    )

@@ -1,9 +1,12 @@
-"""Explanations: histories, why a game gave what it gave, and how somebody's standing on a ladder came about."""
+"""Explanations: why a game gave what it gave, or does not count, and how a player's place came about."""
+
+from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
-from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -11,23 +14,28 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.log import first_positions, read_records_at, read_where
+from ratings_ledger.ledger.store.log import (
+    first_positions,
+    read_records_at,
+    read_where,
+)
 from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import rows_with
-from ratings_ledger.projections.queries.answers import Account
-from ratings_ledger.projections.queries.answers_explained import (
-    Explained,
-    ExplainedTerm,
-    GameExplanation,
-    PlayedGame,
-    PlayerChange,
-    PlayerExplanation,
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
+from ratings_ledger.projections.queries.history import (
+    StandingGames,
+    played,
 )
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment
-from ratings_ledger.projections.queries.course import StandingGames, change_of, played, records_of
-from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.standings import Ladders, rows_of
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.results import (
+    ABSENT,
+    HIDDEN,
+    Absent,
+    Answer,
+    Result,
+)
+from ratings_ledger.projections.queries.standings import Account, rows_of
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
 from ratings_ledger.projections.replay.ladders import (
@@ -41,25 +49,86 @@ from ratings_ledger.projections.replay.trace import Before, Step, Trace
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
 from ratings_ledger.projections.rulesets.versions import Version, newest, refuse_months
 
-# the number of changes whose events are read at once
-CHUNK_STEPS = 10_000
+
+@dataclass(frozen=True, slots=True)
+class ExplainedTerm(Result):
+    """A part of what a game changed, or of what a list makes of somebody; `amount` is None where a term has none."""
+
+    term: str
+    amount: Fraction | None
+    detail: str
+    note: str | Absent = ABSENT
 
 
-def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
-    """What every game and adjustment of a ladder did to everybody, in replay order.
+@dataclass(frozen=True, slots=True)
+class Explained(Result):
+    """What a game did to a player, term by term; `why_not` if the player does not count in it."""
 
-    Raises `UnknownLadder`, `RuleFailure` before the first one.
+    player: str
+    before: Fraction
+    change: Fraction
+    after: Fraction
+    terms: tuple[ExplainedTerm, ...]
+    why_not: str | Absent
+    place: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GameExplanation(Answer):
+    """Why a game changed the points of a ladder as it did, or in `why_not` why it does not count there.
+
+    `assumed` is what the ruleset assumes where its source is silent and what decided a number here, by key.
     """
-    facts, trace = ladders.facts, ladders.trace(ladder)
-    stream, steps = trace.stream, trace.every_step()
-    if stream.ranking.sums_lists:
-        return
-    while chunk := list(islice(steps, CHUNK_STEPS)):
-        games = played(facts, [step for _, step in chunk])
-        records = records_of(connection, games)
-        for (player, step), game in zip(chunk, games, strict=True):
-            name, event = stream.names[player], json.loads(records[game.live_position])
-            yield PlayerChange(name, change_of(facts.player_numbers[name], step, game, stream.rule.scale, event))
+
+    game_id: str
+    ladder: str
+    ruleset: str | None
+    counted: bool
+    why_not: str | None
+    remark: str | Absent
+    occurred_at: datetime
+    players: tuple[Explained, ...]
+    accounts: tuple[Account, ...]
+    at: Coordinates
+    assumed: dict[str, str] | Absent = ABSENT
+    running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedGame(Result):
+    """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if it does not count.
+
+    `game` is as in `Change`.
+    """
+
+    game_id: str | None
+    occurred_at: datetime
+    local: str
+    change: Fraction | None
+    why_not: str | None
+    reason: str | Absent
+    game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerExplanation(Answer):
+    """How a player's place on a ladder comes about: the start, the games, and what the list makes of them.
+
+    `assumed` is as in `GameExplanation`.
+    """
+
+    player: str
+    ladder: str
+    ruleset: str
+    rank: int | None
+    points: Fraction | None
+    gold: int | Absent
+    start: Fraction | None
+    time_zone: str
+    games: tuple[PlayedGame, ...]
+    terms: tuple[ExplainedTerm, ...]
+    at: Coordinates
+    assumed: dict[str, str] | Absent = ABSENT
 
 
 def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
@@ -75,7 +144,7 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
 
 def explain_game(
     ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES, before: Before | None = None
-) -> GameExplanation:  # fmt: skip
+) -> GameExplanation:
     """Why a game changed the points of a ladder as it did, or why it did not.
 
     What everybody had `before` it is looked up unless it is given. Raises `UnknownLadder`, `RuleFailure`.
@@ -102,15 +171,22 @@ def explain_game(
         keys = (key for mine in terms for term in mine for key in term.assumes)
         started = _start_keys(version) if begins and before_it.trace.stream.ranking.running else ()
         assumed = assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)])
-    accounts = (
-        Account("minted", Fraction(-minted, scale)), Account("burned", Fraction(burned, scale))
-    )  # fmt: skip
+    accounts = (Account("minted", Fraction(-minted, scale)), Account("burned", Fraction(burned, scale)))
     return GameExplanation(
-        game_id, ladder, version.ruleset.name if version else None, reason is None, reason, remark or ABSENT,
-        moment(facts.occurred_at[row]), _everybody(facts, before_it, row, version, counted), accounts,
-        ladders.coordinates, assumed or ABSENT,
-        running=versions[0].ranking.running, times=times,
-    )  # fmt: skip
+        game_id,
+        ladder,
+        version.ruleset.name if version else None,
+        reason is None,
+        reason,
+        remark or ABSENT,
+        moment(facts.occurred_at[row]),
+        _everybody(facts, before_it, row, version, counted),
+        accounts,
+        ladders.coordinates,
+        assumed or ABSENT,
+        running=versions[0].ranking.running,
+        times=times,
+    )
 
 
 def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
@@ -169,9 +245,12 @@ def _points(facts: Facts, before: Before, participant: int, version: Version) ->
 
 
 def _everybody(
-    facts: Facts, before: Before, row: int, version: Version | None,
+    facts: Facts,
+    before: Before,
+    row: int,
+    version: Version | None,
     counted: Mapping[int, tuple[int, list[Term]]],
-) -> tuple[Explained, ...]:  # fmt: skip
+) -> tuple[Explained, ...]:
     """All participants by place; without places by what they got, most first.
 
     Those who do not count have a change of 0 and, if it is about them, the reason.
@@ -188,10 +267,15 @@ def _everybody(
         reason = None if p in counted or version is None else why_left_out(facts, row, p, version)
         found.append(
             Explained(
-                facts.name_of(p), Fraction(points, scale), Fraction(change, scale), Fraction(points + change, scale),
-                tuple(_term(term, scale) for term in terms), reason or ABSENT, facts.place[p] or None,
+                facts.name_of(p),
+                Fraction(points, scale),
+                Fraction(change, scale),
+                Fraction(points + change, scale),
+                tuple(_term(term, scale) for term in terms),
+                reason or ABSENT,
+                facts.place[p] or None,
             )
-        )  # fmt: skip
+        )
     return tuple(found)
 
 
@@ -206,7 +290,7 @@ class PlayedThere(NamedTuple):
 
 def explain_player(
     connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times = UTC_TIMES
-) -> PlayerExplanation:  # fmt: skip
+) -> PlayerExplanation:
     """A player's rank, what they began with, their games and adjustments in order, and what the list makes of them.
 
     The games of this ladder that do not count for them are included, with the reason; somebody who is not there has
@@ -242,7 +326,9 @@ def explain_player(
         keys.append("account")
     assumed = assumptions_among(last, keys)
     return PlayerExplanation(
-        player, ladder, found.ruleset,
+        player,
+        ladder,
+        found.ruleset,
         None if row is None else row.rank,
         None if row is None else row.value(found.scale),
         ABSENT if row is None or row.gold is None else row.gold,
@@ -250,8 +336,10 @@ def explain_player(
         zone,
         tuple(_played_game(one, json.loads(records[one.position]), zone, standing) for one in played),
         tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
-        ladders.coordinates, assumed or ABSENT, times=Times(zone),
-    )  # fmt: skip
+        ladders.coordinates,
+        assumed or ABSENT,
+        times=Times(zone),
+    )
 
 
 def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayedThere]:
@@ -290,6 +378,11 @@ def _played_game(there: PlayedThere, event: dict[str, Any], zone: str, standing:
     """Return a game or an adjustment as the explanation shows it."""
     game_id = event["data"].get("game_id")
     return PlayedGame(
-        game_id, moment(there.occurred_at), local_time(there.occurred_at, zone).isoformat(), there.change,
-        there.why_not, ABSENT if game_id else event["data"]["reason"], game=standing.game(event),
-    )  # fmt: skip
+        game_id,
+        moment(there.occurred_at),
+        local_time(there.occurred_at, zone).isoformat(),
+        there.change,
+        there.why_not,
+        ABSENT if game_id else event["data"]["reason"],
+        game=standing.game(event),
+    )

@@ -8,28 +8,101 @@ next, and a different version for the whole replay last.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger.errors import RuleFailed, Unknown
+from ratings_ledger.ledger.events.canonical import record_instant
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
 from ratings_ledger.ledger.events.types import TYPES, Ruleset
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.log import Log, known_events, known_of, read_records, read_where
+from ratings_ledger.ledger.store.log import (
+    Log,
+    head,
+    known_event,
+    known_events,
+    known_of,
+    read_records,
+    read_records_at,
+    read_where,
+)
 from ratings_ledger.ledger.validation.identities import identities, players_of
-from ratings_ledger.projections.facts.columns import NONE
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.diff.impact import about, matter, same
+from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.impact import about, matter, same
-from ratings_ledger.projections.queries.standings import Ladders, UnknownLadder, versions_of
-from ratings_ledger.projections.replay.containment import score
+from ratings_ledger.projections.queries.coordinates import (
+    Coordinates,
+    CoordinateSpec,
+    Note,
+    UnknownLadder,
+    moment,
+    times_of,
+)
+from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown, versions_of
+from ratings_ledger.projections.queries.published import as_published, compared_at
+from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result
+from ratings_ledger.projections.replay.containment import RuleFailure, score
 from ratings_ledger.projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
 from ratings_ledger.projections.replay.replay import replay, starting_points
 from ratings_ledger.projections.rulesets.versions import Version, bind, newest
+
+
+@dataclass(frozen=True, slots=True)
+class AttributedEnd(Result):
+    """A player's points at one of two coordinates, None where they are not on the ladder."""
+
+    at: Coordinates
+    points: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttributedCause(Result):
+    """What made a difference, with its event; `own` and `ripple` sum to the `amount`.
+
+    A different version for all games has no event, nor has what comes out as played between two times.
+    """
+
+    cause: str
+    position: int | None
+    event_id: str | None
+    game_id: str | None
+    occurred_at: datetime | None
+    recorded_at: datetime | None
+    by: str | None
+    reason: str | None
+    own: Fraction
+    ripple: Fraction
+    amount: Fraction
+    what: str = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class PointsAttributed(Answer):
+    """What changed a player's points on a ladder from one place on the axes to another; the causes add up exactly.
+
+    `start` stands in for the points of somebody who is not on it. `contradicted` tells which published lists showed
+    other points than a replay does, `left_out` which events do not count, by position, with the reason.
+    """
+
+    player: str
+    ladder: str
+    before: AttributedEnd = field(metadata=FROM)
+    to: AttributedEnd
+    start: Fraction
+    change: Fraction
+    causes: tuple[AttributedCause, ...]
+    contradicted: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
 
 
 class Cause(NamedTuple):
@@ -59,9 +132,7 @@ class Attribution(NamedTuple):
     left_out: dict[int, str]  # the events that do not count, by position, with the reason
 
 
-def attribute(
-    connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates
-) -> Attribution:  # fmt: skip
+def attribute(connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates) -> Attribution:
     """Why a player's points differ between two coordinates.
 
     Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
@@ -445,9 +516,9 @@ class Situation:
         changes += [((a.occurred_at, a.position), a.units, a.version) for a in self._adjusted_of(name)]
         moments: list[Moment] = []
         values: list[int] = []
-        for moment, units, version in sorted(changes):
+        for when, units, version in sorted(changes):
             had = values[-1] if values else starting_points(name, self.stream.versions[version], self.trace.carried)
-            moments.append(moment)
+            moments.append(when)
             values.append(had + units)
         return moments, values
 
@@ -455,14 +526,14 @@ class Situation:
 def own_part(old: Situation, new: Situation) -> Fraction:
     """What the player's games and adjustments give differently in `new`, each with everybody's points as in `old`."""
     units = sum(a.units for a in new.adjusted) - sum(a.units for a in old.adjusted)
-    for moment in old.played.keys() | new.played.keys():
-        was, now = old.played.get(moment), new.played.get(moment)
+    for when in old.played.keys() | new.played.keys():
+        was, now = old.played.get(when), new.played.get(when)
         if was is not None and now is not None and was[:3] == now[:3]:
             continue
         if was is not None:
             units -= was.change
         if now is not None:
-            units += _scored(old, now, moment, str(new.player))
+            units += _scored(old, now, when, str(new.player))
     return Fraction(units, new.stream.rule.scale)
 
 
@@ -472,3 +543,153 @@ def _scored(world: Situation, played: Played, moment: Moment, player: str) -> in
     points = [world.points_before(name, moment, version) for name in played.names]
     _, change = score(version, world.stream.ladder, played.row, points, played.columns)
     return change[played.names.index(player)]
+
+
+Decode = Callable[[Connection, int], Facts]
+
+
+def attributed(
+    connection: Connection,
+    ladder: str,
+    player: str,
+    before: CoordinateSpec,
+    after: CoordinateSpec,
+    note: Note,
+    decode: Decode,
+) -> PointsAttributed:
+    """What changed a player's points on a ladder between two coordinates.
+
+    Raises `BadArgument`, `Unknown` for somebody who is not recorded and what is not published, `RuleFailed`.
+    """
+    try:
+        places = _places(connection, ladder, before, after, note, decode)
+        found = attribute(connection, ladder, player, *places)
+    except RuleFailure as problem:
+        told = f"{problem.ladder}: the rule failed on the way: {problem}"
+        raise RuleFailed(told, problem.ladder) from None
+    ends = zip((before, after), places, (found.before, found.after), strict=True)
+    contradicted = [
+        told
+        for asked, at, points in ends
+        if asked.published
+        for told in _contradicted(connection, ladder, player, at, points, decode)
+    ]
+    if found.before is None and found.after is None:
+        refuse_unknown(decode(connection, head(connection).position), player)
+    one, other = (
+        AttributedEnd(at._replace(left_out=tuple(p for p in found.left_out if p <= at.known_at)), points)
+        for at, points in zip(places, (found.before, found.after), strict=True)
+    )
+    had, has = (found.start if end.points is None else end.points for end in (one, other))
+    causes = _with_events(connection, found)
+    return PointsAttributed(
+        player,
+        ladder,
+        one,
+        other,
+        found.start,
+        has - had,
+        causes,
+        contradicted=tuple(contradicted),
+        left_out=found.left_out,
+        times=times_of(connection),
+    )
+
+
+def _places(
+    connection: Connection, ladder: str, before: CoordinateSpec, after: CoordinateSpec, note: Note, decode: Decode
+) -> list[Coordinates]:
+    """Both coordinates; a published list lends its `as_of` to the other side if that has none."""
+    places = []
+    for asked in (before, after):
+        if not asked.published:
+            places.append(asked.resolve(connection, ladder, note))
+            continue
+        lists = asked.lists(connection, note, ladder)
+        if not lists:
+            raise Unknown(None, f"{ladder} was not published ({asked.text})")
+        one = max(lists, key=lambda one: one.position)
+        places.append(Coordinates(_compared_at(connection, one, decode), one.known_at, None))
+    if before.published and not after.published and after.as_of is None:
+        places[1] = places[1]._replace(as_of=places[0].as_of)
+    if after.published and not before.published and before.as_of is None:
+        places[0] = places[0]._replace(as_of=places[1].as_of)
+    return places
+
+
+def _compared_at(connection: Connection, one: PublishedList, decode: Decode) -> int | None:
+    """Up to when a list is compared with what would come out today. Raises `RulesetUnusable`."""
+    versions = versions_of(decode(connection, one.known_at), one.ladder, None)
+    return compared_at(one, versions[0].ruleset)
+
+
+def _contradicted(
+    connection: Connection, ladder: str, player: str, at: Coordinates, points: Fraction | None, decode: Decode
+) -> Iterator[str]:
+    """Which lists showed points that differ from a replay of their coordinates; `verify` reports them."""
+    for one in published_lists(connection, head(connection).position, ladder):
+        if (_compared_at(connection, one, decode), one.known_at) == (at.as_of, at.known_at):
+            listed, ids = as_published(connection, one), identities(connection).ids(player)
+            then = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
+            if then != points:
+                told = "nothing" if then is None else decimal(then.numerator, then.denominator)
+                yield f"the list at position {one.position} shows {told}; see: ratings verify"
+
+
+def causes_between(
+    connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates
+) -> tuple[Fraction, tuple[AttributedCause, ...]]:
+    """What a player had at a place, their start if they were not on the ladder; and what changed that until another
+    one, with the events. Raises `UnknownLadder`, `RuleFailure`."""
+    found = attribute(connection, ladder, player, before, after)
+    return found.start if found.before is None else found.before, _with_events(connection, found)
+
+
+def _with_events(connection: Connection, found: Attribution) -> tuple[AttributedCause, ...]:
+    """Return the causes with what their events say; a withdrawal is named like the event that it withdraws."""
+    records = read_records_at(connection, [cause.position for cause in found.causes if cause.position is not None])
+    log = Log(connection)
+    named = []
+    for cause in found.causes:
+        record = records.get(cause.position or 0)
+        event = None if record is None else known_event(cause.position or 0, record)
+        root = None if event is None else root_of(log, event) or event
+        named.append(_with_event(cause, None if record is None else json.loads(record), root))
+    return tuple(named)
+
+
+def _with_event(cause: Cause, event: dict[str, Any] | None, root: KnownEvent | None) -> AttributedCause:
+    """Return a cause with what its event says, named after the event that it is ultimately about."""
+    if event is None or root is None:
+        return AttributedCause(
+            cause.what, cause.position, None, None, None, None, None, None, cause.own, cause.ripple, cause.amount, ""
+        )
+    occurred_at, recorded_at = (moment(record_instant(event[name])) for name in ("occurred_at", "recorded_at"))
+    return AttributedCause(
+        cause.what,
+        cause.position,
+        event["id"],
+        event["data"].get("game_id"),
+        occurred_at,
+        recorded_at,
+        event["by"],
+        event["data"].get("reason"),
+        cause.own,
+        cause.ripple,
+        cause.amount,
+        _what(root),
+    )
+
+
+def _what(event: KnownEvent) -> str:
+    """Return what an event is about, in a few words."""
+    data = event.data
+    if "game_id" in data:
+        return str(data["game_id"])
+    if event.type == "player.renamed":
+        return f"{data['player']} is {data['new_player']}"
+    if event.type == "ruleset.published":
+        return f"{data['id']}@{data['version']}"
+    if event.type == "points.adjusted":
+        return f"{data['points']} to {data['player']}"
+    return str(data.get("id") or data.get("player") or data.get("league") or event.event_id)

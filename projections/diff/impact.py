@@ -1,14 +1,12 @@
-"""Impact: two standings of a ladder side by side, and what new events do to every ladder."""
+"""Impact: what new events, or another version of a rule, would change on every ladder."""
 
-from bisect import bisect_right, insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import repeat
-from math import gcd
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -17,184 +15,39 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, known
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.projections.diff.comparison import (
+    DifferingList,
+    Effect,
+    ImpactSummary,
+    compare,
+    under_present_ids,
+)
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
-from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
-from ratings_ledger.projections.queries.answers_compared import DifferingList, Effect, Gain, Impact, Radius
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, moment, times_of
-from ratings_ledger.projections.queries.explanation import row_of_game
-from ratings_ledger.projections.queries.publication import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.standings import Ladders, Ranking
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment, times_of
+from ratings_ledger.projections.queries.explain import row_of_game
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.published import as_published, compared_at
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.rulesets.versions import Version
 
-T = TypeVar("T")
-E = TypeVar("E", bound=Effect)
 
-# how many of the first places are the top
-TOP = 10
-
-
-class Had(NamedTuple):
-    """What somebody has on a ladder: exact points in lowest terms, rank, and gold if the list pays any."""
-
-    numerator: int
-    denominator: int
-    rank: int | None
-    gold: int | None
-
-    @property
-    def points(self) -> Fraction:
-        """The points; made only when asked for, since most are only compared."""
-        return Fraction(self.numerator, self.denominator)
-
-
-def had(rows: Iterable[RankedRow], scale: int) -> dict[str, Had]:
-    """What everybody has, by player."""
-    found = {}
-    for rank, player, points, _, _, divisor, gold, _ in rows:
-        common = gcd(points, scale * divisor)
-        found[player] = Had(points // common, scale * divisor // common, rank, gold)
-    return found
-
-
-def compare(
-    kind: type[E], ladder: str, old: Ranking | None, new: Ranking | None, before: Facts, after: Facts,
-    ranks: bool = True,
-) -> tuple[list[E], Radius]:  # fmt: skip
-    """The players for whom something differs, or without `ranks` their points, largest gain first; how far it reaches.
-
-    The facts say who is who: a new id alone is not a difference. Two players becoming one person is. Nobody is on a
-    ladder that is None.
+@dataclass(frozen=True, slots=True)
+class Impact(Result):
+    """What something does: to whose points, how much on which ladders, which published lists would come out
+    differently, and explanations for unexpected changes; `failed` tells which ladders cannot be replayed, and why.
+    `times` knows how this ledger shows times, if a published list differs.
     """
-    was, now, moved, pairs = _beside(old, new, ranks)
-    aligned = under_present_ids(was, now, before, after)
-    differing = [
-        (player, one, other)
-        for player in aligned.keys() | now.keys()
-        if (one := aligned.get(player)) != (other := now.get(player))
-    ]
-    effects = [
-        _effect(kind, ladder, player, one, other)
-        for player, one, other in differing
-        if ranks or one is None or other is None or one[:2] != other[:2]
-    ]
-    effects.sort(key=_largest_first)
-    gains = [Gain(effect.player, effect.change) for effect in effects if effect.change]
-    least = gains[-1].change if gains else Fraction(0)
-    return effects, Radius(
-        ladder,
-        sum(effect.change is None or bool(effect.change) for effect in effects),
-        moved + sum((one and one.rank) != (other and other.rank) for _, one, other in differing),
-        gains[0] if gains and gains[0].change > 0 else None,
-        next(gain for gain in gains if gain.change == least) if least < 0 else None,
-        pairs,
-        tuple(sorted(_top(now) - _top(was))),
-        tuple(sorted(_top(was) - _top(now))),
-    )
 
-
-def _largest_first(effect: Effect) -> tuple[float, Fraction, str]:
-    """Where an effect is among others; most pairs are told apart by the first number, in a fraction of the time."""
-    lost = -effect.difference
-    return float(lost), lost, effect.player
-
-
-Beside = tuple[dict[str, Had], dict[str, Had], int, int]
-
-
-def _beside(old: Ranking | None, new: Ranking | None, ranks: bool) -> Beside:
-    """What everybody has in both states or, of long ladders, those who come, go, differ in points or `ranks`, or enter
-    or leave the first places; how many of the others have another rank, and how many pairs swap order.
-    """
-    if (
-        old and isinstance(old.rows, RankedColumns) and new and isinstance(new.rows, RankedColumns)
-        and old.scale == new.scale
-    ):  # fmt: skip
-        return _columns_beside(old.rows, new.rows, old.scale, ranks)
-    was, now = ({} if one is None else had(one.rows, one.scale) for one in (old, new))
-    return was, now, 0, swapped(was, now)
-
-
-def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> Beside:
-    import numpy as np
-
-    numbers = dict(zip(new.names, range(len(new.names)), strict=True))
-    there = np.array([*map(numbers.get, old.names, repeat(NONE))])
-    # who is in both states, by their indices in either
-    here = np.flatnonzero(there != NONE)
-    there = there[here]
-    rank, rank_then = old.ranks[here], new.ranks[there]
-    moved, ranked = rank != rank_then, (rank > 0) & (rank_then > 0)
-    first = ((rank > 0) & (rank <= TOP)) | ((rank_then > 0) & (rank_then <= TOP))
-    differs = (old.points[here] != new.points[there]) | (moved & (first | ranks))
-    gone, come = (np.delete(np.arange(len(rows)), both) for rows, both in ((old, here), (new, there)))
-    was, now = old.of(np.append(here[differs], gone)), new.of(np.append(there[differs], come))
-    in_order = np.lexsort((rank_then[ranked], rank[ranked]))
-    pairs = _inversions(rank_then[ranked][in_order])
-    return had(was, scale), had(now, scale), int((moved & ~differs).sum()), pairs
-
-
-def _inversions(numbers: Any) -> int:
-    """How many pairs of numbers of a column, not below 0, descend."""
-    import numpy as np
-
-    found = 0
-    # numbers with the same higher bits are side by side: those that differ in this bit are in order or not
-    for bit in reversed(range(int(numbers.max(initial=0)).bit_length())):
-        ones = numbers >> bit & 1
-        before = np.cumsum(ones) - ones
-        begins = np.diff(numbers >> bit + 1, prepend=-1) != 0
-        found += int((before - np.maximum.accumulate(before * begins))[ones == 0].sum())
-        numbers = np.concatenate([numbers[ones == 0], numbers[ones == 1]])
-    return found
-
-
-def _effect(kind: type[E], ladder: str, player: str, old: Had | None, new: Had | None) -> E:
-    rank, gold = (old and old.rank, new and new.rank), (old and old.gold, new and new.gold)
-    if old is None or new is None:
-        what = "added" if old is None else "removed"
-        return kind(what, ladder, player, old and old.points, None, new and new.points, rank, gold)
-    gained = new.numerator * old.denominator - old.numerator * new.denominator
-    gain = Fraction(gained, old.denominator * new.denominator)  # several times as fast as a difference of fractions
-    return kind("moved", ladder, player, old.points, gain, new.points, rank, gold)
-
-
-def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """What was known by player, under the ids the same people have in `new`: renamed since, or no longer renamed."""
-    found = dict(old)
-    if not (before.renamed or after.renamed):
-        return found
-    gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
-    since = [(was, after.current(was)) for was in gone if after.current(was) in new]
-    for was, now in since + [(before.current(now), now) for now in come if before.current(now) in gone]:
-        if was in found and now not in found:
-            found[now] = found.pop(was)
-    return found
-
-
-def _top(rows: Mapping[str, Had]) -> set[str]:
-    return {player for player, row in rows.items() if row.rank is not None and row.rank <= TOP}
-
-
-def swapped(old: Mapping[str, Had], new: Mapping[str, Had]) -> int:
-    """How many pairs of players ranked in both swap order: one is ahead in `old`, the other in `new`.
-
-    Players who share a rank in either are not swapped.
-    """
-    ranks = sorted(
-        (was, now)
-        for player in old.keys() & new.keys()
-        if (was := old[player].rank) is not None and (now := new[player].rank) is not None
-    )
-    count, seen = 0, list[int]()
-    for _, now in ranks:  # those who were equal ascend, and do not count against each other
-        count += len(seen) - bisect_right(seen, now)
-        insort(seen, now)
-    return count
+    changes: tuple[Effect, ...] = ()
+    ladders: tuple[ImpactSummary, ...] = ()
+    published: tuple[DifferingList, ...] = ()
+    reasons: tuple[str, ...] | Absent = ABSENT
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
 ALL = "all"
@@ -301,9 +154,10 @@ class RecordedBeside(NamedTuple):
 def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
     """What was recorded up to a position."""
     return RecordedBeside(
-        partial(published_lists, connection, position), lambda one: as_published(connection, one),
+        partial(published_lists, connection, position),
+        lambda one: as_published(connection, one),
         lambda failure, facts: told_with_game(failure, facts, connection),
-    )  # fmt: skip
+    )
 
 
 def impact_between(
@@ -320,7 +174,7 @@ def impact_between(
     # a new date for a game may change what was played up to some time, even if nobody's points
     listed_names = names & lists.keys() & {*(only or names)}
     changed |= {name for name in listed_names if _instants(before, old.get(name)) != _instants(after, new.get(name))}
-    effects, radii, differing_lists = list[Effect](), list[Radius](), list[DifferingList]()
+    effects, radii, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
     for name in sorted(changed):
         # with running points, one change moves ranks all over
         listed = any(stream and not stream.ranking.running for stream in (old.get(name), new.get(name)))
@@ -335,9 +189,7 @@ def impact_between(
         effects += differing
         if differing or reach.ranks:
             radii.append(reach)
-    return Impact(
-        tuple(effects), tuple(radii), tuple(differing_lists), failed=tuple(dict.fromkeys(failed))
-    )  # fmt: skip
+    return Impact(tuple(effects), tuple(radii), tuple(differing_lists), failed=tuple(dict.fromkeys(failed)))
 
 
 class _Replayed:

@@ -1,12 +1,12 @@
-"""What all questions of a view begin with: the ledger at coordinates, its ladders there, and what is odd about them.
+"""Shared setup for every query: the ladders at the given coordinates, plus notes on what is unusual about them.
 
-Facts are decoded once per position, and ladders made once per moment. A question that reads little is asked again where
-a kept file turns out to be damaged.
+Facts are decoded once per position, and ladders made once per moment. A query that reads little is repeated where a
+kept file turns out to be damaged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from threading import local
@@ -15,30 +15,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import RuleFailed, Unknown
-from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
 from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.coordinates import (
     Note,
     Times,
+    UnknownLadder,
+    date_zone,
     instant_played,
     note_ahead,
     position_known,
-    times_of,
-)
-from ratings_ledger.projections.queries.kept_ladders import KeptLadders
-from ratings_ledger.projections.queries.ladder_names import other_ladder
-from ratings_ledger.projections.queries.standings import (
-    Ladders,
-    UnknownLadder,
-    check_version,
-    date_zone,
     ruleset_ids,
     time_zone,
+    times_of,
+)
+from ratings_ledger.projections.queries.ladders_at import (
+    KeptLadders,
+    Ladders,
+    check_version,
+    other_ladder,
     versions_of,
 )
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
@@ -60,7 +58,7 @@ class Question(NamedTuple):
     times: Times
 
 
-def asked_again(question: Callable[P, T]) -> Callable[P, T]:
+def retry_on_damaged_cache(question: Callable[P, T]) -> Callable[P, T]:
     """A view's question that reads little: if a file turns out to be damaged, it is deleted, and the question asked
     again of facts that are checked first."""
 
@@ -77,7 +75,7 @@ def asked_again(question: Callable[P, T]) -> Callable[P, T]:
     return ask
 
 
-class _Stay(local):
+class _Session(local):
     """What one thread holds while it stays: a connection, how times are shown, and its questions by ladder."""
 
     def __init__(self) -> None:
@@ -86,7 +84,7 @@ class _Stay(local):
         self.questions: dict[str, Question] = {}
 
 
-class Asking:
+class SnapshotReader:
     """The ledger at coordinates. What is odd about an answer, though not wrong, is in `notes`, or goes to `note`."""
 
     def __init__(
@@ -107,7 +105,7 @@ class Asking:
         self._tell = self.notes.append if note is None else note
         self._told: set[str] = set()
         self._kept = kept or KeptLadders()
-        self._stay = _Stay()
+        self._stay = _Session()
 
     @contextmanager
     def staying(self) -> Iterator[None]:
@@ -134,7 +132,7 @@ class Asking:
 
     @contextmanager
     def asking(self, ladder: str, lazily: bool = False) -> Iterator[Question]:
-        """The ladders at the coordinates, for questions about one ladder; `lazily` for one that is `asked_again`.
+        """The ladders at the coordinates, for queries about one ladder; `lazily` where a damaged cache is retried.
 
         Raises `BadArgument`, `Unknown`, `RuleFailed`, `RulesetUnusable`, `StoreUnavailable`.
         """
@@ -245,17 +243,3 @@ class Asking:
         live = [played for row, played in enumerate(facts.occurred_at) if row not in facts.voided]
         if live:
             self.note(f"the first game was at {times.second(int(min(live)))}")
-
-
-def known_ones(facts: Facts, players: Collection[str]) -> set[str]:
-    """The current ids of some players. Raises `Unknown` (player-unknown)."""
-    for player in players:
-        refuse_unknown(facts, player)
-    return {facts.current(player) for player in players}
-
-
-def refuse_unknown(facts: Facts, player: str) -> None:
-    """Raises `Unknown` (player-unknown) for somebody the facts know nothing about."""
-    if not facts.knows(player):
-        hint = did_you_mean(player, known_players(facts))
-        raise Unknown("player-unknown", f"nothing is recorded about {shown(player)}{hint}")

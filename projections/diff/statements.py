@@ -5,31 +5,76 @@ adjustments since, in the order of replay, of which one line may sum the earlier
 parts do.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
+from typing import Any
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
-from ratings_ledger.projections.queries.answers_compared import AttributedCause
-from ratings_ledger.projections.queries.answers_explained import Change
-from ratings_ledger.projections.queries.answers_told import Statement, StatementLine
-from ratings_ledger.projections.queries.attributed import causes_between
+from ratings_ledger.projections.diff.attribution import AttributedCause, causes_between
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
-from ratings_ledger.projections.queries.course import Course, course_of
-from ratings_ledger.projections.queries.publication import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.standings import Ladders
+from ratings_ledger.projections.queries.history import Change, Course, course_of
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.published import as_published, compared_at
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Answer, Result
 from ratings_ledger.projections.replay.replay import starting_points
 from ratings_ledger.projections.rulesets.versions import newest
 
 
+@dataclass(frozen=True, slots=True)
+class StatementLine(Result):
+    """What changed a player's points: a game, or a cause that has no game of its own, and the points after it.
+
+    `cause` is game, adjustment, or what `explain --change` calls it; then the line has the cause's event, and what it
+    is about in `what`; `game` is as in `Change`. It is start where a player who was on the list joins again with other
+    points, and earlier where one line sums games and adjustments, which `what` counts, up to the last of them. Its
+    `own` and `ripple` sum to the change.
+    """
+
+    cause: str
+    position: int | None
+    game_id: str | None
+    occurred_at: datetime | None
+    recorded_at: datetime | None
+    by: str | None
+    reason: str | None
+    place: int | None
+    own: Fraction
+    ripple: Fraction
+    change: Fraction
+    after: Fraction
+    what: str = field(default="", metadata=HIDDEN, kw_only=True)
+    game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Answer):
+    """How a player's points on a ladder came about, since the list that was published last, or since their start.
+
+    The `opening` and the changes of all lines sum to the `closing` points, exactly. `published` is the position of that
+    list, and `since` what it was compared at; None without one.
+    """
+
+    player: str
+    ladder: str
+    at: Coordinates
+    published: int | None
+    since: datetime | None
+    opening: Fraction
+    lines: tuple[StatementLine, ...]
+    closing: Fraction
+
+
 def statement_of(
     connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times, last: int | None = None
-) -> Statement:  # fmt: skip
+) -> Statement:
     """A player's statement on a ladder whose points run on; somebody who is not on it has their start, and no lines.
 
     `player` is a current id. Of more than `last` games and adjustments, one line sums those before the last ones.
@@ -55,9 +100,16 @@ def statement_of(
     lines += lines_of_changes(course[first:])
     closing = course.values[-1] if course else start
     return Statement(
-        player, ladder, ladders.coordinates, None if one is None else one.position,
-        None if one is None else moment(then), opening, tuple(lines), closing, times=times,
-    )  # fmt: skip
+        player,
+        ladder,
+        ladders.coordinates,
+        None if one is None else one.position,
+        None if one is None else moment(then),
+        opening,
+        tuple(lines),
+        closing,
+        times=times,
+    )
 
 
 def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
@@ -79,11 +131,9 @@ def _shown(connection: Connection, one: PublishedList, ladders: Ladders, player:
 
 def _learned(
     connection: Connection, ladders: Ladders, one: PublishedList, then: int, player: str
-) -> tuple[Fraction, list[StatementLine]]:  # fmt: skip
+) -> tuple[Fraction, list[StatementLine]]:
     """What somebody had when a list was published, and what changed since about what it covers, each with its cause."""
-    places = (
-        Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules)
-    )  # fmt: skip
+    places = (Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
     opening, causes = causes_between(connection, one.ladder, player, *places)
     return opening, lines_of_causes(causes, opening)
 
@@ -122,12 +172,22 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
     """A line for each game and adjustment of a course."""
     return [
         StatementLine(
-            "adjustment" if row.game_id is None else "game", row.position, row.game_id, row.occurred_at, None, None,
-            None if row.reason is ABSENT else row.reason, row.place, row.change, Fraction(0), row.change, row.after,
+            "adjustment" if row.game_id is None else "game",
+            row.position,
+            row.game_id,
+            row.occurred_at,
+            None,
+            None,
+            None if row.reason is ABSENT else row.reason,
+            row.place,
+            row.change,
+            Fraction(0),
+            row.change,
+            row.after,
             game=row.game,
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def _summed(course: Course, first: int, end: int, known: Fraction) -> StatementLine:

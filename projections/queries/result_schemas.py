@@ -1,7 +1,9 @@
-"""The shapes of plain data: of every kind of result, as JSON Schema, what `model_dump` gives.
+"""JSON Schemas of the plain data that `model_dump` gives for every kind of result.
 
 shapes_of([Failed])["Failed"]["properties"]["ladder"]        {"type": ["string", "null"]}
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,18 +16,24 @@ from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.results import Absent, Result, Rows, members
 
 Shape = dict[str, Any]
-
 _NUMBER = {"type": "string", "pattern": "^-?[0-9]+(\\.[0-9]+)?$"}
 _PLAIN: dict[Any, Shape] = {
-    str: {"type": "string"}, bool: {"type": "boolean"}, int: {"type": "integer"}, NoneType: {"type": "null"},
-    Any: {}, float: _NUMBER, datetime: {"type": "string", "format": "date-time"},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    NoneType: {"type": "null"},
+    Any: {},
+    float: _NUMBER,
+    datetime: {"type": "string", "format": "date-time"},
     Fraction: {"type": "string", "pattern": "^-?[0-9]+(/[0-9]+)?$"},
-}  # fmt: skip
+}
 # the members that coordinates are, of which the last may be absent
 _COORDINATES: Shape = {
-    "as_of": {"type": ["string", "null"], "format": "date-time"}, "known_at": {"type": "integer", "minimum": 0},
-    "rules": {"type": ["string", "null"]}, "left_out": {"type": "array", "items": {"type": "integer"}},
-}  # fmt: skip
+    "as_of": {"type": ["string", "null"], "format": "date-time"},
+    "known_at": {"type": "integer", "minimum": 0},
+    "rules": {"type": ["string", "null"]},
+    "left_out": {"type": "array", "items": {"type": "integer"}},
+}
 
 
 def shapes_of(kinds: Iterable[type[Result]]) -> dict[str, Shape]:
@@ -52,9 +60,10 @@ def _object(kind: type[Any], found: dict[str, Shape]) -> Shape:
     hints = get_type_hints(kind)
     if not issubclass(kind, Result):
         return {
-            "type": "object", "required": list(hints),
+            "type": "object",
+            "required": list(hints),
             "properties": {name: _of_hint(hint, found) for name, hint in hints.items()},
-        }  # fmt: skip
+        }
     properties: Shape = {}
     required: list[str] = []
     others = False
@@ -72,8 +81,9 @@ def _object(kind: type[Any], found: dict[str, Shape]) -> Shape:
         else:
             there = {told: _of_hint(hint, found)}
             if is_exact:
-                there[f"{told}_decimal"] = _either([_PLAIN[NoneType] if one is NoneType else _NUMBER
-                                                    for one in _choices(hint)])  # fmt: skip
+                there[f"{told}_decimal"] = _either(
+                    [_PLAIN[NoneType] if one is NoneType else _NUMBER for one in _choices(hint)]
+                )
             properties |= there
             required += [] if Absent in get_args(hint) else list(there)
     shape: Shape = {"type": "object", "required": list(dict.fromkeys(required)), "properties": properties}

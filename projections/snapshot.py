@@ -1,9 +1,9 @@
-"""A view: the ledger at coordinates, of which every question about ladders is asked.
+"""A snapshot: the ledger at coordinates. Every query is one of its methods.
 
 What was played up to `as_of`, as known at `known_at`, under the rulesets' own timelines or the one version `rules`. A
 date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. Facts are decoded once per
-position, and ladders made once per moment. What fewer commands ask is imported when it is asked: a command that asks
-for standings does not wait for it.
+position, and ladders made once per moment. A method imports its query module when it is called, so that a command waits
+for no other.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.types import TYPES, Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
-from ratings_ledger.ledger.store.log import Log, first_positions, head
+from ratings_ledger.ledger.store.log import Log, first_positions, head, recorded_at
 from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.projections.queries import answers
-from ratings_ledger.projections.queries.asking import asked_again, known_ones, refuse_unknown
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
+    date_zone,
     instant_played,
     instant_since,
     moment,
@@ -30,55 +29,49 @@ from ratings_ledger.projections.queries.coordinates import (
     position_since,
     times_of,
 )
-from ratings_ledger.projections.queries.kept_ladders import KeptLadders
 from ratings_ledger.projections.queries.known_names import similar_name
-from ratings_ledger.projections.queries.ladder_names import only_ladder_of, other_ladder
-from ratings_ledger.projections.queries.positions import Positions
-from ratings_ledger.projections.queries.standings import (
+from ratings_ledger.projections.queries.ladders_at import (
+    KeptLadders,
     Ladders,
-    balance_answer,
-    date_zone,
+    check_version,
+    known_ones,
     months_of,
+    other_ladder,
+    refuse_unknown,
+)
+from ratings_ledger.projections.queries.published import Publication
+from ratings_ledger.projections.queries.results import Failed, LastEvent
+from ratings_ledger.projections.queries.snapshot_reader import SnapshotReader, retry_on_damaged_cache
+from ratings_ledger.projections.queries.standings import (
+    Balance,
+    Standings,
+    balance_answer,
     rows_shown,
     standings_answer,
     why_unfinished,
 )
+from ratings_ledger.projections.queries.survey import only_ladder_of
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
-    from ratings_ledger.projections.queries.answers_beside import EventImpact, ListBeside, Publications
-    from ratings_ledger.projections.queries.answers_compared import Decisions, Simulation
-    from ratings_ledger.projections.queries.answers_explained import (
-        GameExplanation,
-        History,
-        PlayerChange,
-        PlayerExplanation,
-    )
-    from ratings_ledger.projections.queries.answers_profiled import Overview, Profile, Ranks
-    from ratings_ledger.projections.queries.answers_recorded import (
-        AllLeagues,
-        AllRulesets,
-        ClockExplanation,
-        ClockState,
-        LeagueState,
-        RecordedEvents,
-        RecordedGame,
-        RecordedGames,
-        RulesetState,
-        Unmet,
-    )
-    from ratings_ledger.projections.queries.answers_surveyed import (
-        AllLadders,
-        AllLists,
-        Everybody,
-        Person,
-        PlayerStatistics,
-    )
-    from ratings_ledger.projections.queries.answers_told import GameStory, OtherResult, Statement
+    from ratings_ledger.projections.diff.decisions import Decisions, EventImpact, PublishedListDiff
+    from ratings_ledger.projections.diff.statements import Statement
+    from ratings_ledger.projections.diff.what_if import OtherResult, Simulation
+    from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState
+    from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
+    from ratings_ledger.projections.queries.game_timelines import GameTimeline
+    from ratings_ledger.projections.queries.games_log import RecordedEvents, RecordedGame, RecordedGames
+    from ratings_ledger.projections.queries.history import History, PlayerChange, Ranks
+    from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueState, Unmet
+    from ratings_ledger.projections.queries.players import Person, PlayerStatistics, Profile
+    from ratings_ledger.projections.queries.published import Publications
+    from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
+    from ratings_ledger.projections.queries.standings import Overview
+    from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Everybody
 
 
-class View(Positions):
-    """The questions that can be asked of the ledger at coordinates."""
+class Snapshot(SnapshotReader):
+    """The ledger at one set of coordinates; what is unusual about an answer, though not wrong, is in `notes`."""
 
     def ladders(self) -> AllLadders:
         """The ladders that have games or adjustments. Raises as `surveying` does."""
@@ -105,7 +98,7 @@ class View(Positions):
 
     def statistics(self, player: str, game: str | None = None) -> PlayerStatistics:
         """What a player started and finished, their stars and their gold. Raises as `surveying` does, and `Unknown`."""
-        from ratings_ledger.projections.queries.player_statistics import player_statistics
+        from ratings_ledger.projections.queries.players import player_statistics
 
         with self.surveying() as seen:
             return player_statistics(seen, player, game)
@@ -115,7 +108,7 @@ class View(Positions):
 
         Raises as `surveying` does, and `Unknown` (player-unknown).
         """
-        from ratings_ledger.projections.queries.player_statistics import person_of
+        from ratings_ledger.projections.queries.players import person_of
 
         with self.surveying() as seen:
             return person_of(seen, player)
@@ -127,8 +120,8 @@ class View(Positions):
             self.note(reason)  # which may be why it is the only one
         return only_ladder_of(found.rows, as_of=self.as_of)
 
-    @asked_again
-    def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
+    @retry_on_damaged_cache
+    def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
         """Who stands where: the first `limit` rows (0: all), or those of some players. Raises as `asking` does."""
         with self.asking(ladder, lazily=True) as asked:
             wanted = known_ones(asked.ladders.facts, players)
@@ -137,18 +130,24 @@ class View(Positions):
             rows = rows_shown(found.rows, wanted, limit)
             return standings_answer(found, rows, asked.ladders.coordinates, asked.times, unfinished)
 
-    @asked_again
+    @retry_on_damaged_cache
     def overview(
-        self, ladder: str, since: str | None = None, players: Collection[str] = (), limit: int | None = None,
-        *, after: int = 0, active_since: str | None = None,
-    ) -> Overview:  # fmt: skip
+        self,
+        ladder: str,
+        since: str | None = None,
+        players: Collection[str] = (),
+        limit: int | None = None,
+        *,
+        after: int = 0,
+        active_since: str | None = None,
+    ) -> Overview:
         """The standings with what has moved since a moment: a date, which means its end, or a time; by default since
         the end of the month before that of the ladder's last game.
 
         All rows, or those of some players, or of those who played from `active_since` on: a date, which means its
         start, or a time. Of these the first `limit` (0: all) behind the first `after`. Raises as `asking` does.
         """
-        from ratings_ledger.projections.queries.overview import Wanted, overview_of
+        from ratings_ledger.projections.queries.standings import Wanted, overview_of
 
         with self.asking(ladder, lazily=True) as asked:
             zone = date_zone(asked.connection, ladder, asked.times)
@@ -158,7 +157,7 @@ class View(Positions):
             remark = why_unfinished(asked.ladders, ladder, clock.now())
             return overview_of(asked.ladders, ladder, instant, zone, wanted, asked.times, remark)
 
-    def every_standings(self, ladders: Collection[str] = ()) -> Iterator[answers.Standings | answers.Failed]:
+    def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | Failed]:
         """The standings of the named ladders or, without names, of all, one at a time; in between what fails.
 
         Raises as `surveying` does, before the first.
@@ -178,24 +177,24 @@ class View(Positions):
 
         Raises as `asking` does, before the first.
         """
-        from ratings_ledger.projections.queries.explanation import changes
+        from ratings_ledger.projections.queries.history import changes
 
         with self.asking(ladder) as asked:
             yield from changes(asked.connection, asked.ladders, ladder)
 
-    def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
+    def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
         """The list of a ladder that was published last, or last for `as_of`, from its events.
 
         Raises `BadArgument`, `Unknown` (list-unknown) if none was, `StoreDamaged`.
         """
-        from ratings_ledger.projections.queries.publication import as_published
+        from ratings_ledger.projections.queries.published import as_published
 
         with self._reading() as connection:
             one, ids = self._list(connection, ladder), identities(connection)
             times = self._stay.times or times_of(connection)
             found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
             rows = [row for row in found.rows if not players or row.player in wanted][: limit or None]
-            source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
+            source = Publication(one.position, one.event_id, one.recorded_at, one.by)
             remark = f"Published at position {one.position} by {one.by}, {times.stated(one.recorded_at)}."
             return standings_answer(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
 
@@ -204,19 +203,19 @@ class View(Positions):
 
         Raises `BadArgument`, `StoreUnavailable`.
         """
-        from ratings_ledger.projections.queries.lists_beside import publications
+        from ratings_ledger.projections.queries.published import publications
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
             return publications(connection, position, self._stay.times or times_of(connection))
 
-    def list_beside(self, ladder: str, position: int | None = None) -> ListBeside:
+    def list_beside(self, ladder: str, position: int | None = None) -> PublishedListDiff:
         """The list of a ladder that was published last, or last for `as_of`, or at a position, beside the same list as
         known now.
 
         `rules` does not matter. Raises as `published` does, `RulesetUnusable`.
         """
-        from ratings_ledger.projections.queries.lists_beside import list_beside
+        from ratings_ledger.projections.diff.decisions import list_beside
 
         with self._reading() as connection:
             one = self._list(connection, ladder, position)
@@ -229,7 +228,7 @@ class View(Positions):
 
         Raises `BadArgument`, `Unknown` (event-unknown) for a position behind that, `StoreUnavailable`.
         """
-        from ratings_ledger.projections.queries.event_impacts import event_impact
+        from ratings_ledger.projections.diff.decisions import event_impact
 
         with self._reading() as connection:
             end = position_known(connection, self.known_at, None, self.note)
@@ -239,7 +238,7 @@ class View(Positions):
             before, after = (kept.checked(connection, there) for there in (position - 1, position))
             return event_impact(connection, before, after, self._stay.times or times_of(connection))
 
-    @asked_again
+    @retry_on_damaged_cache
     def games_with_clock(self) -> frozenset[str]:
         """The games whose clock was started. Of the coordinates only `known_at` matters.
 
@@ -251,11 +250,10 @@ class View(Positions):
             position = position_known(connection, self.known_at, None, self.note)
             return games_timed(self._known(connection, position, lazily=True).facts)
 
-    @asked_again
+    @retry_on_damaged_cache
     def history(self, ladder: str, player: str) -> History:
         """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
-        from ratings_ledger.projections.queries.answers_explained import History
-        from ratings_ledger.projections.queries.course import course_of
+        from ratings_ledger.projections.queries.history import History, course_of
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
@@ -263,27 +261,32 @@ class View(Positions):
             steps = course_of(asked.connection, asked.ladders, ladder, player)
             kind = asked.ladders.versions(ladder)[0].ranking
             return History(
-                player, ladder, asked.ladders.coordinates, steps,
-                running=kind.running, sums_lists=kind.sums_lists, times=asked.times,
-            )  # fmt: skip
+                player,
+                ladder,
+                asked.ladders.coordinates,
+                steps,
+                running=kind.running,
+                sums_lists=kind.sums_lists,
+                times=asked.times,
+            )
 
-    @asked_again
+    @retry_on_damaged_cache
     def profile(self, ladder: str, player: str) -> Profile:
         """What a ladder says of a player: their standing, their course, streaks, places and opponents.
 
         Raises as `history` does.
         """
-        from ratings_ledger.projections.queries.profiles import profile_of
+        from ratings_ledger.projections.queries.players import profile_of
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
             player = asked.ladders.facts.current(player)
             return profile_of(asked.connection, asked.ladders, ladder, player, asked.times)
 
-    @asked_again
+    @retry_on_damaged_cache
     def ranks(self, ladder: str, player: str) -> Ranks:
         """A player's rank over time, wherever it changed. Raises as `history` does."""
-        from ratings_ledger.projections.queries.rank_course import ranks_over_time
+        from ratings_ledger.projections.queries.history import ranks_over_time
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
@@ -309,28 +312,28 @@ class View(Positions):
         with self._reading() as connection:
             return Log(connection).similar("game", game_id)
 
-    @asked_again
+    @retry_on_damaged_cache
     def explain(self, ladder: str, game_id: str) -> GameExplanation:
         """Why a game changed points as it did, or why it does not count.
 
         Raises as `asking` does, `Unknown` (game-unknown) for a game that is not recorded.
         """
-        from ratings_ledger.projections.queries.explanation import explain_game, row_of_game
+        from ratings_ledger.projections.queries.explain import explain_game, row_of_game
 
         with self.asking(ladder, lazily=True) as asked:
             row = row_of_game(asked.connection, asked.ladders.facts, game_id)
             return explain_game(asked.ladders, ladder, game_id, row, asked.times)
 
-    @asked_again
+    @retry_on_damaged_cache
     def account(self, ladder: str, player: str) -> PlayerExplanation:
         """How a player's place comes about, or why they have none. Raises as `history` does."""
-        from ratings_ledger.projections.queries.explanation import explain_player
+        from ratings_ledger.projections.queries.explain import explain_player
 
         with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
             return explain_player(asked.connection, asked.ladders, ladder, player, asked.times)
 
-    @asked_again
+    @retry_on_damaged_cache
     def months(self, ladder: str) -> dict[str, str]:
         """The lists that a list of a year sums, by month, whether or not they have games; none of other ladders.
 
@@ -343,7 +346,7 @@ class View(Positions):
             params: Any = newest(versions).params
             return months_of(ladder, newest(versions), asked.ladders.facts.rulesets[params.of])
 
-    @asked_again
+    @retry_on_damaged_cache
     def season_before(self, ladder: str) -> str | None:
         """The season whose points are carried over to another one. Raises as `asking` does."""
         with self.asking(ladder, lazily=True) as asked:
@@ -352,14 +355,14 @@ class View(Positions):
             before = asked.ladders.stream(ladder).previous
             return None if before is None else before.ladder
 
-    @asked_again
+    @retry_on_damaged_cache
     def statement(self, ladder: str, player: str, last: int | None = None) -> Statement | None:
         """What changed a player's points since the list that was published last, or since their start, line by line.
 
         Of more than `last` games and adjustments, one line sums those before the last ones. None on lists, whose points
         are no sum of changes. Raises as `history` does.
         """
-        from ratings_ledger.projections.queries.statements import statement_of
+        from ratings_ledger.projections.diff.statements import statement_of
 
         with self.asking(ladder, lazily=True) as asked:
             facts, versions = asked.ladders.facts, asked.ladders.versions(ladder)
@@ -368,22 +371,22 @@ class View(Positions):
                 return None
             return statement_of(asked.connection, asked.ladders, ladder, facts.current(player), asked.times, last)
 
-    def story(self, game_id: str) -> GameStory:
+    def story(self, game_id: str) -> GameTimeline:
         """What became of a game, and what it did on each of its ladders.
 
         Raises as `surveying` does, `Unknown` (game-unknown) for a game that is not recorded.
         """
-        from ratings_ledger.projections.queries.stories import game_story
+        from ratings_ledger.projections.queries.game_timelines import game_story
 
         with self.surveying() as seen:
             return game_story(seen, game_id)
 
-    def stories(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameStory]:
+    def stories(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
         """The stories of some games, one at a time; what they did on all their ladders, or on one.
 
         Raises as `story` does.
         """
-        from ratings_ledger.projections.queries.stories import stories
+        from ratings_ledger.projections.queries.game_timelines import stories
 
         with self.surveying() as seen:
             yield from stories(seen, game_ids, ladder)
@@ -393,13 +396,13 @@ class View(Positions):
 
         Raises as `surveying` does, `Unknown` (game-unknown), and `BadArgument` for places that no result has.
         """
-        from ratings_ledger.projections.queries.other_results import other_result
+        from ratings_ledger.projections.diff.what_if import other_result
 
         with self.surveying() as seen:
             return other_result(seen, game_id, places)
 
-    @asked_again
-    def balance(self, ladder: str) -> answers.Balance:
+    @retry_on_damaged_cache
+    def balance(self, ladder: str) -> Balance:
         """The trial balance: what players have, against where it came from. Raises as `asking` does."""
         with self.asking(ladder, lazily=True) as asked:
             return balance_answer(asked.ladders.standings(ladder), asked.ladders.coordinates, asked.times)
@@ -410,7 +413,7 @@ class View(Positions):
         Of the coordinates only `known_at` matters; 0 is before the first event. Raises `BadArgument`,
         `StoreUnavailable`, `StoreDamaged`.
         """
-        from ratings_ledger.projections.queries.decisions import decided
+        from ratings_ledger.projections.diff.decisions import decided
 
         with self._reading() as connection:
             ends = []
@@ -428,7 +431,7 @@ class View(Positions):
         """The published versions, and which of them score games that end now. Of the coordinates only `known_at`
         matters. Raises `BadArgument`, `StoreUnavailable`.
         """
-        from ratings_ledger.projections.queries.rulesets import all_rulesets
+        from ratings_ledger.projections.queries.ruleset_states import all_rulesets
 
         with self._reading() as connection:
             return all_rulesets(connection, position_known(connection, self.known_at, None, self.note))
@@ -438,7 +441,7 @@ class View(Positions):
 
         Raises as `rulesets` does.
         """
-        from ratings_ledger.projections.queries.rulesets import ruleset_state
+        from ratings_ledger.projections.queries.ruleset_states import ruleset_state
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
@@ -465,8 +468,7 @@ class View(Positions):
         """Whom a player has not met yet in a league or on a ladder. Raises as `league` and `asking` do, `Unknown` for
         somebody who is not in it, and for a league without a ladder.
         """
-        from ratings_ledger.projections.queries.entrants import unmet
-        from ratings_ledger.projections.queries.leagues import ladder_named
+        from ratings_ledger.projections.queries.leagues import ladder_named, unmet
 
         if "/" not in ladder:
             with self.surveying() as seen:
@@ -497,15 +499,13 @@ class View(Positions):
         with self._reading() as connection:
             return events_of_clock(connection, game_id, position_known(connection, self.known_at, None, self.note))
 
-    def simulate(
-        self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()
-    ) -> Simulation:  # fmt: skip
+    def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
         """What if each of some rulesets, with what was set in them, had scored its games from the start?
 
         On the ladders that are named, or on all. `rules` does not matter; a date ends in the zone of the first ruleset
         if there is no home zone. Raises as `surveying` does, `Unknown` for a ladder without games, `RulesetRefused`.
         """
-        from ratings_ledger.projections.queries.simulation import simulated, why_alone
+        from ratings_ledger.projections.diff.what_if import simulated, why_alone
 
         with self._reading() as connection:
             times = self._stay.times or times_of(connection)
@@ -517,16 +517,21 @@ class View(Positions):
             return simulated(connection, now, rulesets, ladders, times)
 
     def games(
-        self, game_id: str | None = None, *, game: str | None = None, player: str | None = None,
-        since: str | None = None, by: str | None = None, limit: int = 0,
-    ) -> RecordedGames:  # fmt: skip
+        self,
+        game_id: str | None = None,
+        *,
+        game: str | None = None,
+        player: str | None = None,
+        since: str | None = None,
+        by: str | None = None,
+        limit: int = 0,
+    ) -> RecordedGames:
         """The newest `limit` games (0: all) as they stand, by the time they were played.
 
         All, or those of one name, with one player, played from `since` on, recorded by somebody. Dates are in the home
         zone. Raises `BadArgument`, `StoreUnavailable`.
         """
-        from ratings_ledger.projections.queries.answers_recorded import RecordedGames
-        from ratings_ledger.projections.queries.recorded import games_as_they_stand, is_wanted
+        from ratings_ledger.projections.queries.games_log import RecordedGames, games_as_they_stand, is_wanted
 
         with self._reading() as connection:
             times = self._stay.times or times_of(connection)
@@ -534,10 +539,13 @@ class View(Positions):
             until = position_known(connection, self.known_at, None, self.note)
             people = identities(connection, until)
             wanted = partial(
-                is_wanted, first=None if since is None else moment(instant_since(since, times.zone)),
-                last=None if end is None else moment(end), game_id=game_id, game=game,
+                is_wanted,
+                first=None if since is None else moment(instant_since(since, times.zone)),
+                last=None if end is None else moment(end),
+                game_id=game_id,
+                game=game,
                 ids=None if player is None else people.ids(player),
-            )  # fmt: skip
+            )
             found, every, left_out = games_as_they_stand(connection, until, wanted, by, limit)
             hint = ""
             if not found and game_id is not None:
@@ -545,9 +553,7 @@ class View(Positions):
             elif not found and (player or game):
                 hint = similar_name(self._known(connection, head(connection).position).facts, player, game)
         rows = tuple(replace(one, data=people.present(one.data)) if people else one for one in found)
-        return RecordedGames(
-            rows, older=every - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
-        )  # fmt: skip
+        return RecordedGames(rows, older=every - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times)
 
     def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
         """A player and a ladder, in whichever order they were given, or with the only ladder that the player is on.
@@ -559,7 +565,7 @@ class View(Positions):
             return self._in_order(one, other)
         if "/" in one:
             raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
-        from ratings_ledger.projections.queries.own_ladders import ladders_meant, same_on
+        from ratings_ledger.projections.queries.game_timelines import ladders_meant, same_on
 
         with self.surveying() as seen:
             own, of_game = ladders_meant(seen, one, is_player)
@@ -572,7 +578,7 @@ class View(Positions):
         recorded, one at a time; of those recorded behind a position. Recorded elsewhere in that order they give the
         same points. Raises `BadArgument`.
         """
-        from ratings_ledger.projections.queries.recorded import games_that_stand
+        from ratings_ledger.projections.queries.games_log import games_that_stand
 
         with self._reading() as connection:
             last = instant_played(self.as_of, (self._stay.times or times_of(connection)).zone)
@@ -580,17 +586,22 @@ class View(Positions):
             yield from games_that_stand(connection, until, last, after)
 
     def events(
-        self, subject: str | None = None, *, since: str | None = None, by: str | None = None,
-        types: Collection[str] = (), batch: str | None = None, limit: int = 0,
-    ) -> RecordedEvents:  # fmt: skip
+        self,
+        subject: str | None = None,
+        *,
+        since: str | None = None,
+        by: str | None = None,
+        types: Collection[str] = (),
+        batch: str | None = None,
+        limit: int = 0,
+    ) -> RecordedEvents:
         """The newest `limit` events (0: all) as they were written, in the order of the log; `as_of` does not matter.
 
         All, or those about a game, an event's id or a player, recorded from `since` on, by somebody, of some types, by
         the imports of a batch. Raises `BadArgument`, `Refused` for an unknown batch, `StoreUnavailable`.
         """
         from ratings_ledger.ledger.validation.batches import named_batches
-        from ratings_ledger.projections.queries.answers_recorded import RecordedEvents
-        from ratings_ledger.projections.queries.recorded import events_as_written
+        from ratings_ledger.projections.queries.games_log import RecordedEvents, events_as_written
 
         for name in types:
             if name not in TYPES:
@@ -607,3 +618,98 @@ class View(Positions):
                 hint = log.similar("game", subject) or log.similar("player", subject)
             times = self._stay.times or times_of(connection)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=times)
+
+    @retry_on_damaged_cache
+    def telling_positions(self) -> frozenset[int]:
+        """The positions of the events that may have moved somebody who did not play: decisions, and games played before
+        a list that had been published. Of the coordinates only `known_at` matters. Raises as `publications` does.
+        """
+        from ratings_ledger.projections.diff.decisions import telling_positions
+
+        with self._reading() as connection:
+            position = position_known(connection, self.known_at, None, self.note)
+            every = self._known(connection, position, lazily=True).at(None)
+            if ("telling",) not in every.worked_out:
+                every.worked_out["telling",] = telling_positions(connection, every.facts)
+            found: frozenset[int] = every.worked_out["telling",]
+            return found
+
+    @retry_on_damaged_cache
+    def last_event(self, ladder: str, player: str | None = None) -> LastEvent:
+        """The last event that a ladder depends on, or a player there: with `known_at` there, the answers are the same.
+
+        Except for the ranks, and gold, of a player, which depend on everybody. Raises as `asking` does, `Unknown` for
+        somebody who is not recorded.
+        """
+        from ratings_ledger.projections.queries.last_events import last_event
+
+        with self.asking(ladder, lazily=True) as asked:
+            if player is not None:
+                refuse_unknown(asked.ladders.facts, player)
+            position = last_event(asked.connection, asked.ladders, ladder, player)
+            return LastEvent(position, moment(recorded_at(asked.connection, position)))
+
+    @retry_on_damaged_cache
+    def last_event_of_ranks(self, found: Ranks) -> LastEvent:
+        """The last event that a player's ranks over time depend on: with `known_at` there, they are the same.
+
+        A game of others that left the rank as it was is none. Raises as `asking` does.
+        """
+        from ratings_ledger.projections.queries.last_events import last_event
+
+        with self.asking(found.ladder, lazily=True) as asked:
+            moved = [row.position for row in found.rows or () if row.position is not None]
+            player = found.player if found.every == "step" and found.rows is not None else None
+            position = last_event(asked.connection, asked.ladders, found.ladder, player, max(moved, default=0))
+            return LastEvent(position, moment(recorded_at(asked.connection, position)))
+
+    def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
+        """By player, the positions of the last events that some players on a ladder depend on.
+
+        Raises as `last_event` does, which tells one player's.
+        """
+        from ratings_ledger.projections.queries.last_events import last_event
+
+        with self.asking(ladder, lazily=True) as asked:
+            wanted = known_ones(asked.ladders.facts, players)
+            return {player: last_event(asked.connection, asked.ladders, ladder, player) for player in wanted}
+
+    @retry_on_damaged_cache
+    def last_event_of_game(self, game_id: str) -> LastEvent:
+        """The last event that a game and its explanations on its ladders depend on; `as_of` does not matter.
+
+        Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`, `Unknown` for a game that is not recorded.
+        """
+        from ratings_ledger.projections.queries.explain import row_of_game
+        from ratings_ledger.projections.queries.last_events import last_event_of_game
+
+        with self._reading() as connection:
+            every = self._known(connection, position_known(connection, self.known_at, None, self.note), lazily=True)
+            check_version(every.facts, self.rules)
+            position = last_event_of_game(connection, every, row_of_game(connection, every.facts, game_id))
+            return LastEvent(position, moment(recorded_at(connection, position)))
+
+    def games_recorded(self) -> int:
+        """How many games are recorded, voided ones included. Raises as `surveying` does."""
+        with self.surveying() as seen:
+            return len(seen.facts.first_position)
+
+    def last_positions_of_games(self) -> dict[str, int]:
+        """The positions of the last events that games depend on, by their ids, in the order of their first records.
+
+        Raises as `surveying` does; see `last_event_of_game`.
+        """
+        from ratings_ledger.projections.queries.game_timelines import last_positions_of_games
+
+        with self.surveying() as seen:
+            return last_positions_of_games(seen)
+
+    def last_positions_of_people(self) -> dict[str, int]:
+        """The position of the last event about a game of each person, on a ladder or not, or about who they are.
+
+        Raises as `surveying` does.
+        """
+        from ratings_ledger.projections.queries.last_events import last_positions_of_people
+
+        with self.surveying() as seen:
+            return last_positions_of_people(seen.connection, seen.everything)

@@ -1,0 +1,1 @@
+"""Comparisons of two states of the ladders, and why they differ."""

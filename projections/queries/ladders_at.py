@@ -1,0 +1,661 @@
+"""The ladders of a ledger at coordinates: their versions, streams, traces and rankings, each made on first use.
+
+`KeptLadders` keeps those at the positions that were asked for last: another query there decodes nothing again.
+"""
+
+from __future__ import annotations
+
+from array import array
+from calendar import monthrange
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from math import gcd
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
+from ratings_ledger.ledger.events.canonical import dump, dump_text
+from ratings_ledger.ledger.events.published_lists import digest_of_text
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.processes.memory import give_back
+from ratings_ledger.ledger.rejections import closest, did_you_mean, shown
+from ratings_ledger.ledger.store.log import chain_hash_at, head
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+from ratings_ledger.projections.facts.columns import LABELS, Column, Facts
+from ratings_ledger.projections.facts.decoding import decode, follow_log
+from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.lists import LISTS
+from ratings_ledger.projections.lists.contract import RankedRow, Results
+from ratings_ledger.projections.queries.coordinates import (
+    Coordinates,
+    UnknownLadder,
+    _unknown_ruleset,
+)
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuing import Replayed, can_be_continued, continued, replayed_of
+from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
+from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
+from ratings_ledger.projections.replay.partition import by_time, cell_values
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.selection import rows_in_order
+from ratings_ledger.projections.replay.trace import Before, Trace
+from ratings_ledger.projections.rulesets.periods import period_of
+from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, refuse_months
+
+if TYPE_CHECKING:
+    pass
+
+
+POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
+FOLLOWED_EVENTS = 1_000  # after so many more events everything is decoded anew
+Decode = Callable[..., Facts]
+
+
+class KeptLadders:
+    """All ladders at a few positions, by their chain hashes. Threads may share it."""
+
+    def __init__(self, decode: Decode = decode) -> None:
+        self._decode = decode
+        self._lazily = True
+        self._lock = Lock()
+        self._kept: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
+
+    def at(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
+        """The ladders as known at a position, with one ruleset under the version `rules`.
+
+        What is read from their facts may raise `Damaged`: see `forget`. Raises `StoreDamaged`.
+        """
+        known = None
+        if self._kept:
+            with self._lock:
+                found = self._kept.get((position, chain_hash_at(connection, position) or ZERO), {})
+                known = next(iter(found.values()), None)
+        earlier = self._find_earlier(connection, position) if known is None and self._kept else None
+        if known is not None:
+            facts = known.facts
+        elif earlier is not None:
+            facts = follow_log(earlier.facts, connection, position)
+        else:
+            facts = self._decode(connection, position, lazily=self._lazily)
+        key = position, facts.chain_hash
+        with self._lock:
+            if known is None and self._kept:
+                last = next(reversed(self._kept.values()))
+                facts.take_ranks(next(iter(last.values())).facts)
+            there = self._kept[key] = self._kept.pop(key, {})  # the last are those that were asked for last
+            while len(self._kept) > POSITIONS_KEPT:
+                del self._kept[next(iter(self._kept))]
+            if len(there) >= VERSIONS_KEPT:
+                del there[next(iter(there))]
+            if rules not in there:
+                there[rules] = Ladders(facts, None, rules)
+                if earlier is not None and rules is None:
+                    there[rules].follow(earlier)
+                    there[rules].decoded_at = earlier.decoded_at
+            return there[rules]
+
+    def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
+        """Return the ladders at the last earlier position, if the log only went on a little since; else None."""
+        with self._lock:
+            before = [(at, chain_hash, every.get(None)) for (at, chain_hash), every in self._kept.items()]
+        for at, chain_hash, ladders in sorted(before, key=lambda entry: entry[0], reverse=True):
+            if ladders is not None and at < position <= ladders.decoded_at + FOLLOWED_EVENTS:
+                return ladders if chain_hash_at(connection, at) == chain_hash else None
+        return None
+
+    def checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
+        """The same; everything in the files that their facts come from is checked."""
+        found = self.at(connection, position, rules)
+        try:
+            found.facts.check()
+        except (Damaged, Unreadable) as problem:
+            self.forget(problem)
+            return self.at(connection, position, rules)
+        return found
+
+    def newest(self, connection: Connection) -> Ladders:
+        """The same at the head of the log."""
+        return self.checked(connection, head(connection).position)
+
+    def forget(self, problem: Damaged | Unreadable) -> None:
+        """Delete what is damaged, and decode again when somebody asks next; from now on everything is checked first,
+        and what cannot be read is done without."""
+        if isinstance(problem, Damaged):
+            problem.discard()
+        with self._lock:
+            self._lazily = False
+            self._kept.clear()
+
+
+# of more ladders the rest are not named
+LADDERS_TOLD = 20
+Labelled = tuple[str, ...]
+
+
+def label_places(by: Sequence[str]) -> list[int]:
+    """Which parts of a ladder's name are labels of its games."""
+    return [place for place, part in enumerate(by) if part in LABELS]
+
+
+def labelled(facts: Facts, known: Sequence[Version]) -> set[Labelled]:
+    """The labels in the names of a ruleset's ladders that have a live game or an adjustment."""
+    ruleset = known[0].ruleset
+    places = label_places(ruleset.partition.by)
+    voided = facts.voided
+    live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
+    found = set()
+    for cell in (facts.cells[number] for number in live):
+        if not all(why_cell_not_eligible(facts, cell, version.ruleset) for version in known):
+            found |= {tuple(values[place] for place in places) for values in cell_values(facts, cell, ruleset)}
+    names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
+    return found | {tuple(n.values[place] for place in places) for n in names if n.ruleset_id == ruleset.id}
+
+
+def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tuple[int, str] | None:
+    """Which part of a ladder's name is probably a typo, and of what: the other labels are the same. None if no label is
+    close to an existing one, or the ladder's own labels exist.
+    """
+    places = label_places(known[0].ruleset.partition.by)
+    labels = tuple(name.values[place] for place in places)
+    for number, label in enumerate(labels if labels not in there else ()):
+        others = [one[number] for one in sorted(there) if apart(one, number) == apart(labels, number)]
+        if (close := closest(label, others)) is not None:
+            return places[number], close
+    return None
+
+
+def apart(labels: Labelled, place: int) -> Labelled:
+    """The labels without the one at a place."""
+    return labels[:place] + labels[place + 1 :]
+
+
+def other_ladder(facts: Facts, ladder: str) -> str | None:
+    """Which ladder was probably meant instead of one without a game: one with a similar label."""
+    name = parse_name(ladder)
+    known = facts.rulesets.get(name.ruleset_id, [])
+    if not known or (found := slip(name, known, labelled(facts, known))) is None:
+        return None
+    part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
+    return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"
+
+
+TIMES_KEPT = 8  # at so many times the ladders are kept
+SHORT_GAMES = 200_000  # of a ladder with fewer games all that a replay leaves behind is kept
+LONG_GAMES = 1_000_000  # the order of so many games takes more memory than putting them in order takes time
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A ladder's standings with the coordinates they were computed at."""
+
+    ladder: str
+    ruleset: str
+    scale: int
+    rows: Sequence[RankedRow]
+    games: int
+    held: int  # what the players have in total: the running points, or the sums over their games
+    started: int
+    minted: int
+    burned: int
+    adjusted: int
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of ruleset and rows, as `digest_of` defines it; of a long ladder it takes a while."""
+        rows = ",".join(_canonical_row(row, self.scale) for row in self.rows)
+        return digest_of_text(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
+
+    def json_rows(self) -> list[dict[str, Any]]:
+        """The rows as the contract writes them."""
+        return [_json_row(row, self.scale) for row in self.rows]
+
+
+def _json_row(row: RankedRow, scale: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "rank": row.rank,
+        "player": row.player,
+        "points": str(row.value(scale)),
+        "games": row.games,
+        "qualified": row.qualified,
+    }
+    if row.gold is not None:
+        found["gold"] = row.gold
+    if row.places is not None:
+        found["places"] = list(row.places)
+    return found
+
+
+def _canonical_row(row: RankedRow, scale: int) -> str:
+    """The same as `dump` of `_json_row`, several times as fast: a nightly run has many."""
+    rank, player, points, games, qualified, divisor, gold, places = row
+    unit = scale * divisor
+    whole, rest = divmod(points, unit)
+    if rest:
+        common = gcd(points, unit)
+        value = f"{points // common}/{unit // common}"
+    else:
+        value = str(whole)
+    more = "" if gold is None else f'"gold":{gold},'
+    if places is not None:
+        more += f'"places":[{",".join(map(str, places))}],'
+    return (
+        f'{{"games":{games},{more}"player":{dump_text(player)},"points":"{value}",'
+        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}}}'
+    )
+
+
+class EarlierTrace(NamedTuple):
+    """The trace of a ladder at an earlier position, what it was made from, and the versions that scored it."""
+
+    trace: Trace
+    since: Replayed
+    versions: list[Version]
+
+
+class Ladders:
+    """All ladders of some facts at one `as_of`, with one ruleset under the version `rules`, replayed on demand.
+
+    Each stream is made only once. The traces of ladders that are asked for by name are kept: an earlier `as_of` is
+    a part of what was replayed.
+    """
+
+    def __init__(self, facts: Facts, as_of: int | None = None, rules: str | None = None) -> None:
+        self.facts = facts
+        self.as_of = as_of
+        self.rules = rules
+        self._streams: dict[str, dict[str, Stream]] = {}
+        self._others: dict[int | None, Ladders] = {}
+        self._root = ref(self)  # which has the others; weak, or what is large would wait for the garbage collector
+        self._single: dict[str, Stream] = {}
+        self._traces: dict[str, Trace] = {}
+        self._versions: dict[str, list[Version]] = {}
+        self._rows: Column | None = None
+        self._earlier: dict[str, EarlierTrace] = {}
+        self.decoded_at = facts.position  # where the facts were decoded that these continue
+        self.worked_out: dict[tuple[str, ...], Any] = {}  # what other questions keep here, each under its own name
+
+    def follow(self, earlier: Ladders) -> None:
+        """Continue the traces of the same ladders at an earlier position of the log, wherever that is possible."""
+        self._earlier = earlier._earlier | {
+            ladder: EarlierTrace(trace, replayed_of(earlier.facts, ladder, versions), versions)
+            for ladder, trace in [*earlier._traces.items()]
+            if trace.is_kept and can_be_continued(earlier.facts, versions := earlier.versions(ladder))
+        }
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Where on the axes these ladders are."""
+        return Coordinates(self.as_of, self.facts.position, self.rules, tuple(self.facts.left_out))
+
+    def at(self, as_of: int | None) -> Ladders:
+        """The same ladders at another `as_of`."""
+        root = self._root() or self
+        if as_of == root.as_of:
+            return root
+        other = root._others.get(as_of)
+        if other is None:
+            other = Ladders(self.facts, as_of, self.rules)
+            other._root = ref(root)
+            root._others = dict([*root._others.items()][1 - TIMES_KEPT :]) | {as_of: other}
+        return other
+
+    @cached_property
+    def players(self) -> set[str]:
+        """The players that the facts know."""
+        return known_players(self.facts)
+
+    def _ordered(self) -> Column:
+        if len(self.facts.occurred_at) >= LONG_GAMES:
+            return rows_in_order(self.facts, self.as_of)
+        if self._rows is None:
+            self._rows = rows_in_order(self.facts, self.as_of)
+        return self._rows
+
+    def versions(self, ladder: str) -> list[Version]:
+        """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        if ladder not in self._versions:
+            self._versions[ladder] = versions_of(self.facts, ladder, self._rules_of(ladder.partition("/")[0]))
+        return self._versions[ladder]
+
+    def _rules_of(self, ruleset_id: str) -> str | None:
+        """The version that replaces a ruleset's timeline; the others keep theirs."""
+        return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
+
+    def every(self, ruleset_id: str, *, light: bool = False) -> dict[str, Stream]:
+        """The streams of all ladders of a usable ruleset, by name.
+
+        With `light`, one whose trace is known may have no games: it is only good for replaying it.
+        """
+        if ruleset_id not in self._streams:
+            versions = self.facts.rulesets[ruleset_id]
+            if (rules := self._rules_of(ruleset_id)) is not None:
+                versions = _only(versions, rules)
+            # the only ladder of its ruleset may have been replayed already
+            known = None if versions[0].ruleset.partition.by else self._at_hand(ruleset_id)
+            if known is not None and known.is_kept and (known.count or known.adjustments):
+                if light:
+                    own = known.stream
+                    return {ruleset_id: Stream(ruleset_id, own.rule, own.versions, own.names, known=known)}
+                whole = known.whole()
+                self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
+            else:
+                self._streams[ruleset_id] = streams(self.facts, versions, as_of=self.as_of, ordered=self._ordered)
+        return self._streams[ruleset_id]
+
+    def stream(self, ladder: str) -> Stream:
+        """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        versions = self.versions(ladder)
+        found = self._streams.get(ladder.partition("/")[0], self._single)
+        if found is self._single and ladder not in found:
+            found |= streams(self.facts, versions, only=parse_name(ladder).values, as_of=self.as_of)
+        return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
+
+    def replayed_stream(self, ladder: str) -> Stream:
+        """The same, taken from the trace of the ladder if that is at hand. Raises as `stream` does."""
+        known = self._at_hand(ladder)
+        return known.whole().stream if known is not None and known.is_kept else self.stream(ladder)
+
+    def trace(self, ladder: str, keep: bool = True) -> Trace:
+        """The trace of one ladder, with the points before all games if they are to be kept.
+
+        Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
+        """
+        known = self._at_hand(ladder)
+        if known is None or (keep and not known.is_kept):
+            stream = self.stream(ladder)
+            keep = keep or not stream.ranking.running or len(stream.row) < SHORT_GAMES
+            known = self._traces[ladder] = replay(stream, keep=keep)
+            if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
+                from ratings_ledger.projections.replay.kept_traces import keep_trace
+
+                keep_trace(self.facts, known, stream.versions)
+        return known
+
+    def _at_hand(self, ladder: str) -> Trace | None:
+        """The ladder's trace if nothing has to be replayed for it, or only what was kept once.
+
+        An earlier time is a part of the whole history, which is worth replaying if it will be kept.
+        """
+        if ladder not in self._traces and (known := self._found(ladder)) is not None:
+            self._traces[ladder] = known
+        return self._traces.get(ladder)
+
+    def _found(self, ladder: str) -> Trace | None:
+        """The ladder's trace among those that are kept, or as a part of its whole history."""
+        if self.as_of is None:
+            if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
+                return continued
+            from ratings_ledger.projections.replay.kept_traces import find_trace
+
+            return find_trace(self.facts, ladder, self.versions(ladder))
+        whole = self.at(None)
+        if ladder in whole._traces or self._is_worth_keeping(ladder):
+            with suppress(RuleFailure):  # of a later game, perhaps
+                whole.trace(ladder)
+        known = whole._traces.get(ladder)
+        if known is None or not known.is_kept or not is_prefix(known.stream):
+            return None
+        return up_to(self.facts, known, self.as_of)
+
+    def _continue_trace(self, ladder: str) -> Trace | None:
+        """Continue the ladder's trace at an earlier position; None if it is better replayed from its beginning."""
+        earlier = self._earlier.get(ladder)
+        if earlier is None or earlier.versions != self.versions(ladder):
+            return None
+        if not can_be_continued(self.facts, earlier.versions):
+            return None
+        with suppress(RuleFailure):  # a replay says of which game
+            return continued(earlier.trace.compact(), earlier.since, self.facts, ladder, earlier.versions)
+        return None
+
+    def remember(self, ladder: str) -> None:
+        """Keep the trace of a ruleset's only ladder, if it is long enough, for whoever asks next."""
+        every = self.every(ladder, light=True)
+        stream = every[ladder]
+        if stream.known is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
+            give_back()  # before the replay, which needs the most
+            with suppress(RuleFailure):  # whoever replays it says so
+                every[ladder] = replace(stream, known=self.trace(ladder))
+
+    def _is_worth_keeping(self, ladder: str) -> bool:
+        """Whether its trace may be kept; those of other versions would take the place of its own."""
+        if self.facts.cache is None or self.rules is not None:
+            return False
+        from ratings_ledger.projections.replay.kept_traces import can_be_kept
+
+        return can_be_kept(self.facts, self.versions(ladder))
+
+    def just_before(self, ladder: str, moment: tuple[int, int]) -> Before:
+        """What everybody had on a ladder before a (time, position).
+
+        Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, but not for what is later.
+        """
+        if (known := self._at_hand(ladder)) and known.is_kept:
+            return Before(known, *known.place(self.facts, moment))
+        stream = self.stream(ladder)
+        trace = replay(stream.up_to(*stream.place(self.facts, moment)), keep=False)
+        return Before(trace, trace.count, trace.adjustments)
+
+    def first(self, ladder: str) -> tuple[int, str] | None:
+        """When a ladder begins, and whether with a `game` or an `adjustment`; None if it has neither.
+
+        Raises `UnknownLadder`, `RulesetUnusable`.
+        """
+        known = self._at_hand(ladder)
+        return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
+
+    def standings(self, ladder: str) -> Ranking:
+        """The standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
+        return self.ranked(self.trace(ladder, keep=False))[0]
+
+    def of_stream(self, stream: Stream) -> Ranking:
+        """The standings of a stream. Raises `RuleFailure`."""
+        return self.ranked(replay(stream, keep=not stream.ranking.running))[0]
+
+    def ranked_at(self, trace: Trace, as_of: int | None) -> Ranking:
+        """The standings at an earlier `as_of`, given a trace to the end.
+
+        Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
+        Raises `RuleFailure`.
+        """
+        if as_of is not None and not is_prefix(trace.stream):
+            return self.at(as_of).standings(trace.stream.ladder)
+        return self.ranked(trace if as_of is None else up_to(self.facts, trace, as_of))[0]
+
+    def ranked(self, trace: Trace) -> tuple[Ranking, Results]:
+        """The standings at the end of a trace, and what its list ranked. Raises `RuleFailure`."""
+        stream, version, games = trace.stream, ranking_version(trace), trace.count
+        annual = stream.ranking.sums_lists
+        months = self._months(stream, version) if annual else {}
+        results = self._results(trace, version, months)
+        rows = LISTS[stream.rule.ranking].rank(results)
+        games = sum(month.games for month in months.values()) if annual else games
+        found = Ranking(
+            stream.ladder,
+            version.ruleset.name,
+            stream.rule.scale,
+            rows,
+            games,
+            sum(results.points),
+            trace.started,
+            trace.minted,
+            trace.burned,
+            trace.adjusted,
+        )
+        return found, results
+
+    def _results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
+        # everybody in a stream that was replayed to the end is on the ladder
+        stream, running = trace.stream, trace.stream.ranking.running
+        long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.allowed()
+        return Results(
+            stream.names,
+            trace.points,
+            trace.games,
+            stream.offsets,
+            stream.players,
+            () if running else trace.changes,
+            stream.rule.scale,
+            version.params,
+            {month: {row.player: row for row in found.rows} for month, found in months.items()},
+            self._excluded(stream, version, months) if stream.ranking.sums_lists else {},
+            compiling.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
+        )
+
+    def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
+        """The monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
+        params: Any = version.params
+        if params.of in self.facts.unusable:
+            raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
+        versions = self.facts.rulesets.get(params.of, [])
+        if wrong := refuse_months(version, versions):
+            raise RuleFailure(stream.ladder, wrong, position=version.position)
+        every = self.every(params.of)
+        names = months_of(stream.ladder, version, versions)
+        return {month: self.of_stream(every[name]) for month, name in names.items() if name in every}
+
+    def _excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
+        """Who is kept off an annual list by their account, and why."""
+        params: Any = version.params
+        values = parse_name(stream.ladder).values
+        period = period_of(version.ruleset, values)
+        group = dict(zip(version.ruleset.partition.by, values, strict=True)).get("group")
+        if params.account is None or group in params.any_account or period is None:
+            return {}
+        instant = period.end if self.as_of is None else min(period.end, self.as_of)
+        found = {}
+        for name in {row.player for month in months.values() for row in month.rows}:
+            account = self.facts.account(self.facts.player_numbers[name], instant)
+            if account != params.account:
+                when = "at the end of the year" if instant == period.end else "at that time"
+                found[name] = f"a {account} account {when}, not a {params.account} one"
+        return found
+
+
+def months_of(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
+    """The names of the twelve monthly lists that an annual one may sum, by month; see `refuse_months`."""
+    by = annual.ruleset.partition.by
+    values = dict(zip(by, parse_name(ladder).values, strict=True))
+    found = {}
+    for month in range(1, 13):
+        parts = values | {"month": f"{values['year']}-{month:02d}"}
+        own = (parts[part] for part in monthly[0].ruleset.partition.by)
+        found[parts["month"]] = "/".join([monthly[0].ruleset.id, *own])
+    return found
+
+
+def is_prefix(stream: Stream) -> bool:
+    """Whether a ladder at an earlier time is a prefix of this one; otherwise more than its own games decides."""
+    return not stream.ranking.sums_lists and stream.previous is None
+
+
+def up_to(facts: Facts, trace: Trace, as_of: int) -> Trace:
+    """The trace of what was played up to an instant."""
+    return trace.up_to(*trace.place(facts, (as_of + 1, 0)))
+
+
+def ranking_version(trace: Trace) -> Version:
+    """The version that ranks a ladder: the one that scored its last counted game, otherwise the newest.
+
+    An annual list has no games; it is ranked by the version in force at the end of its year.
+    """
+    stream = trace.stream
+    if stream.ranking.sums_lists:
+        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        version = None if period is None else in_force(stream.versions, period.end)
+        return version or newest(stream.versions)
+    return trace.last_version or newest(stream.versions)
+
+
+def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
+    """The versions that may score a ladder's games; with `rules` (ID@VERSION) only that one, in force from the start.
+
+    Raises `UnknownLadder`, `RulesetUnusable`.
+    """
+    name = parse_name(ladder)
+    if name.ruleset_id in facts.unusable:
+        raise RulesetUnusable(facts.unusable[name.ruleset_id].reason)
+    versions = facts.rulesets.get(name.ruleset_id)
+    if not versions:
+        _refuse_withdrawn(facts, rules or "")
+        raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
+    if reason := refuse_name(name, versions[0].ruleset):
+        raise UnknownLadder(f"{shown(ladder)} is not a ladder: {reason}{_day_meant(name, versions[0].ruleset)}")
+    if rules is None:
+        return versions
+    if not (chosen := _only(versions, rules)):
+        _refuse_withdrawn(facts, rules)
+        names = ", ".join(version.ruleset.name for version in versions)
+        hint = did_you_mean(rules, [version.ruleset.name for version in versions])
+        raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names}){hint}")
+    return chosen
+
+
+def _day_meant(name: LadderName, ruleset: Ruleset) -> str:
+    """The end of a message about a name with a month or day, where the ruleset has no such ladders: what is meant."""
+    if by_time(ruleset):
+        return ""
+    for value in name.values:
+        with suppress(ValueError):
+            month = date.fromisoformat(f"{value}-01")
+            value = f"{value}-{monthrange(month.year, month.month)[1]}"
+        with suppress(ValueError):
+            return f"; a ladder as it stood on a day has --as-of, such as --as-of {date.fromisoformat(value)}"
+    return ""
+
+
+def check_version(facts: Facts, rules: str | None) -> None:
+    """Raises `UnknownLadder` if no version of this name (ID@VERSION) is published, `RulesetUnusable` if it cannot run.
+
+    None means the timeline, which always exists.
+    """
+    if rules is None:
+        return
+    ruleset_id, _, _ = rules.partition("@")
+    if ruleset_id in facts.unusable:
+        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
+    every = [version for versions in facts.rulesets.values() for version in versions]
+    if not _only(every, rules):
+        _refuse_withdrawn(facts, rules)
+        there = facts.rulesets.get(ruleset_id) or every
+        names = ", ".join(version.ruleset.name for version in there) or "none"
+        hint = did_you_mean(rules, [version.ruleset.name for version in every])
+        raise UnknownLadder(
+            f"no version {shown(rules)} is published at position {facts.position} (there are {names}){hint}"
+        )
+
+
+def _refuse_withdrawn(facts: Facts, rules: str) -> None:
+    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn, with the position at which it can be queried."""
+    recorded = facts.recorded
+    for version in recorded.versions:
+        if version.ruleset.name == rules and version.position in recorded.withdrawn:
+            at = max(void for void, root in recorded.roots.items() if root == version.position)
+            raise UnknownLadder(f"{rules} is withdrawn at position {at}; query it with --known-at {at - 1}")
+
+
+def _only(versions: Iterable[Version], rules: str) -> list[Version]:
+    """The version of this name alone, in force from the start; empty if there is none."""
+    return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
+
+
+def known_ones(facts: Facts, players: Collection[str]) -> set[str]:
+    """The current ids of some players. Raises `Unknown` (player-unknown)."""
+    for player in players:
+        refuse_unknown(facts, player)
+    return {facts.current(player) for player in players}
+
+
+def refuse_unknown(facts: Facts, player: str) -> None:
+    """Raises `Unknown` (player-unknown) for somebody the facts know nothing about."""
+    if not facts.knows(player):
+        hint = did_you_mean(player, known_players(facts))
+        raise Unknown("player-unknown", f"nothing is recorded about {shown(player)}{hint}")
