@@ -50,11 +50,12 @@ from ratings_ledger.projections.queries.standings import (
     standings_answer,
     why_unfinished,
 )
-from ratings_ledger.projections.queries.survey import only_ladder_of
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
-    from ratings_ledger.projections.diff.decisions import Decisions, EventImpact, PublishedListDiff
+    from ratings_ledger.projections.diff.decisions import Decisions
+    from ratings_ledger.projections.diff.event_impacts import EventImpact
+    from ratings_ledger.projections.diff.published_lists import PublishedListDiff
     from ratings_ledger.projections.diff.statements import Statement
     from ratings_ledger.projections.diff.what_if import OtherResult, Simulation
     from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState
@@ -115,6 +116,8 @@ class Snapshot(SnapshotReader):
 
     def only_ladder(self) -> str:
         """The only ladder with games or adjustments. Raises as `surveying` does, `BadArgument` if there are several."""
+        from ratings_ledger.projections.queries.survey import only_ladder_of
+
         found = self.ladders()
         for reason in (*found.unusable, *found.failed):
             self.note(reason)  # which may be why it is the only one
@@ -215,7 +218,7 @@ class Snapshot(SnapshotReader):
 
         `rules` does not matter. Raises as `published` does, `RulesetUnusable`.
         """
-        from ratings_ledger.projections.diff.decisions import list_beside
+        from ratings_ledger.projections.diff.published_lists import list_beside
 
         with self._reading() as connection:
             one = self._list(connection, ladder, position)
@@ -228,7 +231,7 @@ class Snapshot(SnapshotReader):
 
         Raises `BadArgument`, `Unknown` (event-unknown) for a position behind that, `StoreUnavailable`.
         """
-        from ratings_ledger.projections.diff.decisions import event_impact
+        from ratings_ledger.projections.diff.event_impacts import event_impact
 
         with self._reading() as connection:
             end = position_known(connection, self.known_at, None, self.note)
@@ -566,6 +569,7 @@ class Snapshot(SnapshotReader):
         if "/" in one:
             raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
         from ratings_ledger.projections.queries.game_timelines import ladders_meant, same_on
+        from ratings_ledger.projections.queries.survey import only_ladder_of
 
         with self.surveying() as seen:
             own, of_game = ladders_meant(seen, one, is_player)
@@ -624,7 +628,7 @@ class Snapshot(SnapshotReader):
         """The positions of the events that may have moved somebody who did not play: decisions, and games played before
         a list that had been published. Of the coordinates only `known_at` matters. Raises as `publications` does.
         """
-        from ratings_ledger.projections.diff.decisions import telling_positions
+        from ratings_ledger.projections.diff.event_impacts import telling_positions
 
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.validation.validator import why_unlikely
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
-from ratings_ledger.projections.queries.games_log import result_told
+from ratings_ledger.projections.queries.event_texts import result_told
 from ratings_ledger.projections.queries.known_names import game_names
 
 RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"

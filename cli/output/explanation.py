@@ -6,6 +6,7 @@ from textwrap import fill
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.coordinates import heading, print_csv_at
+from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.explain import (
     Explained,
     ExplainedTerm,
@@ -13,7 +14,6 @@ from ratings_ledger.projections.queries.explain import (
     PlayedGame,
     PlayerExplanation,
 )
-from ratings_ledger.projections.queries.games_log import describe_opponents, score_of
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 
 

@@ -2,7 +2,7 @@
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.coordinates import heading, print_csv_at
-from ratings_ledger.projections.queries.games_log import describe_opponents, score_of
+from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT
 

@@ -8,14 +8,8 @@ from click.core import ParameterSource
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.games_log import (
-    RecordedEvent,
-    RecordedEvents,
-    RecordedGame,
-    RecordedGames,
-    result_told,
-    words_of,
-)
+from ratings_ledger.projections.queries.event_texts import result_told, words_of
+from ratings_ledger.projections.queries.games_log import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
 
 GAMES = ("position", "occurred_at", "game_id", "game", "group", "result")
 EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")

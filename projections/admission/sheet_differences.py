@@ -9,8 +9,8 @@ from ratings_ledger.ledger.intake.syncing import SheetDifference, Sync
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import result_of
 from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDifferences
-from ratings_ledger.projections.diff.decisions import what_differs
 from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
+from ratings_ledger.projections.queries.event_texts import what_differs
 
 TOLD_GAMES = 10_000
 

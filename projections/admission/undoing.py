@@ -27,7 +27,8 @@ from ratings_ledger.projections.admission.acts import Act
 from ratings_ledger.projections.admission.outcomes import Undone, head_of, refusals
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
-from ratings_ledger.projections.queries.games_log import events_as_written, words_of
+from ratings_ledger.projections.queries.event_texts import words_of
+from ratings_ledger.projections.queries.games_log import events_as_written
 
 PAGE_EVENTS = 5_000
 # how the reason of what takes an act back begins, unless somebody gives another

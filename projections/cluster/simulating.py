@@ -23,7 +23,7 @@ from ratings_ledger.projections.cluster.packs import PACK_GAMES, family_of, pack
 from ratings_ledger.projections.cluster.segments import named_cells
 from ratings_ledger.projections.cluster.tasks import CODE, output_name
 from ratings_ledger.projections.cluster.work import Tell
-from ratings_ledger.projections.diff.impact import matter
+from ratings_ledger.projections.diff.affected import is_affected
 from ratings_ledger.projections.diff.what_if import (
     SimulatedLadder,
     Simulation,
@@ -165,7 +165,7 @@ def _concerned(
     found = {}
     for ruleset_id, versions in both.items():
         asked = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
-        if not any(matter({f"ruleset:{ruleset.id}"}, version) for version in versions) or (ladders and not asked):
+        if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not asked):
             continue
         if not all(is_ours(version.rule) for version in versions):
             told = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"

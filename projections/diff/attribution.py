@@ -22,22 +22,25 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import RuleFailed, Unknown
 from ratings_ledger.ledger.events.canonical import record_instant
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
-from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.log import (
     Log,
     head,
     known_event,
     known_events,
-    known_of,
     read_records,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation.identities import identities, players_of
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.diff.impact import about, matter, same
+from ratings_ledger.projections.diff.affected import (
+    affected_by,
+    find_first_version,
+    have_same_points,
+    is_affected,
+)
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
 from ratings_ledger.projections.queries.coordinates import (
@@ -54,7 +57,7 @@ from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Res
 from ratings_ledger.projections.replay.containment import RuleFailure, score
 from ratings_ledger.projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
 from ratings_ledger.projections.replay.replay import replay, starting_points
-from ratings_ledger.projections.rulesets.versions import Version, bind, newest
+from ratings_ledger.projections.rulesets.versions import Version, newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +178,12 @@ class _Walk:
         """
         if self.rules is not None or self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys():
             return newest(versions_of(self.facts, self.ladder, self.rules))
-        published = read_where(self.connection, until=ahead, subject=f"ruleset:{self.name.ruleset_id}")
-        for event in known_of("ruleset.published", published):
-            ruleset = Ruleset.model_validate(event.data)
-            if reason := refuse_name(self.name, ruleset):
-                raise UnknownLadder(f"{shown(self.ladder)} is not a ladder: {reason}")
-            if (version := bind(ruleset, event.position or 0)[0]) is not None:
-                return version
-        return newest(versions_of(self.facts, self.ladder))
+        version = find_first_version(self.connection, ahead, self.name.ruleset_id)
+        if version is None:
+            return newest(versions_of(self.facts, self.ladder))
+        if reason := refuse_name(self.name, version.ruleset):
+            raise UnknownLadder(f"{shown(self.ladder)} is not a ladder: {reason}")
+        return version
 
     @property
     def _versions(self) -> Sequence[Version]:
@@ -216,7 +217,7 @@ class _Walk:
         for page in read_records(self.connection, after=self.facts.position, until=until):
             for position, record in page:
                 event = next(known_events([(position, record)]), None)
-                if event is None or not self._matters(event):
+                if event is None or not self._may_be_affected(event):
                     apply_event(self.facts, position, record)
                     continue
                 moment = (event.occurred_at, position)
@@ -247,20 +248,15 @@ class _Walk:
         adjusted = [(a.occurred_at, a.position) for a in self.world.stream.adjustments]
         return max([*self.world.moments[-1:], *adjusted], default=(-(2**63), 0))
 
-    def _matters(self, event: KnownEvent) -> bool:
-        """Whether an event may concern the ladder, as far as one can tell before it is applied."""
-        data, slugs = event.data, set()
+    def _may_be_affected(self, event: KnownEvent) -> bool:
+        """Tell whether an event may concern the ladder, as far as one can tell before it is applied."""
         if event.type == "points.adjusted":
-            return bool(data["ladder"] == self.ladder)
-        if event.type == "game.recorded":
-            slugs = {data["game"]}
-        elif event.type in GAME_EVENTS:
-            row = self.facts.rows.get(data["game_id"], NONE)
-            if row == NONE:
-                return False  # put in with SQL, about a game that does not exist
-            slugs = {str(self.facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
-        things = about(event.type, data, slugs)
-        return any(matter(things, version) for version in self._versions)
+            return bool(event.data["ladder"] == self.ladder)
+        is_revision = event.type in GAME_EVENTS and event.type != "game.recorded"
+        if is_revision and self.facts.rows.get(event.data["game_id"], NONE) == NONE:
+            return False  # put in with SQL, about a game that does not exist
+        affected = affected_by(self.facts, event.type, event.data)
+        return any(is_affected(version, affected) for version in self._versions)
 
     def _touches(self, event: KnownEvent) -> bool:
         """Whether an event that matters is about this ladder, at the current facts."""
@@ -317,7 +313,7 @@ class _Walk:
             return
         theirs |= self._is_theirs(event, root)
         follows = self.world.candidates == self._candidates()
-        if follows and same(self.world.stream, self._stream(self._ladders())):
+        if follows and have_same_points(self.world.stream, self._stream(self._ladders())):
             return
         old, new, total = self._go_on()
         comes_or_goes = (old.points is None) != (new.points is None)

@@ -13,8 +13,13 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, known
-from ratings_ledger.ledger.events.types import TYPES, Draft
+from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.projections.diff.affected import (
+    affected_by,
+    affected_streams,
+    have_same_points,
+)
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
     Effect,
@@ -32,7 +37,6 @@ from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, R
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.rulesets.versions import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +54,10 @@ class Impact(Result):
     times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
-ALL = "all"
-
-
 def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
     """What events that are checked but not appended yet would change on the ladders as they are."""
-    after, matters, renames = with_drafts(connection, before, drafts)
-    found = impact_between(recorded_up_to(connection, before.facts.position), before, after, matters)
+    after, affected, renames = with_drafts(connection, before, drafts)
+    found = impact_between(recorded_up_to(connection, before.facts.position), before, after, affected)
     reasons = tuple(
         why for player, new_player in renames for why in _why_rescored(before.facts, found, player, new_player)
     )
@@ -66,19 +67,19 @@ def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) 
 def with_drafts(
     connection: Connection, before: Ladders, drafts: Iterable[Draft]
 ) -> tuple[Ladders, set[str], list[tuple[str, str]]]:
-    """All ladders as they would be if drafts were recorded now; what these matter to, as `about` names it, and the old
-    and new ids of those that they rename.
+    """Return all ladders as they would be if drafts were recorded now, what these may affect (see `describe_affected`),
+    and the old and new ids of those that they rename.
     """
     facts = before.facts.copied()
-    matters: set[str] = set()
+    affected: set[str] = set()
     renames: list[tuple[str, str]] = []
     for number, draft in enumerate(drafts, 1):
         data = parse_object(draft.data.encode())
-        matters |= _apply(connection, facts, number, draft, data)
+        affected |= _apply(connection, facts, number, draft, data)
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
     settle_facts(facts)
-    return Ladders(facts, None, before.rules), matters, renames
+    return Ladders(facts, None, before.rules), affected, renames
 
 
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
@@ -97,48 +98,22 @@ def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) ->
 
 
 def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data: dict[str, Any]) -> set[str]:
-    """Apply a draft as if it were recorded; what it matters to, as `about` names it."""
-    slugs = set()
+    """Apply a draft as if it were recorded, and return what it may affect (see `describe_affected`)."""
     if draft.type == "game.recorded":
         facts.rows[data["game_id"]] = NONE
-        slugs = {data["game"]}
-    elif draft.type in GAME_EVENTS:
-        row = _row(connection, facts, data["game_id"])
-        slugs = {str(facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
-    elif draft.type == "clock.started":
-        _row(connection, facts, data["game_id"])
+    elif draft.type in GAME_EVENTS or draft.type == "clock.started":
+        _look_up_row(connection, facts, data["game_id"])
+    affected = affected_by(facts, draft.type, data)
     apply(facts, facts.position + number, known(draft))
-    return about(draft.type, data, slugs)
+    return affected
 
 
-def _row(connection: Connection, facts: Facts, game_id: str) -> int:
-    """The row of a game, which the facts know from now on; NONE before it is recorded."""
+def _look_up_row(connection: Connection, facts: Facts, game_id: str) -> None:
+    """Let the facts know the row of a game; NONE before it is recorded."""
     if facts.rows.get(game_id, NONE) == NONE:
         facts.rows[game_id] = NONE
         with suppress(Unknown):
             facts.rows[game_id] = row_of_game(connection, facts, game_id)
-    return facts.rows[game_id]
-
-
-def about(type_name: str, data: dict[str, Any], slugs: Iterable[str]) -> set[str]:
-    """What an event may matter to: `game:NAME`, `ruleset:ID`, or all; nothing if it does not matter to any ladder.
-
-    `slugs` are the names of the games that an event about a game concerns, before and after it.
-    """
-    if type_name in GAME_EVENTS:
-        return {f"game:{slug}" for slug in slugs}
-    if type_name == "points.adjusted":
-        return {f"ruleset:{parse_name(data['ladder']).ruleset_id}"}
-    if type_name == "ruleset.published":
-        return {f"ruleset:{data['id']}"}
-    return set() if TYPES[type_name].is_silent else {ALL}
-
-
-def matter(matters: set[str], version: Version) -> bool:
-    """Whether one of these things may matter to the ladders of a version."""
-    ruleset, of = version.ruleset, getattr(version.params, "of", None)
-    own = {ALL, f"ruleset:{ruleset.id}", f"ruleset:{of}", *(f"game:{slug}" for slug in ruleset.scope.game)}
-    return not own.isdisjoint(matters)
 
 
 class RecordedBeside(NamedTuple):
@@ -161,13 +136,13 @@ def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
 
 
 def impact_between(
-    recorded: RecordedBeside, before: Ladders, after: Ladders, matters: set[str], only: Collection[str] = ()
+    recorded: RecordedBeside, before: Ladders, after: Ladders, affected: set[str], only: Collection[str] = ()
 ) -> Impact:
-    """How two states differ on the ladders of the rulesets to which one of `matters` may matter, or on some of them."""
-    failed: list[str] = []
-    old, new = _streams(before, matters, failed), _streams(after, matters, failed)
+    """Compare two states of the ladders that may be among what is `affected`, or of `only` some of them."""
+    old, new = affected_streams(before, affected), affected_streams(after, affected)
+    failed = [problem.reason for side in (before, after) for problem in side.facts.unusable.values()]
     names = old.keys() | new.keys()
-    changed = {name for name in names if name in (only or names) and not same(old.get(name), new.get(name))}
+    changed = {name for name in names if name in (only or names) and not have_same_points(old.get(name), new.get(name))}
     lists: dict[str, list[PublishedList]] = {}
     for one in latest_lists(recorded.lists()):
         lists.setdefault(one.ladder, []).append(one)
@@ -238,33 +213,3 @@ def _valued(found: Ranking | None) -> dict[str, tuple[Any, ...]]:
     """Rows by player, their points as exact numbers."""
     rows, scale = ((), 1) if found is None else (found.rows, found.scale)
     return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}
-
-
-def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str, Stream]:
-    """The streams of all ladders of the rulesets that may be affected; what does not run here is added to `failed`."""
-    facts = ladders.facts
-    found: dict[str, Stream] = {}
-    for ruleset_id, versions in facts.rulesets.items():
-        if ruleset_id in facts.unusable or not any(matter(matters, version) for version in versions):
-            continue
-        for other in {str(getattr(version.params, "of", "")) for version in versions} & facts.rulesets.keys():
-            ladders.every(other)
-        found |= ladders.every(ruleset_id, light=True)
-    failed += [problem.reason for problem in facts.unusable.values() if problem.reason not in failed]
-    return found
-
-
-def same(one: Stream | None, other: Stream | None) -> bool:
-    """Whether two streams give the same result, so that neither needs to be replayed."""
-    if one is None or other is None:
-        return one is other
-    if one.ranking.sums_lists:
-        return False  # it also depends on accounts and on other lists
-    if one.known is not None and other.known is not None:
-        return bool(one.known.is_like(other.known))
-    return (
-        (one.names, one.offsets, one.players, [*one.columns], one.version, one.versions)
-        == (other.names, other.offsets, other.players, [*other.columns], other.version, other.versions)
-        and one.adjustments == other.adjustments
-        and same(one.previous, other.previous)
-    )

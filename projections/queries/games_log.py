@@ -12,11 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.batches import ranges_told
 from ratings_ledger.ledger.events.canonical import dump_text
-from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, live_game, successors
-from ratings_ledger.ledger.rejections import Refused, in_list
+from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
     Log,
     known_event,
@@ -30,8 +28,7 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.ledger.validation.batches import Batch
 from ratings_ledger.ledger.validation.identities import identities, players_of
-from ratings_ledger.ledger.validation.repeated_games import result_of
-from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result
 
 GAME_RECORDED = '"type":"game.recorded"}'
@@ -206,88 +203,6 @@ def _as_written(position: int, record: str) -> dict[str, Any]:
     except Refused as problem:
         names = dict(re.findall(r'"(id|type)":"([^"\\]{1,64})"', record))
         return {"position": position, "type": "?", "id": "?", **names, UNREADABLE: problem.message, "record": record}
-
-
-def score_of(game: dict[str, Any], player: str) -> str | None:
-    """Return the score recorded for a player of a game; None without one."""
-    return next((_score(seat) for seat in game["participants"] if seat["player"] == player), None)
-
-
-def opponents_of(game: dict[str, Any], player: str) -> list[tuple[str, str | None]]:
-    """Return a player's opponents in a game by place, each with the recorded score; nobody on the player's own side."""
-    participants = game["participants"]
-    own_sides = {seat.get("side") for seat in participants if seat["player"] == player} - {None}
-    opponents = [
-        (place, seat["player"], _score(seat))
-        for place, seat in zip(places(game), participants, strict=True)
-        if seat["player"] != player and seat.get("side") not in own_sides
-    ]
-    return [(name, score) for _, name, score in sorted(opponents, key=lambda opponent: opponent[:2])]
-
-
-def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
-    """Describe a player's opponents in a game, each like `anna (10)`."""
-    return [in_list(name) + (f" ({score})" if score else "") for name, score in opponents_of(game, player)]
-
-
-def _score(participant: dict[str, Any]) -> str | None:
-    return None if participant.get("score") is None else str(participant["score"])
-
-
-def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
-    """Describe a game by its participants, by place or side, with scores, and whether it counts."""
-    uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
-    return result_of(data, has_scores) + uncounted
-
-
-def words_of(one: RecordedEvent, times: Times) -> str:
-    """What an event says, with the reason for it."""
-    event, target = one.event, one.target
-    if UNREADABLE in event:
-        return f"does not count: {event[UNREADABLE]}"
-    data = event["data"]
-    if event["type"] == "event.voided":
-        what = data["id"] if target is None else f"{target.type} at position {target.position}"
-        return f"withdraws {what}: {data['reason']}"
-    said = what_it_says(event["type"], data, times)
-    return f"{said}: {data['reason']}" if "reason" in data else said
-
-
-def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
-    """What an event says, without the reason for it; not of a withdrawal, which says nothing by itself."""
-    if type_name == "game.recorded":
-        return f"{data['game_id']}: {result_told(data)}"
-    if type_name == "game.corrected":
-        moved = data["game"].get("occurred_at")
-        dated = f", played {times.minute(moved)}" if moved else ""
-        return f"{data['game_id']}: {result_told(data['game'])}{dated}"
-    if type_name in GAME_EVENTS:
-        return str(data["game_id"])
-    if type_name == "player.renamed":
-        return f"{data['player']} is {data['new_player']}"
-    if type_name == "points.adjusted":
-        return f"{data['player']} {data['points']} on {data['ladder']}"
-    if type_name == "league.created":
-        return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
-    if type_name.startswith("clock."):
-        rest = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
-        return ", ".join([f"{data['game_id']} at {data['at']} ms", *rest])
-    if type_name == "league.joined":
-        return f"{data['player']} is in {data['league']}"
-    if type_name == "league.scheduled":
-        return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
-    if type_name == "import.recorded":
-        return f"{data['name']}: {ranges_told(data['ranges'])}"
-    if type_name == "list.rows":
-        return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
-    if type_name == "list.published":
-        as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
-        return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
-    if type_name == "ruleset.published":
-        return f"{data['id']}@{data['version']}"
-    if type_name == "ledger.zone_set":
-        return f"the home zone is {data['zone']}"
-    return ", ".join(str(value) for value in data.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.projections.queries.games_log import RecordedEvents, words_of
+from ratings_ledger.projections.queries.event_texts import words_of
+from ratings_ledger.projections.queries.games_log import RecordedEvents
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import LOG, Path
 from ratings_ledger.web.page import Page, many

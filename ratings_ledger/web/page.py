@@ -23,12 +23,12 @@ from ratings_ledger.ledger.events.canonical import EPOCH
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import harmless
-from ratings_ledger.projections.diff.decisions import PublishedListDiff
+from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.diff.what_if import OtherResult
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
+from ratings_ledger.projections.queries.event_texts import opponents_of, score_of
 from ratings_ledger.projections.queries.explain import GameExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
-from ratings_ledger.projections.queries.games_log import opponents_of, score_of
 from ratings_ledger.projections.queries.history import History, Ranks
 from ratings_ledger.projections.queries.players import Person, Profile
 from ratings_ledger.projections.queries.results import LastEvent, Result

@@ -25,9 +25,9 @@ from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections.diff.attribution import PointsAttributed
 from ratings_ledger.projections.diff.statements import Statement, lines_of_causes, lines_of_changes
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
+from ratings_ledger.projections.queries.event_texts import words_of
 from ratings_ledger.projections.queries.explain import Explained, PlayedGame, PlayerExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
-from ratings_ledger.projections.queries.games_log import words_of
 from ratings_ledger.projections.queries.history import Change, Course
 from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.published import PublicationRow

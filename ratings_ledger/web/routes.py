@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.projections.diff.comparison import Differences
-from ratings_ledger.projections.diff.decisions import EventImpact, PublishedListDiff
+from ratings_ledger.projections.diff.event_impacts import EventImpact
+from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.diff.what_if import OtherResult
 from ratings_ledger.projections.queries.clocks import ClockState
 from ratings_ledger.projections.queries.game_timelines import GameTimeline

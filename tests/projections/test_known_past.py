@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.canonical import microseconds
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.impact import same
+from ratings_ledger.projections.diff.affected import have_same_points
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
@@ -138,7 +138,7 @@ def test_cut_replay_matches_partial_replay(tmp_path: Path, at_length: bool) -> N
             whole = everything.trace(ladder)
             assert everything.ranked_at(whole, as_of) == then.standings(ladder)
             here, there = everything.at(as_of).trace(ladder), then.trace(ladder)
-            assert same(here.stream, there.stream) or here.stream.ranking.sums_lists
+            assert have_same_points(here.stream, there.stream) or here.stream.ranking.sums_lists
             assert [*here.points] == [*there.points]
             assert [*here.games] == [*there.games]
             assert [*here.every_step()] == [*there.every_step()]

@@ -1,0 +1,89 @@
+"""Which ladders an event may affect, as far as one can tell before they are replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS
+from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.store.log import known_of, read_where
+from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.rulesets.versions import Version, bind
+
+ALL = "all"
+
+
+def affected_by(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
+    """Return what an event may affect at these facts; of one about a game, they must know the game's row."""
+    return describe_affected(type_name, data, _names_of_games(facts, data) if type_name in GAME_EVENTS else ())
+
+
+def _names_of_games(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
+    """Name the games that an event about a game concerns: as it stands in the facts, and as the event states it."""
+    if (row := facts.rows.get(data["game_id"], NONE)) != NONE:
+        yield str(facts.label("game", row))
+    if stated := data.get("game"):
+        yield stated if isinstance(stated, str) else stated["game"]
+
+
+def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]) -> set[str]:
+    """Return what an event may affect: `game:NAME`, `ruleset:ID`, or all; nothing if it affects no ladder.
+
+    Args:
+        games: the names of the games that an event about a game concerns, before and after it.
+    """
+    if type_name in GAME_EVENTS:
+        return {f"game:{name}" for name in games}
+    if type_name == "points.adjusted":
+        return {f"ruleset:{parse_name(data['ladder']).ruleset_id}"}
+    if type_name == "ruleset.published":
+        return {f"ruleset:{data['id']}"}
+    return set() if TYPES[type_name].is_silent else {ALL}
+
+
+def is_affected(version: Version, affected: Collection[str]) -> bool:
+    """Tell whether the ladders of a version may be among what is affected."""
+    ruleset, of = version.ruleset, getattr(version.params, "of", None)
+    own = {ALL, f"ruleset:{ruleset.id}", f"ruleset:{of}", *(f"game:{name}" for name in ruleset.scope.game)}
+    return not own.isdisjoint(affected)
+
+
+def affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, Stream]:
+    """Return the streams of all ladders of the rulesets that may be affected, by name; only good for replaying them."""
+    rulesets = ladders.facts.rulesets
+    streams: dict[str, Stream] = {}
+    for ruleset_id, versions in rulesets.items():
+        if ruleset_id in ladders.facts.unusable or not any(is_affected(version, affected) for version in versions):
+            continue
+        for summed in {str(getattr(version.params, "of", "")) for version in versions} & rulesets.keys():
+            ladders.every(summed)
+        streams |= ladders.every(ruleset_id, light=True)
+    return streams
+
+
+def have_same_points(left: Stream | None, right: Stream | None) -> bool:
+    """Tell whether two streams certainly give the same points, so that neither needs to be replayed."""
+    if left is None or right is None:
+        return left is right
+    if left.ranking.sums_lists:
+        return False  # it also depends on accounts and on other lists
+    if left.known is not None and right.known is not None:
+        return bool(left.known.is_like(right.known))
+    return (
+        (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
+        == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)
+        and left.adjustments == right.adjustments
+        and have_same_points(left.previous, right.previous)
+    )
+
+
+def find_first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
+    """Return the first version of a ruleset published up to a position that runs here, withdrawn or not."""
+    published = known_of("ruleset.published", read_where(connection, until=until, subject=f"ruleset:{ruleset_id}"))
+    bound = (bind(Ruleset.model_validate(event.data), event.position or 0)[0] for event in published)
+    return next((version for version in bound if version is not None), None)

@@ -1,0 +1,141 @@
+"""A published list beside the same list as known now, with what made the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.store.log import (
+    recorded_at,
+)
+from ratings_ledger.ledger.validation.published_lists import PublishedList
+from ratings_ledger.projections.diff.comparison import (
+    ComparedSide,
+    RankedPoints,
+    Side,
+    Sides,
+    had,
+    under_present_ids,
+)
+from ratings_ledger.projections.diff.decisions import (
+    Decision,
+    decided,
+)
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.coordinates import Coordinates, Note, Times, moment
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.last_events import last_event
+from ratings_ledger.projections.queries.published import Publication
+from ratings_ledger.projections.queries.results import (
+    HIDDEN,
+    Answer,
+    LastEvent,
+    Result,
+)
+from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+
+
+@dataclass(frozen=True, slots=True)
+class ListCause(Result):
+    """A part of a difference: by the index of a decision, or None for games that were recorded later."""
+
+    decision: int | None
+    amount: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRowDiff(Result):
+    """What a player had on a published list and has on the same list as known now, None where they are not on it; and
+    what made the difference, exactly.
+    """
+
+    player: str
+    rank: tuple[int | None, int | None]
+    before: Fraction | None
+    change: Fraction | None
+    after: Fraction | None
+    causes: tuple[ListCause, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the player has other points or another rank now."""
+        return self.before != self.after or self.rank[0] != self.rank[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedListDiff(Answer):
+    """A published list beside the same list as known now: its rows as they were published, then who came since.
+
+    `ruleset` and `ruleset_now` are the versions that rank it; `decisions` what was decided since that changed points
+    on it; `differing` counts the rows that differ. `last` is the last event that it depends on.
+    """
+
+    ladder: str
+    at: Coordinates
+    published: Publication
+    published_known_at: int
+    ruleset: str
+    ruleset_now: str | None
+    differing: int
+    decisions: tuple[Decision, ...]
+    rows: tuple[PublishedRowDiff, ...]
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    last: LastEvent = field(metadata=HIDDEN, kw_only=True)
+
+
+def list_beside(
+    connection: Connection, ladders: Ladders, one: PublishedList, note: Note, times: Times
+) -> PublishedListDiff:
+    """A published list beside the same one as known at the position of these ladders, under the rulesets' timelines.
+
+    One that cannot be replayed is told in `failed`. Raises `UnknownLadder`, `RulesetUnusable`.
+    """
+    known_at = ladders.facts.position
+    sides = Sides(connection, note, decode)
+    as_of = sides.compared_at(one)
+    then, facts, failed = sides.published(one), sides.facts(known_at), tuple[str, ...]()
+    try:
+        now = sides.computed(one.ladder, Coordinates(as_of, known_at, None))
+    except RuleFailure as problem:
+        now, failed = Side(ComparedSide(), None, facts), (told_with_game(problem, facts, connection),)
+    was, has = ({} if side.found is None else had(side.found.rows, side.found.scale) for side in (then, now))
+    was = under_present_ids(was, has, then.facts, facts)
+    found = decided(connection, one.known_at, known_at, times, as_of, one.ladder) if one.known_at < known_at else None
+    causes = {share.player: share.amounts for share in found.shares} if found else {}
+    concerned = sorted({cause for amounts in causes.values() for cause in amounts if cause is not None})
+    numbers = {cause: number for number, cause in enumerate(concerned)}
+    rows = [
+        _row(player, was.get(player), has.get(player), causes.get(player, {}), numbers)
+        for player in dict.fromkeys([*was, *has])
+    ]
+    position = last_event(connection, ladders.at(as_of), one.ladder)
+    return PublishedListDiff(
+        one.ladder,
+        Coordinates(one.as_of, known_at, None),
+        Publication(one.position, one.event_id, one.recorded_at, one.by),
+        one.known_at,
+        one.ruleset,
+        None if now.found is None else now.found.ruleset,
+        sum(row.differs for row in rows),
+        tuple(found.decisions[cause] for cause in concerned) if found else (),
+        tuple(rows),
+        failed=failed,
+        last=LastEvent(position, moment(recorded_at(connection, position))),
+        times=times,
+    )
+
+
+def _row(
+    player: str,
+    was: RankedPoints | None,
+    now: RankedPoints | None,
+    amounts: Mapping[int | None, Fraction],
+    numbers: Mapping[int, int],
+) -> PublishedRowDiff:
+    before, after = was and was.points, now and now.points
+    causes = (ListCause(None if cause is None else numbers[cause], amount) for cause, amount in amounts.items())
+    change = None if before is None or after is None else after - before
+    return PublishedRowDiff(player, (was and was.rank, now and now.rank), before, change, after, tuple(causes))

@@ -1,0 +1,193 @@
+"""What an event says, and what a decision decided, in a few words for people."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ratings_ledger.ledger.events.batches import ranges_told
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.events.revisions import (
+    GAME_EVENTS,
+    UNREADABLE,
+    KnownEvent,
+    RevisedGame,
+    live_game,
+    root_of,
+)
+from ratings_ledger.ledger.rejections import in_list
+from ratings_ledger.ledger.store.log import (
+    Log,
+)
+from ratings_ledger.ledger.validation.identities import Identities
+from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.games_log import (
+    RecordedEvent,
+)
+
+# what an event is called where its type is not told, unless it says so itself
+NAMED = {
+    "player.registered": "the registration of ",
+    "import.recorded": "the import of ",
+    "list.published": "the published list ",
+    "league.created": "the league ",
+    **{name: f"{name} of " for name in CLOCK_TYPES},
+}
+
+
+def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
+    """What an event says, given the log before it."""
+    data = event.data
+    if event.type == "player.renamed":
+        return f"{data['player']} is {data['new_player']}"
+    if event.type == "player.account_changed":
+        return f"{data['player']} has a {data['account']} account from {times.stated(event.occurred_at)}"
+    if event.type == "points.adjusted":
+        points = Fraction(data["points"])
+        return f"{data['player']} {decimal(*points.as_integer_ratio(), signed=True)} on {data['ladder']}"
+    if event.type == "event.voided":
+        return _withdrawn(before, event, times, people)
+    if event.type not in GAME_EVENTS:
+        return NAMED.get(event.type, "") + what_it_says(event.type, data, times)
+    game = live_game(before.about(f"game:{data['game_id']}"))
+    if game is None:
+        return str(data["game_id"])
+    if event.type == "game.corrected":
+        return f"{data['game_id']}: {_corrected(game, data['game'], times, people)}"
+    return f"{data['game_id']}: {result_of(people.present(game.data))}"
+
+
+def _withdrawn(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
+    """What a withdrawal withdraws: an event, or the withdrawal of one, which counts again."""
+    root, again = root_of(before, void), False
+    if root is None:  # a void that does not count
+        return str(void.data["id"])
+    target = before.event(void.data["id"])
+    while target is not None and target.type == "event.voided":
+        target, again = before.event(target.data["id"]), not again
+    what = what_was_decided(before, root, times, people)
+    return f"the withdrawal of {what}" if again else what
+
+
+def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
+    """How a game was, and how it is after a correction."""
+    changes = what_differs(game, new, times, people)
+    told = ", ".join(f"{about} {now} instead of {was}".lstrip() for about, was, now in changes)
+    moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
+    other = "at another moment of its minute" if moved else "with other details changed"
+    return told or f"{result_of(people.present(_undated(new)))}, {other}"
+
+
+def what_differs(
+    game: RevisedGame, new: dict[str, Any], times: Times, people: Identities
+) -> list[tuple[str, str, str]]:
+    """What a correction changes: what it is about, nothing for the result, how that was and how it is then."""
+    moved = new.get("occurred_at", format_instant(game.occurred_at))
+    there, here = people.present(game.data), people.present(_undated(new))
+    found = []
+    if result_of(there) != result_of(here):
+        found.append(("", result_of(there), result_of(here)))
+    elif (was := _scores(there)) != (now := _scores(here)):
+        found.append(("scores", was or "-", now or "-"))
+    if times.minute(moved) != times.minute(game.occurred_at):
+        found.append(("played", times.stated(game.occurred_at), times.stated(moved)))
+    for name in sorted({*there, *here} - {"participants", "centres", "extra"}):
+        if there.get(name) != here.get(name):
+            found.append((name, str(there.get(name, "-")), str(here.get(name, "-"))))
+    return found
+
+
+def _undated(new: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in new.items() if name != "occurred_at"}
+
+
+def _scores(game: dict[str, Any]) -> str:
+    """The scores of a game's participants, as far as they have any."""
+    scored = [(one["player"], one["score"]) for one in game["participants"] if "score" in one]
+    return ", ".join(f"{player} {score}" for player, score in sorted(scored))
+
+
+def score_of(game: dict[str, Any], player: str) -> str | None:
+    """Return the score recorded for a player of a game; None without one."""
+    return next((_score(seat) for seat in game["participants"] if seat["player"] == player), None)
+
+
+def opponents_of(game: dict[str, Any], player: str) -> list[tuple[str, str | None]]:
+    """Return a player's opponents in a game by place, each with the recorded score; nobody on the player's own side."""
+    participants = game["participants"]
+    own_sides = {seat.get("side") for seat in participants if seat["player"] == player} - {None}
+    opponents = [
+        (place, seat["player"], _score(seat))
+        for place, seat in zip(places(game), participants, strict=True)
+        if seat["player"] != player and seat.get("side") not in own_sides
+    ]
+    return [(name, score) for _, name, score in sorted(opponents, key=lambda opponent: opponent[:2])]
+
+
+def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
+    """Describe a player's opponents in a game, each like `anna (10)`."""
+    return [in_list(name) + (f" ({score})" if score else "") for name, score in opponents_of(game, player)]
+
+
+def _score(participant: dict[str, Any]) -> str | None:
+    return None if participant.get("score") is None else str(participant["score"])
+
+
+def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
+    """Describe a game by its participants, by place or side, with scores, and whether it counts."""
+    uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
+    return result_of(data, has_scores) + uncounted
+
+
+def words_of(one: RecordedEvent, times: Times) -> str:
+    """What an event says, with the reason for it."""
+    event, target = one.event, one.target
+    if UNREADABLE in event:
+        return f"does not count: {event[UNREADABLE]}"
+    data = event["data"]
+    if event["type"] == "event.voided":
+        what = data["id"] if target is None else f"{target.type} at position {target.position}"
+        return f"withdraws {what}: {data['reason']}"
+    said = what_it_says(event["type"], data, times)
+    return f"{said}: {data['reason']}" if "reason" in data else said
+
+
+def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
+    """What an event says, without the reason for it; not of a withdrawal, which says nothing by itself."""
+    if type_name == "game.recorded":
+        return f"{data['game_id']}: {result_told(data)}"
+    if type_name == "game.corrected":
+        moved = data["game"].get("occurred_at")
+        dated = f", played {times.minute(moved)}" if moved else ""
+        return f"{data['game_id']}: {result_told(data['game'])}{dated}"
+    if type_name in GAME_EVENTS:
+        return str(data["game_id"])
+    if type_name == "player.renamed":
+        return f"{data['player']} is {data['new_player']}"
+    if type_name == "points.adjusted":
+        return f"{data['player']} {data['points']} on {data['ladder']}"
+    if type_name == "league.created":
+        return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
+    if type_name.startswith("clock."):
+        rest = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
+        return ", ".join([f"{data['game_id']} at {data['at']} ms", *rest])
+    if type_name == "league.joined":
+        return f"{data['player']} is in {data['league']}"
+    if type_name == "league.scheduled":
+        return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
+    if type_name == "import.recorded":
+        return f"{data['name']}: {ranges_told(data['ranges'])}"
+    if type_name == "list.rows":
+        return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
+    if type_name == "list.published":
+        as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
+        return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
+    if type_name == "ruleset.published":
+        return f"{data['id']}@{data['version']}"
+    if type_name == "ledger.zone_set":
+        return f"the home zone is {data['zone']}"
+    return ", ".join(str(value) for value in data.values())
