@@ -633,10 +633,7 @@ class Snapshot(SnapshotReader):
         with self._reading() as connection:
             position = position_known(connection, self.known_at, None, self.note)
             every = self._known(connection, position, lazily=True).at(None)
-            if ("telling",) not in every.worked_out:
-                every.worked_out["telling",] = telling_positions(connection, every.facts)
-            found: frozenset[int] = every.worked_out["telling",]
-            return found
+            return telling_positions(connection, every)
 
     @retry_on_damaged_cache
     def last_event(self, ladder: str, player: str | None = None) -> LastEvent:

@@ -41,7 +41,7 @@ from ratings_ledger.projections.queries.event_texts import (
 )
 from ratings_ledger.projections.queries.explain import row_of_game
 from ratings_ledger.projections.queries.games_log import RecordedEvent
-from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
     Answer,
@@ -124,10 +124,17 @@ def _median(sizes: Sequence[Fraction]) -> Fraction:
     return (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
 
 
-def telling_positions(connection: Connection, facts: Facts) -> frozenset[int]:
+_TELLING: Memo[str, frozenset[int]] = Memo()
+
+
+def telling_positions(connection: Connection, ladders: Ladders) -> frozenset[int]:
     """The positions of the events that may have moved somebody who did not play: decisions, and games played before an
     instant of which a list of their ruleset had been published when they were recorded.
     """
+    return _TELLING.get(ladders, "", lambda: _find_telling_positions(connection, ladders.facts))
+
+
+def _find_telling_positions(connection: Connection, facts: Facts) -> frozenset[int]:
     decided, _ = read_newest(connection, facts.position, types=DECISIONS)
     return frozenset(position for position, _ in decided) | frozenset(_late_games(connection, facts))
 

@@ -39,7 +39,7 @@ from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.looked_up import LookedUp, games_at
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import rows_of
@@ -118,21 +118,19 @@ class StandingGames:
         return self._people.present(data)
 
 
+# who asks for a course asks for more of the same player
+_LAST_COURSE: Memo[tuple[str, str], Course] = Memo(limit=1)
+
+
 def course_of(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
     """A player's course; empty for somebody not on the ladder. An annual list has no games of its own.
 
-    `player` is a current id. The last one is kept, since who asks for it asks for more of the same player. Raises
-    `UnknownLadder`, `RuleFailure`.
+    `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
     """
-    asked, found = ladders.worked_out.get(("course",), (None, None))
-    if asked != (ladder, player):
-        found = _course(connection, ladders, ladder, player)
-        ladders.worked_out["course",] = (ladder, player), found
-    course: Course = found
-    return course
+    return _LAST_COURSE.get(ladders, (ladder, player), lambda: _read_course(connection, ladders, ladder, player))
 
 
-def _course(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
+def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
     facts, trace = ladders.facts, ladders.trace(ladder)
     stream = trace.stream
     if player not in stream.names or stream.ranking.sums_lists:

@@ -14,8 +14,8 @@ from datetime import date
 from functools import cached_property
 from math import gcd
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import ref
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 from sqlalchemy import Connection
 
@@ -280,7 +280,6 @@ class Ladders:
         self._rows: Column | None = None
         self._earlier: dict[str, EarlierTrace] = {}
         self.decoded_at = facts.position  # where the facts were decoded that these continue
-        self.worked_out: dict[tuple[str, ...], Any] = {}  # what other questions keep here, each under its own name
 
     def follow(self, earlier: Ladders) -> None:
         """Continue the traces of the same ladders at an earlier position of the log, wherever that is possible."""
@@ -538,6 +537,30 @@ class Ladders:
                 when = "at the end of the year" if instant == period.end else "at that time"
                 found[name] = f"a {account} account {when}, not a {params.account} one"
         return found
+
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Memo(Generic[K, T]):
+    """Answers of one question that are computed once for some ladders, by key; they are dropped with the ladders."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        """Keep all answers or, with a `limit`, so many that were computed last."""
+        self._limit = limit
+        self._answers: WeakKeyDictionary[Ladders, dict[K, T]] = WeakKeyDictionary()
+
+    def get(self, ladders: Ladders, key: K, compute: Callable[[], T]) -> T:
+        """Return the answer for some ladders, which is computed where it is missing."""
+        answers = self._answers.setdefault(ladders, {})
+        if key not in answers:
+            answer = compute()
+            if self._limit is not None and len(answers) >= self._limit:
+                answers.pop(next(iter(answers)), None)
+            answers[key] = answer
+            return answer
+        return answers[key]
 
 
 def months_of(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:

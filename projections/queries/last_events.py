@@ -29,7 +29,7 @@ from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
-from ratings_ledger.projections.queries.ladders_at import Ladders, months_of
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, months_of
 from ratings_ledger.projections.replay.eligibility import NEVER
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
 from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
@@ -69,6 +69,12 @@ class Dependence:
     spans: list[tuple[int, int]]
     reached: Column
     own: dict[int, int] | None = field(default=None)
+
+
+_CHANGED: Memo[str, Changed] = Memo()
+_OF_RULESET: Memo[str, OfRuleset] = Memo()
+_DEPENDENCES: Memo[str, Dependence] = Memo()
+_GAMES: Memo[str, dict[Values, Column]] = Memo()
 
 
 def last_event(connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, least: int = 0) -> int:
@@ -173,11 +179,7 @@ def _after(position: int, ladders: Sequence[Dependence]) -> int:
 
 def _changed(connection: Connection, ladders: Ladders) -> Changed:
     """What was changed in the log of these ladders, worked out once for all times that are asked for."""
-    kept = ladders.at(None).worked_out
-    if ("changed",) not in kept:
-        kept["changed",] = changed_in(connection, ladders.facts)
-    found: Changed = kept["changed",]
-    return found
+    return _CHANGED.get(ladders.at(None), "", lambda: changed_in(connection, ladders.facts))
 
 
 def _named(facts: Facts, changed: Changed, number: int) -> int:
@@ -195,19 +197,19 @@ def _named(facts: Facts, changed: Changed, number: int) -> int:
 
 def _of_ruleset(connection: Connection, ladders: Ladders, ruleset_id: str, versions: Sequence[Version]) -> OfRuleset:
     """What was changed on the ladders of a ruleset."""
-    if ("of ruleset", ruleset_id) not in ladders.worked_out:
-        facts, changed, ruleset = ladders.facts, _changed(connection, ladders), versions[0].ruleset
-        rows = _indices(changed.rows)
-        former: dict[Values, list[Former]] = {}
-        for one in changed.former:
-            if one.cell.game in _slugs(facts, versions) and _is_by(ladders, one.occurred_at):
-                for values in values_when(facts, one.cell, one.occurred_at, ruleset):
-                    former.setdefault(values, []).append(one)
-        starts = _starts(facts, changed, versions) if ruleset.freeze != "none" else {}
-        found = OfRuleset(_on_ladders(ladders, versions, rows), former, starts)
-        ladders.worked_out["of ruleset", ruleset_id] = found
-    known: OfRuleset = ladders.worked_out["of ruleset", ruleset_id]
-    return known
+    return _OF_RULESET.get(ladders, ruleset_id, lambda: _find_changes(connection, ladders, versions))
+
+
+def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[Version]) -> OfRuleset:
+    facts, changed, ruleset = ladders.facts, _changed(connection, ladders), versions[0].ruleset
+    rows = _indices(changed.rows)
+    former: dict[Values, list[Former]] = {}
+    for one in changed.former:
+        if one.cell.game in _slugs(facts, versions) and _is_by(ladders, one.occurred_at):
+            for values in values_when(facts, one.cell, one.occurred_at, ruleset):
+                former.setdefault(values, []).append(one)
+    starts = _starts(facts, changed, versions) if ruleset.freeze != "none" else {}
+    return OfRuleset(_on_ladders(ladders, versions, rows), former, starts)
 
 
 def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
@@ -283,13 +285,10 @@ def _starts(facts: Facts, changed: Changed, versions: Sequence[Version]) -> dict
 
 def _dependence(connection: Connection, ladders: Ladders, ladder: str) -> Dependence:
     """What a ladder depends on, worked out once."""
-    if ("depends on", ladder) not in ladders.worked_out:
-        ladders.worked_out["depends on", ladder] = _worked_out(connection, ladders, ladder)
-    found: Dependence = ladders.worked_out["depends on", ladder]
-    return found
+    return _DEPENDENCES.get(ladders, ladder, lambda: _find_dependence(connection, ladders, ladder))
 
 
-def _worked_out(connection: Connection, ladders: Ladders, ladder: str) -> Dependence:
+def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> Dependence:
     facts, changed, versions = ladders.facts, _changed(connection, ladders), ladders.versions(ladder)
     stream, values = ladders.replayed_stream(ladder), parse_name(ladder).values
     of_ruleset = _of_ruleset(connection, ladders, parse_name(ladder).ruleset_id, versions)
@@ -442,10 +441,9 @@ def _own(connection: Connection, ladders: Ladders, ladder: str) -> dict[int, int
     """By person, the last event about a game of theirs that may be or have been on a ladder, or about an adjustment."""
     facts, changed, versions = ladders.facts, _changed(connection, ladders), ladders.versions(ladder)
     ruleset_id, values = parse_name(ladder)
-    if ("games", ruleset_id) not in ladders.worked_out:
-        # every game has participants
-        ladders.worked_out["games", ruleset_id] = _on_ladders(ladders, versions, _indices(facts.count))
-    found = _last_of_each(facts, changed, ladders.worked_out["games", ruleset_id].get(values, array("q")))
+    # every game has participants
+    games = _GAMES.get(ladders, ruleset_id, lambda: _on_ladders(ladders, versions, _indices(facts.count)))
+    found = _last_of_each(facts, changed, games.get(values, array("q")))
 
     def note(number: int, position: int) -> None:
         person = facts.person[number]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -24,6 +24,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times, i
 from ratings_ledger.projections.queries.ladders_at import (
     LADDERS_TOLD,
     Ladders,
+    Memo,
 )
 from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result
@@ -144,6 +145,10 @@ T = TypeVar("T")
 MONTHS = 24
 
 
+# what several questions about all ladders share, by its name, beside what could not be replayed for it
+_SHARED: Memo[str, tuple[Any, list[str]]] = Memo()
+
+
 class Survey:
     """All ladders of some facts; a date `as_of` ends in the home zone or, without one, in each ruleset's own zone."""
 
@@ -194,14 +199,16 @@ class Survey:
         """
         if self.asked is not None:
             return work(self)
-        kept, key = self.everything.worked_out, (name,)
-        if key not in kept:
-            before = len(self.failures)
-            kept[key] = work(self), self.failures[before:]
-        else:
-            self.failures += kept[key][1]
-        found: T = kept[key][0]
-        return found
+        answer, failures = _SHARED.get(self.everything, name, lambda: self._collect_failures(work))
+        self.failures += failures
+        return cast("T", answer)
+
+    def _collect_failures(self, work: Callable[[Survey], T]) -> tuple[T, list[str]]:
+        """Return an answer beside what could not be replayed for it."""
+        before, self.failures = self.failures, []
+        answer = work(self)
+        failures, self.failures = self.failures, before
+        return answer, failures
 
     def told(self) -> dict[str, Any]:
         """The members that answers about many ladders share, once all ladders were asked."""

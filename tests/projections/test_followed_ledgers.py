@@ -13,8 +13,7 @@ from time_ledgers import enter
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries import ladders_at as kept_ladders
-from ratings_ledger.projections.queries import standings
+from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.replay import continuing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
@@ -26,7 +25,7 @@ WANTED = {"behind the end", "a part again", "followed", "decoded anew"}
 def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """What happened: traces that were continued behind their end or from within, facts that were followed."""
     counts: Counter[str] = Counter()
-    continued, follow_log, decode = standings.continued, kept_ladders.follow_log, kept_ladders.decode
+    continued, follow_log, decode = ladders_at.continued, ladders_at.follow_log, ladders_at.decode
 
     def counting_traces(trace: Any, *arguments: Any) -> Any:
         result = continued(trace, *arguments)
@@ -43,10 +42,10 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return decode(*arguments, **options)
 
     monkeypatch.setattr(continuing, "TENTH", 1)  # short ladders, too, are continued wherever they can be
-    monkeypatch.setattr(kept_ladders, "FOLLOWED_EVENTS", 12)
-    monkeypatch.setattr(standings, "continued", counting_traces)
-    monkeypatch.setattr(kept_ladders, "follow_log", counting_followed)
-    monkeypatch.setattr(kept_ladders.KeptLadders.__init__, "__defaults__", (counting_decoded,))
+    monkeypatch.setattr(ladders_at, "FOLLOWED_EVENTS", 12)
+    monkeypatch.setattr(ladders_at, "continued", counting_traces)
+    monkeypatch.setattr(ladders_at, "follow_log", counting_followed)
+    monkeypatch.setattr(ladders_at.KeptLadders.__init__, "__defaults__", (counting_decoded,))
     return counts
 
 

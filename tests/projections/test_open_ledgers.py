@@ -21,7 +21,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries import standings
+from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuing, kept_traces
 from ratings_ledger.projections.replay.kept_traces import find_trace
@@ -288,12 +288,12 @@ def test_open_ledger_keeps_a_bounded_number_of_answers(traced: str) -> None:
     with ratings_ledger.open(traced) as ledger:
         handles = []
         for _ in range(2):
-            for hour in range(3 * standings.TIMES_KEPT):
+            for hour in range(3 * ladders_at.TIMES_KEPT):
                 ledger.at(as_of=instant(hour)).standings("elo")
             for position in range(5, GAMES):
                 ledger.compare(ledger.at(known_at=position), ledger.at())
             gc.collect()
             handles.append(len(os.listdir("/proc/self/fd")))
         kept = [ladders for there in ledger._kept._kept.values() for ladders in there.values()]
-    assert 0 < max(len(ladders._others) for ladders in kept) <= standings.TIMES_KEPT
+    assert 0 < max(len(ladders._others) for ladders in kept) <= ladders_at.TIMES_KEPT
     assert handles[1] <= handles[0]

@@ -24,8 +24,6 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.checked_columns import Checked
-from ratings_ledger.projections.queries import history as rank_course
-from ratings_ledger.projections.queries import standings as overview
 from ratings_ledger.projections.replay import continuing, kept_traces
 from ratings_ledger.projections.replay.trace import Trace
 
@@ -38,7 +36,7 @@ LAST = 3
 @pytest.fixture
 def few_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer points are shown in overviews than people have."""
-    monkeypatch.setattr(overview, "LAST_STEPS", LAST)
+    monkeypatch.setattr("ratings_ledger.projections.queries.standings.LAST_STEPS", LAST)
 
 
 @pytest.fixture
@@ -347,9 +345,9 @@ def test_ranks_say_how_often_they_were_looked_up(ledger_url: str, monkeypatch: p
     assert (found.every, [(one.rank, one.games, one.occurred_at.day) for one in found.rows]) == (
         "day", [(2, 1, 1), (1, 2, 2)]
     )  # fmt: skip
-    monkeypatch.setattr(rank_course, "ENDS_MAX", 1)
+    monkeypatch.setattr("ratings_ledger.projections.queries.history.ENDS_MAX", 1)
     found = view.ranks(ladder, "ben")
     assert found.rows is not None
     assert (found.every, [(one.rank, one.games) for one in found.rows]) == ("month", [(1, 3)])
-    monkeypatch.setattr(rank_course, "STEPS_MAX", 1)
+    monkeypatch.setattr("ratings_ledger.projections.queries.history.STEPS_MAX", 1)
     assert [view.ranks(name, "anna").rows for name in (ladder, ALL)] == [None, None]
