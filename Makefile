@@ -6,7 +6,7 @@ BENCH_VENV := .venv-bench
 UV ?= uv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test style types tests browser check evidence bench docs pictures golden lock clean
+.PHONY: help demo quick test style types tests slow browser check evidence bench docs pictures golden lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -18,12 +18,15 @@ demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, and their pages, in 
 quick: $(VENV)/ready  ## unit and contract tests in one kind of store and one process each, in half a minute
 	$(VENV)/bin/pytest -q -n 2 --dist worksteal --quick tests/ledger tests/projections tests/cli/test_layers.py
 
-test: style  ## style, types, and all tests, the ones of the docs included
+test: style  ## style, types, and every behaviour in both kinds of store, in less than six minutes
 	@$(MAKE) --no-print-directory -j 2 types tests
 
 # a third process, since many a test waits for a server or another process
 tests: $(VENV)/ready
-	$(VENV)/bin/pytest -n 3 --dist worksteal
+	$(VENV)/bin/pytest -n 3 --dist worksteal -m "not slow"
+
+slow: $(VENV)/ready  ## the other tests: servers, killed processes, full disks, random histories, and whole pages of the docs
+	$(VENV)/bin/pytest -n 3 --dist worksteal -m slow
 
 browser: $(VENV)/ready  ## the pages in a real Chromium: phone and desk, light and dark, keyboard alone, nobody shut out
 	$(VENV)/bin/pytest -n 2 --dist worksteal tests/browser

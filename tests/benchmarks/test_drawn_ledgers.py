@@ -20,6 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("drawn")
 
 
+@pytest.mark.slow
 def test_drawn_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder: Path) -> None:
     """A drawn ledger rebuilds and verifies, and importing its games again appends nothing."""
     url = data.ledger(folder, SMALL)
@@ -31,6 +32,7 @@ def test_drawn_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder
         assert (done.exit_code, done.stdout) == (0, "0 appended, 1,000 already there; the head is 1020.\n"), done
 
 
+@pytest.mark.slow
 def test_existing_history_file_is_reused(folder: Path) -> None:
     """A ledger file that already exists for a history is used as it is and not written again."""
     path = Path(data.ledger(folder, SMALL))
@@ -63,6 +65,7 @@ def is_competition(places: list[int]) -> bool:
     return all(place == 1 + sum(other < place for other in places) for place in places)
 
 
+@pytest.mark.slow
 def test_arrays_replay_like_their_ledger(
     folder: Path,
 ) -> None:

@@ -11,6 +11,7 @@ from benchmarks.__main__ import main
 from benchmarks.measuring import Call, ChildFailed, in_turn, measure
 
 
+@pytest.mark.slow
 def test_row_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """At a tiny size a row prints its table and names each package that is not installed."""
     main(["--rows", "rebuild", "--games", "20", "--repetitions", "1", "--data", str(tmp_path)])
@@ -36,6 +37,7 @@ def test_unknown_row_names_known_rows(
     assert "there is no row 'speed'; there are rebuild, replay, " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_calls_run_in_own_processes() -> None:
     """Calls run in turn each get their own process; those whose packages are missing are left out."""
     calls = {

@@ -57,6 +57,7 @@ def test_small_simulation_comes_out_again() -> None:
     assert sealing(MEASURED, 1, 10_000_000).seconds > sealing(MEASURED, 2, 10_000_000).seconds
 
 
+@pytest.mark.slow
 def test_page_shows_what_it_prints() -> None:
     """The table on the page is what the program gives, with its seed and its costs."""
     begin, end = "<!-- written by python -m benchmarks.simulation -->\n", "<!-- up to here -->"

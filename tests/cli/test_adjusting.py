@@ -10,6 +10,8 @@ import pytest
 from ratings_ledger.cli.arguments.writing import How
 from ratings_ledger.projections.admission.proposals import Proposal
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
 

@@ -266,6 +266,7 @@ def test_day_is_asked_for(moment: str, day: str, db: str, ratings: Ratings) -> N
     assert (adjusted.exit_code, f"bad-time: {lacks}\n" in adjusted.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_as_of_before_adjustment_notes_it(ledger_url: str, ratings: Ratings) -> None:
     """When an adjustment precedes all games, an earlier `--as-of` notes the adjustment."""
     db = filled(ratings, ledger_url)
@@ -289,6 +290,7 @@ def test_commands_say_ledger_is_empty(ledger_url: str, ratings: Ratings) -> None
     assert (lists.exit_code, lists.stdout.startswith("No ruleset here makes lists of months or years.")) == (0, True)
 
 
+@pytest.mark.slow
 def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the log grows, `--known-at` gives byte for byte the JSON printed at each position."""
     db = str(tmp_path / "ratings.db")
@@ -319,6 +321,7 @@ def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeyp
         assert [ratings(*command, *axis, db=db).stdout for command in commands] == before, position
 
 
+@pytest.mark.slow
 def test_told_positions_can_be_asked_for(tmp_path: Path, ratings: Ratings) -> None:
     """A position is told as it is typed, also behind the thousandth."""
     db = str(tmp_path / "ratings.db")

@@ -151,6 +151,7 @@ def test_unknown_since_position_is_refused(since: str, full: str, tmp_path: Path
     ]), told  # fmt: skip
 
 
+@pytest.mark.slow
 def test_files_out_of_sequence_are_refused(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], copied_file: Callable[..., str]
 ) -> None:
@@ -323,6 +324,7 @@ def names(folder: Path) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name not in own and not name.endswith(backup_folder.HEAD))
 
 
+@pytest.mark.slow
 def test_backup_is_complete_and_private(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], at: Callable[[str], None]
 ) -> None:
@@ -346,6 +348,7 @@ def test_backup_is_complete_and_private(
     assert ratings("backup", "make", folder, db=full).stdout.startswith(f"{THIRD} events in {folder}")
 
 
+@pytest.mark.slow
 def test_only_expired_backups_are_dropped(
     full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
 ) -> None:
@@ -372,6 +375,7 @@ def test_only_expired_backups_are_dropped(
     assert heads == {f"{name}.head" for name in made}
 
 
+@pytest.mark.slow
 def test_each_ledger_drops_its_own_backups(
     full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
@@ -389,6 +393,7 @@ def test_each_ledger_drops_its_own_backups(
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_altered_backups_do_not_count(full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]) -> None:
     """Altered or missing backups are noted and count for nothing when old ones are dropped."""
     folder = tmp_path / "backups"
@@ -442,6 +447,7 @@ def test_rewritten_history_drops_no_backups(
     assert (shown.exit_code, shown.stderr.count("nothing was dropped"), len(names(folder))) == (1, 2, 3)
 
 
+@pytest.mark.slow
 def test_backup_dated_ahead_drops_nothing(
     full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
 ) -> None:
@@ -504,6 +510,7 @@ def test_check_needs_no_ledger(full: str, tmp_path: Path, ratings: Ratings) -> N
     assert ratings("backup", "check", "--replay", file, db=str(absent)).exit_code == 3
 
 
+@pytest.mark.slow
 def test_rehearsal_matches_ledger_at_position(
     ruled_url: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

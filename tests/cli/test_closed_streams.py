@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from stores import without_events
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["status", "verify", "export events", "import -", "record"])

@@ -142,6 +142,7 @@ def test_words_are_those_that_may_follow(typed: list[str], expected: list[str], 
     assert words(used, *typed) == expected
 
 
+@pytest.mark.slow
 def test_other_capitals_are_forgiven(used: str, ratings: Ratings) -> None:
     """A beginning in other capitals is completed if there is none in these."""
     assert told(used, "history", "mar") == "=María José\n"
@@ -285,6 +286,7 @@ def test_each_place_has_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not any("secret" in path.name for path in tmp_path.rglob("*"))
 
 
+@pytest.mark.slow
 def test_only_the_newest_names_are_kept(copied: Callable[..., str], ratings: Ratings) -> None:
     """A question about an earlier position changes nothing, and a copy of the ledger has its own names."""
     db = copied(two_games)

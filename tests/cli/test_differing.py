@@ -240,6 +240,7 @@ def test_list_whose_rule_is_gone_is_told(db: str, ratings: Ratings, monkeypatch:
         assert "bug" not in ratings(*command, db=db).stderr, command
 
 
+@pytest.mark.slow
 def test_lists_without_difference_are_one_line(db: str, ratings: Ratings) -> None:
     """Among several published lists, those that differ are shown, and the others counted in one line."""
     days = range(5, 11)

@@ -49,6 +49,7 @@ def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """Given a player, the picture has a dot for each game, where one was corrected, and what had been published."""
     text = drawn(ratings, db, tmp_path / "anna.svg", "anna", LADDER)
@@ -137,6 +138,7 @@ def sparks_in(text: str) -> list[str]:
     return re.findall(f"[{SPARKS}]+", text)
 
 
+@pytest.mark.slow
 def test_terminals_show_courses(one_db: str) -> None:
     """On a terminal each row of the standings has the course of the last points, as many steps as games; a history
     has one above its rows."""
@@ -147,6 +149,7 @@ def test_terminals_show_courses(one_db: str) -> None:
     assert [len(one) for one in sparks_in(written)] == [4]
 
 
+@pytest.mark.slow
 def test_others_show_none(one_db: str, ratings: Ratings) -> None:
     """A pipe, JSON, CSV, what was published, and a narrow terminal have no courses."""
     for command in (["standings", LADDER], ["history", "anna", LADDER]):

@@ -77,6 +77,7 @@ def dry_run(ratings: Ratings, db: str, lines: list[str], *options: object) -> di
     return found
 
 
+@pytest.mark.slow
 def test_whatif_publish_diff_and_explain_agree(db: str, ratings: Ratings) -> None:
     """For a version in force since 1900, `whatif`, publishing, `diff` and the causes all agree."""
     before = position(ratings, db)

@@ -186,6 +186,7 @@ def test_variable_or_folder_names_the_ledger(
     assert ratings("status").exit_code == 0
 
 
+@pytest.mark.slow
 def test_password_is_never_shown(postgres_url: str, ratings: Callable[..., Any]) -> None:
     """The password in a database URL is never shown, whether or not there is a ledger."""
     url = make_url(postgres_url).set(password="sesame").render_as_string(hide_password=False)

@@ -27,6 +27,7 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.slow
 def test_each_ladder_gets_one_line(db: str, ratings: Ratings) -> None:
     """Exported standings have one line per ladder, the same as its `standings` as JSON."""
     listed = json.loads(ratings("ladders", "--format", "json", db=db).stdout)["rows"]
@@ -99,6 +100,7 @@ def test_unknown_ladder_writes_nothing(wrong: str, db: str, tmp_path: Path, rati
     assert not (tmp_path / "standings.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ladders of a failing rule are reported, and all other ladders are exported."""
 

@@ -22,6 +22,8 @@ from ratings_ledger.ledger.store import appending
 from ratings_ledger.ledger.store.log import head as store_head
 from ratings_ledger.ledger.store.opening import open_ledger
 
+pytestmark = pytest.mark.slow
+
 
 def a_pool(ratings: Ratings, url: str) -> None:
     """Make a ledger for Galactic Magnate without games; its ruleset is position 1."""

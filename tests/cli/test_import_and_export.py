@@ -43,6 +43,7 @@ def head(ratings: Callable[..., Any], db: str) -> str:
     return str(json.loads(ratings("status", "--format", "json", db=db).stdout)["head"])
 
 
+@pytest.mark.slow
 def test_restored_export_is_identical(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """An export restored into an empty ledger has the same bytes, hashes and answers."""
     copy, backup = str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"

@@ -70,6 +70,7 @@ def called(path: Path) -> Iterator[tuple[str, int]]:
             yield f"{before}.{node.func.attr}", node.lineno
 
 
+@pytest.mark.slow
 def test_imports_go_down_the_layers() -> None:
     """Imports go only from cli to projections to ledger, and never to tests or scripts."""
     wrong = [
@@ -109,6 +110,7 @@ def imports_of(path: Path) -> set[str]:
     return found & there.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", ROOMS)
 def test_rooms_import_only_the_rooms_before_them(layer: str) -> None:
     """A file of a layer imports from its own room and the rooms before it; every room has its place."""
@@ -127,6 +129,7 @@ def test_rooms_import_only_the_rooms_before_them(layer: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_no_two_files_import_each_other() -> None:
     """Following imports from file to file, also those within functions, never leads back."""
     open_files = {name_of(path).removesuffix(".py").replace("/", "."): imports_of(path) for path in FILES}
@@ -154,6 +157,7 @@ def test_a_public_name_means_one_thing() -> None:
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
+@pytest.mark.slow
 def test_sql_runs_only_in_store_modules() -> None:
     """Only the store modules run SQL."""
     wrong = [
@@ -167,6 +171,7 @@ def test_sql_runs_only_in_store_modules() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_no_store_is_asked_for_by_name() -> None:
     """What differs between the stores is asked of the dialect: nothing compares a name with that of a store."""
     names = {"sqlite", "postgresql", "postgres"}
@@ -185,6 +190,7 @@ def is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
+@pytest.mark.slow
 def test_only_the_clock_tells_time() -> None:
     """Only the clock module asks for the time, except for monotonic time in a few named modules."""
     wrong = [
@@ -292,6 +298,7 @@ NOT_LOADED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "slow"), NOT_LOADED.values(), ids=NOT_LOADED)
 def test_commands_load_only_what_they_use(
     arguments: list[str], slow: set[str], copied_file: Callable[..., str]

@@ -289,6 +289,7 @@ def test_corrected_date_moves_game_between_months(db: str, ratings: Ratings) -> 
 STORED = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor * 2", "rank": "2"}
 
 
+@pytest.mark.slow
 def test_rebuild_stores_list_values_for_verify(copied: Callable[..., str], ratings: Ratings) -> None:
     """A rebuild stores gold, places and means, and `verify` finds any change to them."""
     store = copied(list_games)

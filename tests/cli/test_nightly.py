@@ -30,6 +30,8 @@ from ratings_ledger.projections.stored.rebuild_lock import only_one
 
 from ratings_ledger.ledger import clock  # isort: skip
 
+pytestmark = pytest.mark.slow
+
 PART = re.compile(r"(?:^|; )(rebuild|verify|backup) (done|FAILED): ")
 Ratings = Callable[..., Any]
 LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*); head (\d+:[0-9a-f]{64}), in \d+\.\d s\n")

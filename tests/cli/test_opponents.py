@@ -12,6 +12,8 @@ import ratings_ledger
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.site import write_site
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 
 GAMES = """game_id,occurred_at,game,player,place,score

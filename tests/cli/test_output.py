@@ -116,6 +116,7 @@ def shown_on_terminal(*arguments: str, columns: int) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", written).replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 40])
 def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) -> None:
     """At a terminal a note has no word on two lines, unless that is longer than a line; piped it is one line."""
@@ -134,6 +135,7 @@ def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) 
     assert len(noted) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["standings", ALL], ["games", "--limit", "1"], ["history", "anna", ALL], ["log", "--limit", "1"]]
 )
@@ -144,6 +146,7 @@ def test_tables_fit_80_columns(command: list[str], db: str) -> None:
     assert [line for line in lines if cell_len(line) > 80] == []
 
 
+@pytest.mark.slow
 def test_narrow_terminal_folds_long_names(db: str) -> None:
     """On a narrow terminal, long names in the standings are folded and not cut off."""
     text = shown_on_terminal("--db", db, "standings", ALL, columns=50)
@@ -173,6 +176,7 @@ def test_help_fits_80_columns(command: list[str], ratings: Callable[..., Any]) -
     assert [line for line in result.stdout.splitlines() if len(line) > 80] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["export events", f"standings {ALL}", "games --format json", "log --format csv"])
 def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
     """If the reader of its output goes away, a command ends quietly with exit code 0."""
@@ -191,6 +195,7 @@ def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_terminal_without_unicode_prints_names(db: str) -> None:
     """Names are printed as UTF-8 without failure even if the terminal's encoding is ASCII."""
     code = "from ratings_ledger.cli.main import program; program()"

@@ -135,6 +135,7 @@ def test_four_argument_chance_gets_both_points(ratings: Ratings, use: Callable[.
     assert seen == [(0, 0), (2, 0)]
 
 
+@pytest.mark.slow
 def test_chances_must_sum_to_one(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
     """`rules check` refuses a rule whose chances do not sum to one."""
     db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: HALF - 100))
@@ -170,6 +171,7 @@ def test_reasons_say_something(member: str, ratings: Ratings, use: Callable[...,
     assert f"{member} returned ''; a reason in words or None is needed" in " ".join(told.stdout.split())
 
 
+@pytest.mark.slow
 def test_check_notes_unmeasurable_predictions(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
     """`rules check` notes that predictions cannot be measured for games without places."""
     db, file = use(OWN, "battle")
@@ -199,6 +201,7 @@ def test_games_without_places_have_no_measures(ratings: Ratings, use: Callable[.
     assert "log loss" not in told.stdout
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_what_cannot_be_replayed(
     ratings: Ratings, published: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

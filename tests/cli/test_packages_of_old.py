@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from packages_of_old import RULESET, WHEEL
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 GAME = ("record", "--game", "petanque", "--game-id", "p-1", "--at", "2025-05-01T12:00Z", "--quiet")
 
 
-@pytest.mark.slow
 def test_package_built_before_still_scores(tmp_path: Path) -> None:
     """A wheel built by an earlier version is found by its entry point, and scores and explains its games."""
     installed, ruleset = tmp_path / "installed", tmp_path / "petanque.toml"

@@ -95,6 +95,7 @@ def test_early_adjustment_reports_all_changes(db: str, ratings: Ratings) -> None
     assert done["changes"] == {(GALACTIC, "anna"): ("1160", "16", "1176"), (GALACTIC, "ben"): ("840", "84", "924")}
 
 
+@pytest.mark.slow
 def test_void_of_a_void_reinstates(db: str, ratings: Ratings) -> None:
     """An adjustment can be voided and reinstated repeatedly; the last void decides."""
     told(ratings, db, "adjust", GALACTIC, "anna", "25", *WHY)
@@ -111,6 +112,7 @@ def test_void_of_a_void_reinstates(db: str, ratings: Ratings) -> None:
     assert ratings("verify", db=db) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_event_id_precedes_position(db: str, ratings: Ratings) -> None:
     """An event id that looks like a position is taken as an id first when voiding."""
     adjustment = {"ladder": GALACTIC, "points": "5", "reason": "gift"}
@@ -126,6 +128,7 @@ def test_event_id_precedes_position(db: str, ratings: Ratings) -> None:
 # renames
 
 
+@pytest.mark.slow
 def test_renamed_player_found_under_both_ids(db: str, ratings: Ratings) -> None:
     """A renamed player keeps all their games, which are found under both ids."""
     rows = history(ratings, db, "anna")
@@ -158,6 +161,7 @@ def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
     assert [row["before"] for row in rows[1:]] == [row["after"] for row in rows[:-1]]
 
 
+@pytest.mark.slow
 def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
     """In a chain of renames every id leads to the last; withdrawing one splits it there."""
     take_in(ratings, db, game("g-2", "cleo", "dora"), game("g-3", "emil", "dora", at=LATER))
@@ -175,6 +179,7 @@ def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
     assert history(ratings, db, "anna") == history(ratings, db, "emil") == rows
 
 
+@pytest.mark.slow
 def test_withdrawn_rename_splits_ids(db: str, ratings: Ratings) -> None:
     """Withdrawing a rename gives two players again, and reinstating it makes them one."""
     take_in(ratings, db, game("g-2", "cleo", "dora", at=LATER))
@@ -186,6 +191,7 @@ def test_withdrawn_rename_splits_ids(db: str, ratings: Ratings) -> None:
     assert digests(ratings, db) == merged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", [("anna", "anne"), ("anna", "anne", "annette")])
 def test_renaming_back_names_what_works(chain: tuple[str, ...], db: str, ratings: Ratings) -> None:
     """A rename back is refused with the command that makes it possible, also with games under the new id."""
@@ -257,6 +263,7 @@ def test_latest_account_of_merged_ids_counts(
 # accounts
 
 
+@pytest.mark.slow
 def test_free_account_is_not_scored(db: str, ratings: Ratings) -> None:
     """A player with a free account is not scored from then on, until the change is withdrawn."""
     take_in(ratings, db, catan("c-2", "anna", "ben", "cleo", at=LATER))
@@ -284,6 +291,7 @@ def test_withdrawn_registration_is_premium(db: str, ratings: Ratings) -> None:
 # rulesets
 
 
+@pytest.mark.slow
 def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
     """Withdrawing a ruleset's only version removes its ladders; reinstating restores them."""
     before = all_points(ratings, db)
@@ -299,6 +307,7 @@ def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
     assert all_points(ratings, db) == before
 
 
+@pytest.mark.slow
 def test_other_version_scores_again(tmp_path: Path, ratings: Ratings) -> None:
     """When one of two versions is withdrawn, the other scores as it did alone."""
     db = new_ledger(ratings, tmp_path / "club.db", "club-catan-elo-1")
@@ -318,6 +327,7 @@ def test_other_version_scores_again(tmp_path: Path, ratings: Ratings) -> None:
     assert [row["version"] for row in listed if row["withdrawn"] is None] == ["club-catan-elo@2"]
 
 
+@pytest.mark.slow
 def test_ruleset_with_adjustments_is_needed(db: str, ratings: Ratings) -> None:
     """A ruleset's only version cannot be withdrawn while it has live adjustments."""
     told(ratings, db, "adjust", GALACTIC, "anna", "5", *WHY)
@@ -331,6 +341,7 @@ def test_ruleset_with_adjustments_is_needed(db: str, ratings: Ratings) -> None:
     assert points(ratings, db, GALACTIC)["anna"] == "1165"
 
 
+@pytest.mark.slow
 def test_withdrawn_version_is_published_again(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """A withdrawn version can be published again under a new id, even with other content."""
     withdrawn = void(ratings, db, 1)

@@ -61,6 +61,7 @@ def results(found: dict[str, Any]) -> list[str]:
     return [one["result"] for one in found["preview"]["files"][0]["first_games"]]
 
 
+@pytest.mark.slow
 def test_table_is_shown_as_it_is_understood(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Of a sheet with all that sheets have, one sees what was read and left out, the games, who is new, the ladders."""
     sheet = tmp_path / "winter.csv"
@@ -154,6 +155,7 @@ def test_spreadsheet_tells_sheets_and_hidden_rows(one_db: str, ratings: Ratings,
     assert (found["preview"]["files"][0]["table"]["blank"], results(found)) == (1, ["1 Ben, 2 Cleo", "1 Cleo, 2 Ben"])
 
 
+@pytest.mark.slow
 def test_close_names_are_told_and_counted_as_new(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A name close to another is neither refused nor asked about: one sees who may be meant."""
     sheet = tmp_path / "games.csv"
@@ -192,6 +194,7 @@ def test_close_names_are_counted_as_an_import_counts_them(one_db: str, ratings: 
     assert refused.stderr.endswith("\nnote: 2 new names close to others\n")
 
 
+@pytest.mark.slow
 def test_nobody_is_asked_at_a_terminal(one_db: str, tmp_path: Path) -> None:
     """At a terminal, too, a preview asks nothing, and what it shows fits into 80 columns."""
     sheet = tmp_path / "games.csv"
@@ -229,6 +232,7 @@ def test_all_problems_are_listed_as_in_an_import(db: str, ratings: Ratings, tmp_
     assert (results(found), found["preview"]["games"], found["would_append"]) == (["1 Cleo, 2 Dora"], 1, 0)
 
 
+@pytest.mark.slow
 def test_unknown_columns_hide_nothing(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A column that is not known is refused, and beside it one sees the games and all else that is wrong with them."""
     sheet = tmp_path / "games.csv"
@@ -322,6 +326,7 @@ def test_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: P
     assert "note: on no ladder, such as g-2" in done.stderr
 
 
+@pytest.mark.slow
 def test_long_files_are_counted_whole(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A file that is so long that another process reads it is counted to its end."""
     sheet = tmp_path / "games.csv"

@@ -39,6 +39,7 @@ def records(ratings: Ratings, db: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ladder", LISTS)
 def test_published_list_is_recorded_and_shown(ladder: str, ratings: Ratings, ledger_url: str) -> None:
     """Publishing a ladder records its rows, and `--as-published` shows exactly those."""
@@ -85,6 +86,7 @@ def test_published_lists_keep_gold_and_places(db: str, ratings: Ratings) -> None
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_published_list_never_changes(db: str, ratings: Ratings) -> None:
     """Later games, corrections, voids and renames change no published list, in any format."""
     forms = [(ladder, form) for ladder in LISTS for form in ("table", "json", "csv")]
@@ -190,6 +192,7 @@ def test_ended_period_can_be_published(
     assert publish(ratings, db, *arguments, "--ignore-clock")["position"] == position(ratings, db)
 
 
+@pytest.mark.slow
 def test_empty_list_cannot_be_published(db: str, ratings: Ratings) -> None:
     """Publishing an empty list is refused, and an unknown ladder is a usage error."""
     assert refused(ratings, db, "catan-elo/domaine") == "list-empty"
@@ -199,6 +202,7 @@ def test_empty_list_cannot_be_published(db: str, ratings: Ratings) -> None:
         assert (result.exit_code, result.stdout, "Traceback" in result.stderr) == (2, "", False)
 
 
+@pytest.mark.slow
 def test_unchanged_list_is_not_republished(db: str, ratings: Ratings) -> None:
     """A list can only be published again if it differs from the one published last."""
     first = publish(ratings, db, BASIC)
@@ -235,6 +239,7 @@ def test_publish_dry_run_writes_nothing(tmp_path: Path, db: str, ratings: Rating
 # -- withdrawing
 
 
+@pytest.mark.slow
 def test_published_list_is_voided_and_restored(db: str, ratings: Ratings) -> None:
     """Voiding a list brings the previous one back, and voiding that void restores the list."""
     first = publish(ratings, db, BASIC)
@@ -259,6 +264,7 @@ def test_published_list_is_voided_and_restored(db: str, ratings: Ratings) -> Non
     assert ratings("verify", db=db) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_rows_of_live_list_are_needed(db: str, ratings: Ratings) -> None:
     """Rows cannot be voided while their list stands, but can be once the list is voided."""
     listed = publish(ratings, db, BASIC)["position"]
@@ -276,6 +282,7 @@ def test_rows_of_live_list_are_needed(db: str, ratings: Ratings) -> None:
 # -- size, other ledgers
 
 
+@pytest.mark.slow
 def test_long_list_is_split_into_parts(tmp_path: Path, db: str, ratings: Ratings) -> None:
     """A list of thousands of rows is recorded in parts that fit and is shown whole.
 
@@ -305,6 +312,7 @@ def test_long_list_is_split_into_parts(tmp_path: Path, db: str, ratings: Ratings
     assert ratings("void", "--event", before + 3, *WHY, db=db).exit_code == 1
 
 
+@pytest.mark.slow
 def test_published_lists_survive_restore(tmp_path: Path, db: str, ratings: Ratings) -> None:
     """Published lists survive a restore byte for byte, and an import with the same rows."""
     for ladder in LISTS:

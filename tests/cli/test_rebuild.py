@@ -71,6 +71,7 @@ def test_rebuild_says_what_is_new(db: str, ratings: Ratings) -> None:
     assert (first.stderr, second.stderr) == ("", "")
 
 
+@pytest.mark.slow
 def test_status_lists_generations(db: str, ratings: Ratings) -> None:
     """`status` lists the generations that are kept and marks the live one."""
     assert as_json(ratings, db, "status")["generations"] == []
@@ -92,6 +93,7 @@ def test_status_lists_generations(db: str, ratings: Ratings) -> None:
     assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-5])
 
 
+@pytest.mark.slow
 def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
     """Each rollback makes the previous generation live, until none is left."""
     assert ratings("rebuild", "--rollback", db=db).exit_code == 1
@@ -119,6 +121,7 @@ def test_rollback_with_rebuild_options_is_refused(arguments: list[str], db: str,
     assert ratings("rebuild", "--keep", "1", db=db).exit_code == 2
 
 
+@pytest.mark.slow
 def test_json_log_is_all_objects(db: str, ratings: Ratings) -> None:
     """With `--log json`, each line on stderr is a JSON object for one step."""
     done = ratings("rebuild", "--log", "json", "--check", "--format", "json", db=db)
@@ -140,6 +143,7 @@ def test_json_log_is_all_objects(db: str, ratings: Ratings) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_json_log_has_failed_ladders(db: str, ratings: Ratings) -> None:
     """In the JSON log of a rebuild, each failed ladder is an object with its message."""
     fail(ratings, db)
@@ -169,6 +173,7 @@ def test_json_log_ends_with_the_stop(db: str, ratings: Ratings, monkeypatch: pyt
     assert (plain.exit_code, plain.stderr.strip()) == (130, "ratings: interrupted")
 
 
+@pytest.mark.slow
 def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain log has few lines, however many ladders are rebuilt."""
     rows = [f"l-{number},2020-01-01T12:00Z,gonzaga,league-{number},anna,ben" for number in range(200)]
@@ -184,6 +189,7 @@ def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.Mo
     assert "building, ladders done 202, ladders 202, standings 406, failures 0" in told.stderr
 
 
+@pytest.mark.slow
 def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """When many ladders fail, the first are printed and the others counted."""
     monkeypatch.setattr(rebuild, "SHOWN_LADDERS", 1)
@@ -198,6 +204,7 @@ def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytes
     assert len(as_json(ratings, db, "rebuild")["failures"]) == 2
 
 
+@pytest.mark.slow
 def test_terminal_shows_a_bar(db: str) -> None:
     """On a terminal, `rebuild` shows a progress bar on stderr and clears it afterwards."""
     stdout, stderr = on_terminal("--db", db, "rebuild", "--check", piped=True)

@@ -11,6 +11,8 @@ import pytest
 from correction_helpers import Ratings, event, placing, read, take_in
 from terminals import CTRL_C, CTRL_D, typed
 
+pytestmark = pytest.mark.slow
+
 GAME = "game [chess]: "
 KEYS = "r: record it   p: change players   g: game   t: time   i: id   q: leave "
 LEFT = KEYS.removeprefix("r: record it   ")

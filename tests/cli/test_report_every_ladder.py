@@ -88,6 +88,7 @@ REPORTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ladder", "ids"), REPORTED, ids=[f"{ladder} {ids[0]}" for ladder, ids in REPORTED])
 def test_every_kind_of_ladder_is_reported(
     ladder: str, ids: list[str], db: str, ratings: Ratings, tmp_path: Path
@@ -118,6 +119,7 @@ def ran() -> set[str]:
     return set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ladder", LADDERS)
 def test_commands_of_every_report_run(
     ladder: str, db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: set[str]
@@ -137,6 +139,7 @@ def test_commands_of_every_report_run(
     assert months == ({"2010-03.html"} if ladder.startswith("catan-annual") else set())
 
 
+@pytest.mark.slow
 def test_other_store_reports_the_same(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
     """In each store a pool's report has the numbers of the standings there, and sums."""
     url = copied(every_ladder)

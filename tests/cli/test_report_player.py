@@ -75,6 +75,7 @@ def told_numbers(page: Reported) -> list[tuple[Fraction | None, str]]:
     return [*zip(points, rows["Rank"], strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", ["anna", "benno", "美咲", HOSTILE])
 @pytest.mark.parametrize("as_of", [(), ("--as-of", "2025-03-07")], ids=["now", "then"])
 def test_report_says_what_the_commands_say(
@@ -118,6 +119,7 @@ def _has_terms(page: Reported, ratings: Ratings, db: str, game_id: str, player: 
     assert (sorted(Fraction(term["amount"]) for term in mine["terms"]), Fraction(mine["change"])) in found
 
 
+@pytest.mark.slow
 def test_report_tells_what_lists_showed(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """The report has what each published list showed of the player, or that they were not on it."""
     (row,) = read(ratings, db, "standings", LADDER, "--as-published", "--player", "ben")["rows"]
@@ -130,6 +132,7 @@ def test_report_tells_what_lists_showed(db: str, ratings: Ratings, tmp_path: Pat
     assert "What published lists showed" not in page.tables
 
 
+@pytest.mark.slow
 def test_report_names_who_decided_what_and_why(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Each decision that touched the player or a game of theirs is told, with who made it, and the reason as text."""
     page = reported(ratings, db, tmp_path / "x.html", "anna", LADDER, "--known-at", "9")
@@ -145,6 +148,7 @@ def test_report_names_who_decided_what_and_why(db: str, ratings: Ratings, tmp_pa
     assert "Known at position 9, it does not count: not recorded yet." in page.texts["g-6"]
 
 
+@pytest.mark.slow
 def test_report_is_the_same_bytes_again(
     db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_kind: str, server: str
 ) -> None:
@@ -167,6 +171,7 @@ def test_report_is_the_same_bytes_again(
             assert written(ratings, url, tmp_path / f"restored-{number_of}.html", *arguments) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", ["anna", "ben", HOSTILE])
 def test_commands_of_a_report_check_it(
     player: str, db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -195,6 +200,7 @@ def test_commands_of_a_report_check_it(
     assert heads[-1] == ok(ratings, "status", db=db).stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_ids_of_one_person_give_one_report(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A player renamed in between is found under either id, and the report says which id was theirs then."""
     old = written(ratings, one_db, tmp_path / "old.html", "ben", LADDER, "--known-at", "9")
@@ -204,6 +210,7 @@ def test_ids_of_one_person_give_one_report(one_db: str, ratings: Ratings, tmp_pa
     assert swapped == old
 
 
+@pytest.mark.slow
 def test_merged_players_keep_their_own_past(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Of two ids that became one person, the one that is asked for is who is meant before."""
     ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-7", "--at", "2025-03-20T20:00Z", "Anna G.", "benno",
@@ -233,6 +240,7 @@ def test_corrected_version_may_name_one_person_twice(one_db: str, ratings: Ratin
     assert (recorded, corrected) == ("1 Anna G., 1 anna, 2 benno", "1 anna, 2 benno")
 
 
+@pytest.mark.slow
 def test_newcomers_were_not_on_it_then(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Who was not on the ladder then, or is not on it now, has a report that says so; who never was has none."""
     page = reported(ratings, one_db, tmp_path / "1.html", "美咲", LADDER, "--known-at", "4")

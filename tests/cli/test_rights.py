@@ -53,6 +53,7 @@ def test_every_table_has_decided_rights() -> None:
     }
 
 
+@pytest.mark.slow
 def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None:
     """`doctor` finds nothing wrong with the documented roles, whichever of them runs it."""
     for url in (roles.owner, roles.writer, roles.rebuilder, roles.reader):
@@ -60,6 +61,7 @@ def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None
         assert wrong(ratings, url) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "who", "what"),
     [
@@ -174,6 +176,7 @@ def test_grants_match_the_documentation(
     assert json.loads(ratings("grants", "--format", "json").stdout)[0]["role"] == "ratings_owner"
 
 
+@pytest.mark.slow
 def test_schemas_keep_clubs_apart(postgres_url: str, ratings: Ratings) -> None:
     """Clubs with schemas of their own in one database cannot see each other's ledgers.
 

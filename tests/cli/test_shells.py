@@ -62,6 +62,7 @@ def test_shells_complete_what_is_typed(line: str, words: list[str], typist: At) 
     assert typist[2].completed(line) == ["ratings", *words]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quote", ["", '"', "'"], ids=["plain", "double quotes", "single quotes"])
 def test_names_are_words_and_nothing_else(quote: str, typist: At, at_length: bool) -> None:
     """A name that would do something in a shell is completed to itself, and does nothing."""

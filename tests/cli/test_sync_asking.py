@@ -54,6 +54,7 @@ def test_dry_run_shows_and_records_nothing(one_club: Club) -> None:
     assert {one["player"] for one in told["changes"]} == {"Anna", "Cleo", "Dora"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "code", "events"), [("y\r", 0, 2), ("n\r", 1, 0), (CTRL_D, 130, 0)])
 def test_terminal_asks_first(one_club: Club, answer: str, code: int, events: int) -> None:
     """At a terminal what differs is shown before it is recorded, once somebody says yes."""
@@ -67,6 +68,7 @@ def test_terminal_asks_first(one_club: Club, answer: str, code: int, events: int
     assert len(one_club.events(before)) == events
 
 
+@pytest.mark.slow
 def test_doubt_is_shown_before_it_is_asked(one_club: Club) -> None:
     """Where most of what a sheet gave is gone, a person may say yes."""
     many = [f"2024-10-{day:02},Anna,Ben,Cleo" for day in range(1, 13)]
@@ -160,6 +162,7 @@ def test_renamed_sheet_is_told_its_old_name(one_club: Club) -> None:
     assert "club.xlsx was imported from 'Games'; if that is this sheet, name it so again" in told.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
 def test_killed_sync_is_completed(club: Club, committed: bool) -> None:
     """Killed at the worst instant, all of a sync is recorded or nothing, and run again it is complete."""

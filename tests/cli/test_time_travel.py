@@ -59,6 +59,7 @@ def marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
 # -- a ruleset that is withdrawn
 
 
+@pytest.mark.slow
 def test_withdrawn_ruleset_shows_everywhere(db: str, ratings: Ratings) -> None:
     """A withdrawn ruleset shows in published lists, in comparisons and as a cause."""
     published = publish(ratings, db)
@@ -186,6 +187,7 @@ def test_repeated_key_tries_all_values(db: str, ratings: Ratings) -> None:
     assert named["ruleset"] == "club-catan-elo@3"
 
 
+@pytest.mark.slow
 def test_long_name_is_folded(db: str, ratings: Ratings) -> None:
     """In a narrow terminal a long name is folded, and no digit is lost."""
     name = "n" * 60

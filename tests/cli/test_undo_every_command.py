@@ -145,6 +145,7 @@ def undone(ratings: Ratings, db: str) -> None:
     assert told.exit_code == 0, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("done", COMMANDS.values(), ids=COMMANDS)
 def test_undo_restores_what_was_before(
     done: Done, copied: Callable[..., str], stocked_digests: dict[str, str], ratings: Ratings, tmp_path: Path,

@@ -12,6 +12,8 @@ from terminals import CTRL_C, typed
 from ratings_ledger.ledger.intake import importing
 from ratings_ledger.projections.admission.proposals import Proposal
 
+pytestmark = pytest.mark.slow
+
 HEADER = "game_id,occurred_at,game,group,1st,2nd,3rd\n"
 LEAGUE = """
 id = "go-league"

@@ -154,6 +154,7 @@ def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
     assert ratings("upgrade", db=store).exit_code == 0
 
 
+@pytest.mark.slow
 def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
     """An upgrade fails as a whole while someone holds a lock, and works afterwards."""
     at(store, "0005")
@@ -167,6 +168,7 @@ def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
     assert ratings("verify", db=store) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
     """A role that does not own the ledger may not upgrade it and is told who must."""
     with documented_roles(ratings, postgres_url) as roles:

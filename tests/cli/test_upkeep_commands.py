@@ -36,6 +36,7 @@ def status(ratings: Callable[..., Any], url: str) -> dict[str, Any]:
     return dict(json.loads(ratings("status", "--format", "json", db=url).stdout))
 
 
+@pytest.mark.slow
 def test_second_init_changes_nothing(store: str, ratings: Callable[..., Any]) -> None:
     """A second `init` of the same store changes nothing."""
     first = ratings("init", db=store)
@@ -68,6 +69,7 @@ def test_status_shows_position_and_chain_hash(ledger_url: str, ratings: Callable
     assert found["head"] in ratings("status", "--format", "csv", db=ledger_url).stdout
 
 
+@pytest.mark.slow
 def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]) -> None:
     """`verify` is silent on a good ledger, both before and after a rebuild."""
     ratings("init", db=store)
@@ -83,6 +85,7 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
     assert status(ratings, store)["generation"]["behind"] == 0
 
 
+@pytest.mark.slow
 def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`verify --head` accepts every earlier head of the ledger and no other."""
     empty = status(ratings, ledger_url)["head"]
@@ -235,6 +238,7 @@ def test_ruleset_check_names_line_and_key(
     assert told in checked.stdout.removeprefix(f"{path}:")
 
 
+@pytest.mark.slow
 def test_good_ruleset_file_passes_the_check(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """For good ruleset files, `rules check` says they can be published and publishes nothing."""
     (tmp_path / "chess.toml").write_text(CHESS)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 # at most so many files and moves, on a ledger of one game; a way may get shorter, never longer. At its end each of them
 # keeps the names that a shell completes. Each write compares the catalogue, each connection its search path, and each

@@ -172,6 +172,7 @@ def test_name_stands_for_itself(one_db: str, ratings: Ratings, tmp_path: Path) -
     assert (again.exit_code, "close-name" in again.stderr, "'BEN'" in again.stderr) == (1, True, True)
 
 
+@pytest.mark.slow
 def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """At a terminal an import asks who each close name is: who it looks like, or somebody new."""
     code, stdout, shown = asked(db, file(tmp_path, "t.csv", SLIPS), "yes", "y", "new")
@@ -186,6 +187,7 @@ def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) 
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_answers_lead_on_to_the_player(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Of a slip of a slip it is asked about the player behind, once that is answered."""
     table = HEADER + row(3, "Johana", "ben") + row(4, "Johana ", "ben") + row(5, "johana", "Tom")
@@ -194,6 +196,7 @@ def test_answers_lead_on_to_the_player(one_db: str, ratings: Ratings, tmp_path: 
     assert [players(ratings, one_db, f"g-{n}")[0] for n in (3, 4, 5)] == ["Johanna"] * 3
 
 
+@pytest.mark.slow
 def test_one_of_several_is_chosen(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Where a name is close to several, the player is chosen by number."""
     ratings("import", "-", "--new-names", "accept", db=one_db, input=HEADER + row(3, "Johamna", "ben"))
@@ -202,6 +205,7 @@ def test_one_of_several_is_chosen(one_db: str, ratings: Ratings, tmp_path: Path)
     assert (code, players(ratings, one_db, "g-4")) == (0, ["Johanna", "ben"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["stop", CTRL_C, CTRL_D])
 def test_stopping_records_nothing(answer: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Whoever stops, or leaves by Ctrl-C or Ctrl-D, has recorded nothing; `stop` lists the names."""
@@ -216,6 +220,7 @@ def test_stopping_records_nothing(answer: str, one_db: str, ratings: Ratings, tm
         assert "nothing was recorded\r\nratings: interrupted\r\n" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--dry-run",), ("--strict",), ("--keep-going",)])
 def test_nobody_is_asked_in_vain(options: tuple[str, ...], one_db: str, tmp_path: Path) -> None:
     """A dry run, a strict import and one that keeps going ask nothing."""
@@ -223,12 +228,14 @@ def test_nobody_is_asked_in_vain(options: tuple[str, ...], one_db: str, tmp_path
     assert (code, "close-name" in shown, "stop]" in shown) == (1, True, False)
 
 
+@pytest.mark.slow
 def test_other_mistakes_come_before_questions(one_db: str, tmp_path: Path) -> None:
     """Nobody is asked about names in a file that is refused anyway; all that is wrong is listed."""
     code, _, shown = asked(one_db, file(tmp_path, "t.csv", SLIPS + row(6, "ben", "ben")))
     assert (code, "player-twice" in shown, "close-name" in shown, "stop]" in shown) == (1, True, True, False)
 
 
+@pytest.mark.slow
 def test_opponent_is_no_answer(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Of a name that plays against the one it is close to, it is only asked whether it is a new player."""
     table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "Johanna"))
@@ -239,6 +246,7 @@ def test_opponent_is_no_answer(db: str, ratings: Ratings, tmp_path: Path) -> Non
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_opponent_of_an_answer_is_no_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Once one of two opponents is somebody, the other is not asked about the same player."""
     table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "Johana", "Johannna"))
@@ -247,6 +255,7 @@ def test_opponent_of_an_answer_is_no_answer(one_db: str, ratings: Ratings, tmp_p
     assert (code, players(ratings, one_db, "g-4")) == (0, ["Johanna", "Johannna"])
 
 
+@pytest.mark.slow
 def test_only_opponents_are_left_out(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Of several players to whom a name is close, it is asked about those who are no opponents."""
     ratings("import", "-", "--new-names", "accept", db=one_db, input=HEADER + row(3, "Johamna", "ben"))

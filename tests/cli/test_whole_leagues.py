@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from lengths import at_length_but
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "émile", "ζωή", "美咲", "Łukasz"]
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}

@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from correction_helpers import NOON, Ratings, event, read
 from stores import taken_in, without_events
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
 from ratings_ledger.ledger.events.types import TYPES
+
+pytestmark = pytest.mark.slow
 
 LADDER = "elo-chess/all"
 # what is recorded, by type, and what its withdrawal says; the events of a game have no withdrawals

@@ -12,6 +12,7 @@ from told import without_newcomers
 from ratings_ledger.cli.commands import demo
 
 
+@pytest.mark.slow
 def test_demo_completes_and_leaves_nothing(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -25,6 +26,7 @@ def test_demo_completes_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_demo_output_fits_80_columns(ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """No line that `demo` prints is wider than 80 columns."""
     monkeypatch.setattr(demo.tempfile, "tempdir", "/tmp")
@@ -60,6 +62,7 @@ def test_every_example_is_used_and_documented() -> None:
     assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in played] == []
 
 
+@pytest.mark.slow
 def test_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
     """The output of `demo` contains what its comments announce."""
     shown = ratings("demo").stdout
@@ -74,6 +77,7 @@ def test_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
         assert said in shown
 
 
+@pytest.mark.slow
 def test_kept_demo_ledger_is_never_overwritten(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +92,7 @@ def test_kept_demo_ledger_is_never_overwritten(
     assert "holds a ledger already" in again.stderr
 
 
+@pytest.mark.slow
 def test_kept_demo_names_the_page_to_open(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

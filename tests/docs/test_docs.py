@@ -174,6 +174,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (FOLDER / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_shown_files_are_accepted(ratings: Callable[..., Any], tmp_path: Path) -> None:
     """The files shown on the pages are accepted by import, `rules check` and publishing."""
     database = f"sqlite:///{tmp_path / 'ratings.db'}"

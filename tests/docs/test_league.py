@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from make_docs import ROOT
 
+pytestmark = pytest.mark.slow
+
 SEASON = ROOT / "examples" / "winter-league.csv"
 LEAGUE = runpy.run_path(str(ROOT / "examples" / "draw_league.py"))
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from make_docs import FOLDER, ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = FOLDER / "library.md"
 BLOCK = re.compile(r"```pycon\n(.*?)```", re.DOTALL)
 

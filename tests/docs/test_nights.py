@@ -16,6 +16,7 @@ def section(title: str) -> str:
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
+@pytest.mark.slow
 def test_cron_line_prints_only_errors(ledger_url: str, tmp_path: Path) -> None:
     """The page's cron line, run by a shell as cron does, logs each night and prints only errors."""
     (line,) = re.findall(r"^17 3 \* \* \*  ratings  (.+)$", section("cron"), re.MULTILINE)

@@ -18,6 +18,8 @@ import pytest
 from make_docs import FOLDER
 from serving import serving
 
+pytestmark = pytest.mark.slow
+
 PAGE = (FOLDER / "pages.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```sh\n(.*?)```", PAGE.partition("\n## For programs\n")[2].partition("\n## ")[0], re.DOTALL)
 PROGRAM = [sys.executable, "-m", "ratings_ledger"]

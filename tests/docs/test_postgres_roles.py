@@ -12,6 +12,8 @@ from roles import Roles, documented_roles
 from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger.store.postgres_roles import grant_statements
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "postgresql.md").read_text(encoding="utf-8")
 FORBIDDEN = (

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from console_blocks import write_files
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")

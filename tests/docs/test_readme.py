@@ -11,6 +11,7 @@ ELSEWHERE = {ROOT / "docs" / "adding-a-rule.md", RULE_FIX}
 PAGES = [page for page in pages_with_commands() if page not in ELSEWHERE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """The commands on each page print what the page shows."""

@@ -16,9 +16,10 @@ LADDER = "club-catan-elo/all"
 TEXTBOOK = ROOT / "examples" / "club-catan-elo-2.toml"
 YEARS = range(2017, 2025)
 
-pytestmark = pytest.mark.skipif(
-    not CLUB_GAMES.exists(), reason="the club's games (shared/data/catan-league) are absent"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CLUB_GAMES.exists(), reason="the club's games (shared/data/catan-league) are absent"),
+]
 
 Read = Callable[..., Any]
 

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from make_docs import FOLDER
 
+pytestmark = pytest.mark.slow
+
 PAGE = (FOLDER / "scale.md").read_text(encoding="utf-8")
 SCRIPTS = Path(sys.executable).parent
 
@@ -61,7 +63,6 @@ def ended(process: subprocess.Popen[bytes]) -> None:
     process.communicate(timeout=20)
 
 
-@pytest.mark.slow
 def test_cluster_with_certificates_rebuilds(
     copied_file: Callable[..., str], started: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:

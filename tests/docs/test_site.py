@@ -12,6 +12,8 @@ from make_docs import FOLDER
 
 from ratings_ledger.ledger.events.types import TYPES
 
+pytestmark = pytest.mark.slow
+
 PAGE = (FOLDER / "site.md").read_text(encoding="utf-8")
 PROGRAM, USE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 

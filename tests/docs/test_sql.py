@@ -86,6 +86,7 @@ def test_postgres_comments_match_the_page(
     assert [row for row in rows if (row[2], row[3]) != (MEANINGS[row[0]][0], MEANINGS[row[0]][1][row[1]])] == []
 
 
+@pytest.mark.slow
 def test_documented_queries_return_rows(season: str) -> None:
     """Every query on the page returns rows on the store that it is meant for."""
     own = "postgresql" if "postgres" in season else "sqlite"
@@ -94,6 +95,7 @@ def test_documented_queries_return_rows(season: str) -> None:
     assert [query for query, count in counts.items() if not count] == []
 
 
+@pytest.mark.slow
 def test_history_views_count_games_correctly(season: str) -> None:
     """After a void and two renames, only the history views count games correctly.
 
@@ -107,6 +109,7 @@ def test_history_views_count_games_correctly(season: str) -> None:
     assert counted["Anouk"] > 30
 
 
+@pytest.mark.slow
 def test_chart_query_returns_a_time_series(season: str) -> None:
     """With Grafana's times filled in, the chart query returns time, metric and points in time order.
 

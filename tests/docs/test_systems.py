@@ -151,6 +151,7 @@ def test_constant_loser_falls_as_on_page(ratings: Ratings, tmp_path: Path) -> No
     assert ["100", *(row["after"] for row in rows)] == [*fall, *[fall[-1]] * (31 - len(fall))]
 
 
+@pytest.mark.slow
 def test_no_break_readings_match_the_page(ratings: Ratings, tmp_path: Path) -> None:
     """Each reading of `no break` gives the page's game the points in its row of the table."""
     table = re.findall(r"^\| `(\w+)`: .*?\|(.*)\|$", PAGES["italia-2010"], re.MULTILINE)
@@ -167,6 +168,7 @@ def test_no_break_readings_match_the_page(ratings: Ratings, tmp_path: Path) -> N
         assert [Fraction(row["points"]) for row in rows] == [Fraction(cell.strip()) for cell in cells.split("|")]
 
 
+@pytest.mark.slow
 def test_worked_year_commands_run(tmp_path: Path) -> None:
     """The commands beside the worked year run and print what their page shows."""
     page = ROOT / "examples" / "catan-year" / "README.md"

@@ -50,6 +50,7 @@ def test_files_match_the_script() -> None:
     assert {name: golden(name) for name in YEAR["expected"]()} == YEAR["expected"]()
 
 
+@pytest.mark.slow
 def test_standings_match_the_arithmetic(year_in: Callable[[str], CoordinateSpec], ledger_url: str) -> None:
     """On each store, every row of every list is what the plain arithmetic gives."""
     asked = year_in(ledger_url)
@@ -65,6 +66,7 @@ def test_standings_match_the_arithmetic(year_in: Callable[[str], CoordinateSpec]
         assert [row["points"] for row in found] == [str(sum(row[3])) for row in rows]
 
 
+@pytest.mark.slow
 def test_explanations_match_golden_files(year_in: Callable[[str], CoordinateSpec], tmp_path: Path) -> None:
     """The explanations of every game and month, and the statistics of players, match the golden files."""
     upgrade(str(tmp_path / "ratings.db"))

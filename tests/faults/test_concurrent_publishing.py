@@ -16,6 +16,8 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.stored.verification import verify_published
 
+pytestmark = pytest.mark.slow
+
 WAIT_SECONDS = 60
 PUBLISHERS = 4
 

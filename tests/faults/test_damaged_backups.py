@@ -169,6 +169,7 @@ def drawn(count: int, lines: Lines, others: Lines) -> Iterator[tuple[str, bytes]
         yield f"{damage.__name__} {number}", content
 
 
+@pytest.mark.slow
 def test_damaged_backups_are_refused(
     exported: Lines, theirs: Lines, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings, at_length: bool
 ) -> None:

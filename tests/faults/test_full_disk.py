@@ -28,6 +28,8 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.stored import generations
 
+pytestmark = pytest.mark.slow
+
 GAMES = 2_000
 CHUNK_EVENTS = 250
 

@@ -21,6 +21,8 @@ from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 EVENTS = 3_000
 FULL = "No space left on device; free some space and run the same command again"
@@ -76,7 +78,6 @@ def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_exports_are_whole_or_absent(beside: str, full: str, tmp_path: Path, at_length: bool) -> None:
     """However exports are interrupted, each file is whole or not there."""
@@ -166,7 +167,6 @@ def test_killed_backup_leaves_no_head(links: int, copied_file: Callable[..., str
     assert sorted(heads()) == ["notes.jsonl.gz.head", f"{backup.file}.head"]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_backups_are_whole(full: str, tmp_path: Path, at_length: bool) -> None:
     """However backups are interrupted, those that are there are whole and old ones are kept."""
@@ -188,7 +188,6 @@ def test_interrupted_backups_are_whole(full: str, tmp_path: Path, at_length: boo
     assert (folder / listed[0]).exists()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_restores_are_all_or_nothing(
     copied_file: Callable[..., str], ledger_url: str, tmp_path: Path, at_length: bool

@@ -19,11 +19,12 @@ from ratings_ledger.projections.facts.segments import MANIFEST, TRACES
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import kept_traces
 
+pytestmark = pytest.mark.slow
+
 GAMES = 120
 LADDER = "club-catan-elo/all"
 
 
-@pytest.mark.slow
 def test_killed_cache_writes_leave_right_facts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
 ) -> None:
@@ -76,7 +77,6 @@ def grow(url: str) -> None:
         decoding.decode(connection)
 
 
-@pytest.mark.slow
 def test_killed_trace_writes_leave_whole_traces_or_none(
     ruled_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
 ) -> None:

@@ -13,6 +13,8 @@ from stores import with_shipped_rulesets
 
 from ratings_ledger.cli.main import invoke
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 SEATS = 8
 

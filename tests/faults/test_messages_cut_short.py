@@ -72,6 +72,7 @@ def test_work_that_is_given_up_is_not_waited_for(halfway: Callable[..., None], s
     assert end_of(lambda messages: wait_until(sent.exists), tmp_path) == 0
 
 
+@pytest.mark.slow
 def test_worker_killed_while_it_sends_is_lost(halfway: Callable[..., None], sent: Path, tmp_path: Path) -> None:
     """Given a worker that is killed while it sends, and another that waits for its turn: it is told how it ended."""
     halfway(lambda: os.kill(os.getpid(), signal.SIGKILL))

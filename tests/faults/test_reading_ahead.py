@@ -74,6 +74,7 @@ def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple
     return result, refused, records(url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_going", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_two_processes_match_one(
@@ -110,6 +111,7 @@ def test_missing_file_is_reported(ledger_url: str, tmp_path: Path) -> None:
     assert records(ledger_url) == {}
 
 
+@pytest.mark.slow
 def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -> None:
     """What comes on standard input behind a file is read by the process that reads ahead."""
     lines = [f"{line}\n" for line in good_lines(200)]
@@ -223,6 +225,7 @@ def test_failure_while_reading_ahead_is_raised() -> None:
             next(messages)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("where", ["multiprocessing.queues.Queue._start_thread", "threading.Thread.start"])
 def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,6 +239,7 @@ def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.
         next(ahead(iter([b"first"])))
 
 
+@pytest.mark.slow
 def test_time_limit_counts_processor_time() -> None:
     """A process may wait longer than its limit, but not work longer, nor wait for ever."""
 

@@ -27,6 +27,8 @@ from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
 from ratings_ledger.projections.stored.verification import verify_standings
 
+pytestmark = pytest.mark.slow
+
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
 
 
@@ -153,7 +155,6 @@ def duration(url: str, work: Callable[[str], object]) -> float:
     return max(found)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
     ("work", "in_file", "in_server"), [(rebuild_quietly, 36, 16), (rebuild_in_processes, 18, 10)],

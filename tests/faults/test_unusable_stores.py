@@ -43,6 +43,7 @@ def assert_all_end(
 # the clock
 
 
+@pytest.mark.slow
 def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
     """A head from the future stops appends until `--ignore-clock` allows them."""
     future = clock.now() + HOUR
@@ -86,6 +87,7 @@ def file(copied_file: Callable[..., str]) -> Path:
     return Path(copied_file(make_ledger))
 
 
+@pytest.mark.slow
 def test_locked_file_is_given_up(file: Path, ratings: Ratings) -> None:
     """A file that another process has locked is given up after the timeout."""
     url = f"sqlite:///{file}?timeout=0.2"
@@ -99,6 +101,7 @@ def test_locked_file_is_given_up(file: Path, ratings: Ratings) -> None:
     assert ratings(*RECORD, db=url).exit_code == 0
 
 
+@pytest.mark.slow
 def test_held_append_lock_is_given_up(postgres_url: str, ratings: Ratings) -> None:
     """A server whose append lock is held elsewhere is given up after the timeout."""
     upgrade(postgres_url)
@@ -155,6 +158,7 @@ def readable_folder() -> Iterator[Path]:
         Path(name).chmod(0o755)
 
 
+@pytest.mark.slow
 def test_read_only_ledger_can_be_read(readable_folder: Path, ratings: Ratings) -> None:
     """A read-only ledger gives the same answers and refuses every write."""
     path = readable_folder / "ratings.db"
@@ -180,6 +184,7 @@ def test_read_only_ledger_can_be_read(readable_folder: Path, ratings: Ratings) -
     assert wait_for([fork(try_all)]) == [0]
 
 
+@pytest.mark.slow
 def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Ratings) -> None:
     """A read-only ledger can be verified, and the user's own state records how that ended."""
     path, state = readable_folder / "ratings.db", readable_folder / "state"

@@ -9,6 +9,8 @@ from sqlalchemy import text
 
 from ratings_ledger.ledger.store.opening import connect
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 SQLITE = {
     "ignored": "CREATE TRIGGER zz BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END",

@@ -37,6 +37,7 @@ def test_flood_of_line_ends_is_refused(name: str, db: str, tmp_path: Path, ratin
     assert (told.exit_code, "more than 100,000 lines are blank" in told.stderr) == (1, True), told
 
 
+@pytest.mark.slow
 def test_gzip_bomb_is_refused(db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compressed file that expands beyond the limit is refused."""
     monkeypatch.setattr(files, "EXPANDED_BYTES", 10_000_000)
@@ -55,6 +56,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ENDLESS)
 def test_endless_stream_is_refused(what: str, db: str) -> None:
     """A stream that never ends is refused promptly, whatever it repeats."""
@@ -123,6 +125,7 @@ def test_restore_from_a_pipe_is_refused(db: str, tmp_path: Path, ratings: Rating
     assert "not a pipe or a device" in done[0].stderr
 
 
+@pytest.mark.slow
 def test_lack_of_memory_is_no_bug(db: str) -> None:
     """Running out of memory is not reported as a bug."""
 

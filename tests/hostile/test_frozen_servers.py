@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import connect, open_ledger
 from ratings_ledger.projections.stored import generations
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 Ratings = Callable[..., Any]
 
 

@@ -138,6 +138,7 @@ def test_record_with_two_endings_is_refused(db: str) -> None:
     assert "the columns do not fit the record" in refused
 
 
+@pytest.mark.slow
 def test_guard_ignores_own_functions(postgres_url: str, ratings: Ratings) -> None:
     """The guard in PostgreSQL uses the built-in functions and operators, not the writer's own."""
     made(ratings, postgres_url)
@@ -222,6 +223,7 @@ def test_guard_accepts_any_names_and_times(db: str, at_length: bool) -> None:
     ledger.close()
 
 
+@pytest.mark.slow
 def test_wrong_hashes_are_refused_in_postgresql(postgres_url: str, ratings: Ratings) -> None:
     """PostgreSQL refuses a row whose hashes do not fit its record."""
     made(ratings, postgres_url)

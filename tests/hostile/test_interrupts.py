@@ -58,6 +58,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_interrupt_leaves_no_traceback(
     command: str, copied: Callable[..., str], ratings: Ratings, at_length: bool
@@ -91,6 +92,7 @@ def test_terminated_command_is_silent(command: str, copied_file: Callable[..., s
         assert err == ""
 
 
+@pytest.mark.slow
 def test_ignored_interrupts_stay_ignored(
     copied_file: Callable[..., str],
 ) -> None:
@@ -123,6 +125,7 @@ def test_disguised_interrupt_is_an_interrupt(
     assert (done.returncode, done.stderr) == (130, "ratings: interrupted\n")
 
 
+@pytest.mark.slow
 def test_interrupt_while_a_connection_closes_is_one_line(copied: Callable[..., str]) -> None:
     """Given Ctrl-C while the pool closes a connection, the pool logs no traceback: the command says its one line."""
     script = (

@@ -96,6 +96,7 @@ def test_impossible_row_changes_no_answer(
     assert json.loads(ratings("standings", "elo-chess/all", "--format", "json", db=db).stdout)["left_out"] == [position]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", at_length_but(SHORT, [*FORGED, *OTHERS, *WRITTEN]))
 def test_ledger_works_on_with_impossible_row(what: str, db: str, ratings: Ratings) -> None:
     """A ledger with a row that cannot be an event still accepts every change.
@@ -137,6 +138,7 @@ def test_correction_replaces_forged_end(db: str, ratings: Ratings) -> None:
     assert next(one["player"] for one in shown["participants"] if one["place"] == 1) == "ben"
 
 
+@pytest.mark.slow
 def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
     """A published list whose record is malformed does not count, and everything else goes on.
 
@@ -155,6 +157,7 @@ def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
     assert [one.partition(":")[0] for one in verified(ratings, db)] == ["not-a-record"]
 
 
+@pytest.mark.slow
 def test_rename_closing_a_circle_is_ignored(db: str, ratings: Ratings) -> None:
     """Of renames in a circle, the one that closes it does not count."""
     rename(db, 0, "anna", "xa")
@@ -221,6 +224,7 @@ def test_void_of_later_event_is_ignored(db: str, ratings: Ratings) -> None:
     assert "(withdrawn)" not in ratings("log", db=db).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["player.renamed", "ruleset.published", "event.voided", "game.corrected"])
 def test_wrong_type_column_breaks_no_command(column: str, db: str, ratings: Ratings) -> None:
     """Every command ends well if a row's type column differs from the type in its record."""
@@ -235,6 +239,7 @@ def test_wrong_type_column_breaks_no_command(column: str, db: str, ratings: Rati
     assert "no ruleset is called 'elo-go'" in done.stderr
 
 
+@pytest.mark.slow
 def test_impossible_generation_is_reported(tmp_path: Path, ratings: Ratings) -> None:
     """`status` reports a generation stored as no rebuild stores it, until the next rebuild."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
@@ -271,6 +276,7 @@ def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypa
     assert json.loads(after.stdout)["rows"] == before["rows"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("position", [10**8, 10**10])
 def test_far_position_is_answered_as_fast(position: int, db: str, ratings: Ratings) -> None:

@@ -15,6 +15,8 @@ from ratings_ledger.ledger.rejections import CODES
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import open_ledger
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 AT = "2024-02-01T20:00:00.000000Z"
 CHESS = "elo-chess/all"

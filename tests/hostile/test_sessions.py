@@ -52,6 +52,7 @@ def execute(db: str, statement: str) -> None:
         connection.execute(text(statement.replace("ALTER DATABASE", f"ALTER DATABASE {make_url(db).database}")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("where", at_length_but(["ROLE"], ["DATABASE", "ROLE"]))
 def test_foreign_settings_change_nothing(setting: str, where: str, ratings: Ratings, db: str) -> None:
@@ -71,6 +72,7 @@ def test_foreign_settings_change_nothing(setting: str, where: str, ratings: Rati
         execute(db, f"ALTER {where}{' CURRENT_USER' if where == 'ROLE' else ''} RESET {setting.split()[0]}")
 
 
+@pytest.mark.slow
 def test_serializable_writers_all_succeed(ratings: Ratings, db: str) -> None:
     """Under serializable isolation by default, many concurrent appends all succeed."""
     execute(db, "ALTER DATABASE SET default_transaction_isolation = 'serializable'")
@@ -103,6 +105,7 @@ def ratings_in_a_process(db: str, *command: str, **environment: str) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_client_environment_is_overruled(db: str) -> None:
     """PGOPTIONS and PGCLIENTENCODING are respected, but overruled where they would do harm."""
     environment = {"PGOPTIONS": "-c search_path=elsewhere", "PGCLIENTENCODING": "LATIN1"}
@@ -203,6 +206,7 @@ def test_zero_timeout_does_not_wait_forever(ratings: Ratings, db: str) -> None:
     assert (told.exit_code, "is busy" in told.stderr) == (3, True)
 
 
+@pytest.mark.slow
 def test_concurrent_inits_are_sound(ratings: Ratings, postgres_url: str) -> None:
     """Several concurrent `init` runs all succeed and leave a sound ledger."""
     with ThreadPoolExecutor(6) as threads:
@@ -263,6 +267,7 @@ def test_session_has_a_name(db: str, service: str, monkeypatch: pytest.MonkeyPat
     assert name_of_the_session(named) == "by-url"
 
 
+@pytest.mark.slow
 def test_service_leads_to_the_ledger(service: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service named in the URL or the environment leads to the ledger."""
     by_url = f"postgresql://?service={service}"

@@ -40,6 +40,8 @@ from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.store.appending import append, same_content
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 # what a batch came to: how many were appended, and the position of the last
 Came = tuple[int, int]
@@ -282,7 +284,6 @@ def assert_kept(url: str, folder: Path) -> int:
     return count
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_storm_loses_no_event(
     struck_url: tuple[str, OwnServer | None], tmp_path: Path, ratings: Ratings, at_length: bool

@@ -97,6 +97,7 @@ def test_changed_stored_data_is_reported(what: str, db: str, ratings: Ratings) -
     assert all(one.startswith("standings: ") for one in found), found
 
 
+@pytest.mark.slow
 def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     """`verify` reports a ladder that names another generation's build, even with equal standings.
 
@@ -115,6 +116,7 @@ def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     assert "standings: elo-chess/all: the stored standings differ from a replay" in verified(ratings, db)
 
 
+@pytest.mark.slow
 def test_ladder_kept_by_rebuild_is_fine(db: str, ratings: Ratings) -> None:
     """`verify` accepts a ladder that a rebuild of others left as it was."""
     game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
@@ -180,6 +182,7 @@ def test_unknown_event_is_reported_and_exported(members: dict[str, Any], db: str
     assert (exported.exit_code, "forged" in exported.stdout) == (0, True)
 
 
+@pytest.mark.slow
 def test_closed_output_keeps_exit_code(copied_file: Callable[..., str]) -> None:
     """`verify` of a forged log exits with 1 even if its output is closed early."""
     db = f"sqlite:///{copied_file(made)}"
@@ -206,6 +209,7 @@ def test_locked_events_are_no_damage(timeout: str, postgres_db: str, ratings: Ra
     assert "busy" in told.stderr
 
 
+@pytest.mark.slow
 def test_row_security_is_not_overlooked(postgres_db: str, ratings: Ratings) -> None:
     """With row-level security, a restricted role gets errors, and the owner's `verify` reports it.
 
@@ -236,6 +240,7 @@ def test_operators_own_objects_are_fine(statement: str, db: str, ratings: Rating
     assert verified(ratings, db) == []
 
 
+@pytest.mark.slow
 def test_parallel_verify_finds_the_same(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """`verify` finds the same in a long log whether one process walks it or several."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
@@ -264,6 +269,7 @@ def test_foreign_trigger_is_reported(on: str, copied_file: Callable[..., str], r
     assert verified(ratings, db) == [f"schema: the trigger z on {on} is none of this program's"]
 
 
+@pytest.mark.slow
 def test_changed_generation_is_not_served(db: str, ratings: Ratings) -> None:
     """A rollback to a kept generation that was changed is refused."""
     game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")

@@ -24,6 +24,8 @@ from real_files import FOLDER
 from sheet_files import MAIN, RELATIONS, xlsx
 from test_tables_as_they_are import made
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 120
 HEAD = b"Date,1st,2nd\n2024-11-22,anna,"
 USUAL = b"game_id,occurred_at,player,place\n"
@@ -112,7 +114,6 @@ def games_in(db: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM events WHERE type = 'game.recorded'").fetchone()[0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("what", at_length_but(["a line of 1 GB", "a table of another form"], LARGE))
 def test_too_large_file_is_refused(what: str, db: Path, tmp_path: Path) -> None:
     """A file that needs too much is refused in time, by name, with what is too large and what would be right."""
@@ -126,7 +127,6 @@ def test_too_large_file_is_refused(what: str, db: Path, tmp_path: Path) -> None:
     assert ("Traceback" in done.stderr, games_in(db)) == (False, 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", at_length_but([76], range(56, 140, 2)))
 def test_any_lack_of_memory_is_told(megabytes: int, db: Path, tmp_path: Path) -> None:
     """However little memory there is, an import ends: with all its games, or with none and a reason, never silently, as

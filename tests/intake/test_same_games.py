@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import ratings_ledger as rl
 
-pytestmark = pytest.mark.timeout(3_600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 Ratings = Callable[..., Any]
 # events without what belongs to the file, and the digests of all ladders
@@ -82,7 +82,6 @@ def noted(season: Season, found: Found) -> set[str]:
     return {season.kind, *scripts, *(kind for kind, is_so in kinds.items() if is_so)}
 
 
-@pytest.mark.slow
 def test_same_games_from_every_file(
     copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
 ) -> None:

@@ -64,6 +64,7 @@ def records(ledger: Ledger) -> list[tuple[int, dict[str, object]]]:
         return [(position, json.loads(record)) for page in read_records(connection) for position, record in page]
 
 
+@pytest.mark.slow
 def test_empty_ledger_has_the_zero_head(ledger: Ledger) -> None:
     """The head of an empty ledger is position 0 with 32 zero bytes."""
     with ledger.reading() as connection:

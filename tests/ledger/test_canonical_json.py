@@ -31,12 +31,14 @@ def outcome(read: Callable[[bytes], Any], line: bytes) -> Any:
         return problem
 
 
+@pytest.mark.slow
 @given(objects)
 def test_dump_follows_rfc_8785(value: dict[str, object]) -> None:
     """Whatever a record can hold is dumped as RFC 8785 requires."""
     assert dump(value).encode() == rfc8785.dumps(value)
 
 
+@pytest.mark.slow
 @given(objects)
 def test_canonical_json_round_trips(value: dict[str, object]) -> None:
     """Canonical JSON is the same byte for byte after parsing and dumping."""
@@ -46,6 +48,7 @@ def test_canonical_json_round_trips(value: dict[str, object]) -> None:
     assert dump(parse_object(line)).encode() == line
 
 
+@pytest.mark.slow
 @given(objects, st.booleans())
 def test_other_spellings_have_one_form(value: dict[str, object], escaped: bool) -> None:
     """The same JSON spelled differently has one canonical form."""

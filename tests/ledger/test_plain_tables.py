@@ -17,6 +17,8 @@ from ratings_ledger.ledger.intake.plain_tables import Rest, plain_games
 from ratings_ledger.ledger.intake.tables_read import TableRead
 from ratings_ledger.ledger.rejections import Refused
 
+pytestmark = pytest.mark.slow
+
 LINE_BYTES_MAX = 300
 HEADERS = (
     "game_id,occurred_at,game,player,place", "game_id,occurred_at,game,group,player,place,status,score",
@@ -87,7 +89,6 @@ def one_by_one(lines: Any, first: int, *table: Any) -> Generator[Any, None, Rest
     return lines, first, None
 
 
-@pytest.mark.slow
 def test_bulk_and_single_rows_agree(monkeypatch: pytest.MonkeyPatch, at_length: bool) -> None:
     """Any table gives the same events whether its rows are read in bulk or one by one."""
     chance = random.Random(1)

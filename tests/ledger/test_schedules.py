@@ -8,6 +8,8 @@ import pytest
 
 from ratings_ledger.ledger.validation.leagues import SIZES, draw_schedule, league_schedule
 
+pytestmark = pytest.mark.slow
+
 PLAYERS = list("abcdefgh")
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
 GAMES_EACH = {2: 14, 3: 9, 4: 16, 5: 25, 6: 18, 7: 21, 8: 16}

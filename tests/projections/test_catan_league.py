@@ -19,7 +19,10 @@ LADDERS = {
     "7-8 Player Games": "club-catan-elo/7-8",
 }
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent"),
+]
 
 
 def club_ledger(ratings, url):
@@ -66,7 +69,6 @@ def test_published_ratings_are_reproduced(ratings, club):
     assert sum(map(len, computed.values())) == 55
 
 
-@pytest.mark.slow
 def test_published_averages_are_reproduced(ratings, club):
     """The averages of the published table come out of the players' histories."""
     for row in published():

@@ -63,6 +63,7 @@ def chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: 
 CUTS = st.lists(st.integers(0, 40), max_size=3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @given(st.data())
 def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
@@ -114,6 +115,7 @@ def test_damage_is_told_where_it_is_read(tmp_path_factory: pytest.TempPathFactor
         found.whole()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @given(NUMBERS, NUMBERS, CUTS, st.data())
 def test_layers_leave_the_files_and_copies_alone(
@@ -161,6 +163,7 @@ def at_many(column: Layered, indices: list[int]) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @given(st.data(), CUTS)
 def test_damage_in_a_chain_is_told_where_it_is_read(

@@ -21,6 +21,8 @@ from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.projections.game_clock import replay_clock, take_event
 from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["anna", "ben", "cleo", "dora", "emil"]
 CHOICES = ["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
 # short enough for a clock that ticks, and for many things to fall on one millisecond
@@ -241,7 +243,6 @@ class ClockMachine(RuleBasedStateMachine):
         }
 
 
-@pytest.mark.slow
 def test_clock_agrees_with_the_naive_clock(at_length, capsys):
     """At any instant of random games, the clock shows what a naive ticking clock shows."""
     cases.clear()

@@ -149,6 +149,7 @@ def test_an_unsealed_end_may_be_the_same_behind_another_history(
             assert on_cluster(ledger, cluster, facts.position) == in_one_process(facts)
 
 
+@pytest.mark.slow
 def test_stored_lists_without_games_of_their_own_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An annual list that lost its own game still sums the lists of its months."""
     events = [

@@ -25,6 +25,8 @@ from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import Version
 
+pytestmark = pytest.mark.slow
+
 compiles = pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +88,6 @@ def plain(trace: Trace) -> dict[str, Any]:
 
 
 @compiles
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PARAMS)
 def test_compiled_replay_equals_interpreted(name, monkeypatch):
     """A compiled replay of random games gives exactly what the interpreted one gives."""
@@ -124,7 +125,6 @@ def score_with_fractions(n, points, columns, constants, table, change):
 
 
 @compiles
-@pytest.mark.slow
 @pytest.mark.parametrize("score", [score_dividing, score_unbalanced])
 @pytest.mark.parametrize("at", [0, 57, 99, None])
 def test_compiled_rule_fails_at_same_game(score, at, monkeypatch):
@@ -152,7 +152,6 @@ def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
 
 
 @compiles
-@pytest.mark.slow
 def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
     """A rule that cannot be compiled is interpreted, and one line says so."""
     found = rule("pairwise-elo/1")._replace(score=score_with_fractions)

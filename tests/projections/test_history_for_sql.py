@@ -32,6 +32,8 @@ from ratings_ledger.projections.stored import computing, generations, sql_histor
 from ratings_ledger.projections.stored.rebuilding import HistoryMissing, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
@@ -139,7 +141,6 @@ def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request
             yield lambda: stack.enter_context(postgres_database(server))
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratings: Ratings, at_length: bool) -> None:
     """However often any history is rebuilt, the SQL views show what the commands show.

@@ -14,8 +14,9 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.players import Players, known_players
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.parametrize("cached", [False, True])
 def test_names_are_known_by_their_first_game(
     cached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool

@@ -28,6 +28,8 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.standings import standings_answer
 from ratings_ledger.projections.replay.containment import RuleFailure
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("numpy")
 
 Held = dict[str, tuple[int, int]]
@@ -82,7 +84,6 @@ def test_digest_is_worked_out_when_it_is_read() -> None:
     assert answer.model_dump()["digest"] == answer.digest == ranking({"ben": (2, 2), "anna": (1, 1)}, 0, False).digest
 
 
-@pytest.mark.slow
 def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between any two states of a random history, with renames, merges, voids and adjustments, both ways agree."""
     met: Counter[str] = Counter()

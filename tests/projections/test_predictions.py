@@ -14,6 +14,8 @@ from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
+pytestmark = pytest.mark.slow
+
 LADDERS = ("catan-elo/basic", "catan-elo/seafarers")
 
 
@@ -21,7 +23,6 @@ def measures(found: Quality) -> tuple[float | None, ...]:
     return found.log_loss, found.brier, found.accuracy
 
 
-@pytest.mark.slow
 def test_compiled_measures_are_the_interpreted_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given histories with ties, corrections and rules that change, both count the same pairs, and sum to the same."""
     pytest.importorskip("numba")

@@ -14,6 +14,8 @@ from stores import without_events
 
 from ratings_ledger.projections.replay.replay import replay
 
+pytestmark = pytest.mark.slow
+
 NOON = datetime.fromisoformat("2020-01-01T12:00:00+00:00")
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "ζωή", "张伟", "a b"]
 BANDS = {"all": range(2, 99), "3-4": range(3, 5), "5-6": range(5, 7), "7-8": range(7, 9)}
@@ -121,7 +123,6 @@ def describe(events: list[dict[str, Any]]) -> None:
             event(name)
 
 
-@pytest.mark.slow
 def test_random_histories_match_real_formula(tmp_path_factory, copied_file):
     """Any replayed history agrees with the real formula within a micropoint or two a pair."""
     empty = Path(copied_file(without_events)).read_bytes()

@@ -22,6 +22,8 @@ from ratings_ledger.web.page import Site, as_file
 from ratings_ledger.web.report import report_page
 from ratings_ledger.web.visits import Visit
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = 6
 # what must have occurred in the end, or the comparison was about less than it says
 WANTED = [
@@ -92,7 +94,6 @@ def check(ledger: ratings_ledger.Ledger, log: Log, chance: Random, done: Counter
     )  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_reports_sum_to_what_the_oracle_says(tmp_path: Path, at_length: bool) -> None:
     """In any history, a report's numbers are the oracle's, its accounts sum exactly, and its terms to each change."""

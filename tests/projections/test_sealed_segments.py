@@ -19,6 +19,8 @@ from ratings_ledger.projections.cluster.columnar import OpenedObject
 from ratings_ledger.projections.cluster.numbers import all_names, numbers_name
 from ratings_ledger.projections.cluster.objects import objects_at
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 # a computation that goes on until it is killed
 KILLED = """

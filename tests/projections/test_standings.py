@@ -84,6 +84,7 @@ def test_recording_order_decides_only_ties(tmp_path):
     assert len(tables) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 10_000])
 def test_batch_and_seat_order_are_irrelevant(tmp_path, batch):
     """Neither the size of batches nor the order of seats changes the digest."""
@@ -97,6 +98,7 @@ def test_batch_and_seat_order_are_irrelevant(tmp_path, batch):
     assert digests == {digest(fill(str(tmp_path / "whole"), [ruleset(), *games]))}
 
 
+@pytest.mark.slow
 def test_both_stores_give_the_same_digest(tmp_path, postgres_url):
     """SQLite and PostgreSQL give the same digest for the same events."""
     games = random_games(6, 80, PLAYERS)
@@ -168,6 +170,7 @@ def test_explained_parts_sum_exactly(ratings, ledger_url):
         assert sum(Fraction(player["change"]) for player in found["players"]) + accounts == 0
 
 
+@pytest.mark.slow
 def test_history_adds_up_to_standings(ratings, ledger_url):
     """Histories add up to the standings and include adjustments."""
     fill(ledger_url, [ruleset(), *random_games(9, 40, PLAYERS), adjustment(ALL, "anna", "12.5", day=9)])

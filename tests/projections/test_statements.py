@@ -17,12 +17,13 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.snapshot import Snapshot
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 LISTS = [name for name in dict.fromkeys(LADDERS) if name.startswith(("catan-monthly", "catan-annual"))]
 RUNNING = [name for name in dict.fromkeys(LADDERS) if name not in LISTS]
 
 
-@pytest.mark.slow
 def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> None:
     """Histories grow by late games, corrections, voids, renames, adjustments and new versions after lists of them were
     published: everybody's opening is what the list showed, and the lines lead to what the standings say."""

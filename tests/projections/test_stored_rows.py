@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +59,7 @@ def by_definition(rows: list[RankedRow], key: Any) -> list[RankedRow]:
 SMALL = st.builds(RankedRow, st.none(), NAMES, st.integers(-3, 3), st.integers(0, 3), st.booleans(), st.integers(1, 4))
 
 
+@pytest.mark.slow
 @given(st.lists(SMALL, max_size=8, unique_by=lambda row: row.player))
 def test_ranks_follow_the_definition(rows: list[RankedRow]) -> None:
     """Ranks are one more than the number of qualified players ahead, as defined."""

@@ -39,6 +39,7 @@ def value(text: str) -> float:
     return float(text.replace("−", "-").replace("±", "").replace(",", ""))
 
 
+@pytest.mark.slow
 def test_one_line_sums_earlier_games(pages: Pages, url: str, ratings: Ratings) -> None:
     """Given a list, a correction and two games since, the account has the correction, a line for the first game that
     leads to all games, the last game, and the sum."""
@@ -72,6 +73,7 @@ def test_page_of_all_games_has_every_one(pages: Pages, url: str, ratings: Rating
     assert value(rows[0][3]) + sum(months.values()) == pytest.approx(value(rows[-1][3]), abs=0.02)
 
 
+@pytest.mark.slow
 def test_all_games_are_the_same_at_their_position(pages: Pages, url: str, ratings: Ratings) -> None:
     """Known at the position that the page names it is the same; a game of others changes no byte of it."""
     before = get(pages, f"{BEN}/_games")
@@ -90,6 +92,7 @@ def test_strangers_have_no_games(pages: Pages) -> None:
     assert get(pages, f"/ladders/{LADDER}/_games").status == 404
 
 
+@pytest.mark.slow
 def test_charts_lead_to_lines_of_earlier_games(url: str, ratings: Ratings, tmp_path: Path) -> None:
     """Where games have no pages of their own, the chart leads to the lines of all, here or on the page of all games."""
     ok(ratings, *LATE, db=url)

@@ -303,6 +303,7 @@ ATTRIBUTES = {"class", "viewBox", "role", "aria-labelledby", "aria-hidden", "id"
 EVIL = ["", '"><script>alert(1)</script>', "]]>&amp;<!--", "\x00\x1b[2J\u202e\ufffe\ud800"]
 
 
+@pytest.mark.slow
 @given(anything, anything, anything, st.sampled_from(EVIL))
 def test_hostile_text_is_text(one: str, other: str, third: str, evil: str) -> None:
     """Given any text in any place, the chart parses, has no element or attribute of its own making, nothing unseen."""
@@ -364,6 +365,7 @@ def test_labels_of_dates_do_not_overlap(span: timedelta, start: datetime) -> Non
         assert re.search(r"\d+$", labels[0][0])
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.fractions(max_denominator=10**6) | st.integers(-(10**30), 10**30).map(Fraction), min_size=1, max_size=12
@@ -408,6 +410,7 @@ def test_nothing_to_show_is_said() -> None:
             assert drawing.findtext(".//title") == ABOUT["title"]
 
 
+@pytest.mark.slow
 def test_long_series_are_short_drawings() -> None:
     """Given 10,000 games with titles and links, a chart has under 200 kB, and the line keeps its highest and lowest."""
     extreme = {6_001: 2_000, 7_003: 200}
@@ -515,6 +518,7 @@ def test_bars_count_players() -> None:
         assert "anouk, 1,003" in [text for text, *_ in texts(drawing)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.fractions(-(10**9), 10**9, max_denominator=100), min_size=1, max_size=80))
 def test_bars_leave_nobody_out(values: Sequence[Fraction]) -> None:
     """Given any points, the bars hold every player once, and there are few of them."""

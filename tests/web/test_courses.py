@@ -78,6 +78,7 @@ def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_page_of_ranks_is_the_same_at_its_position(pages: Pages, url: str) -> None:
     """The ranks of the page are those of the library, and known at the page's own position they are the same."""
     for player in ("anna", "ben", "~e7~be~8e~e5~92~b2"):
@@ -91,6 +92,7 @@ def test_page_of_ranks_is_the_same_at_its_position(pages: Pages, url: str) -> No
         assert "Rank of" in get(pages, address).text
 
 
+@pytest.mark.slow
 def test_games_of_others_change_ranks_alone(pages: Pages, url: str, ratings: Ratings) -> None:
     """Games of two others that leave everybody's rank as it was change neither page; one that moves it, the ranks."""
     points, ranks = get(pages, f"/players/anna/{LADDER}").body, get(pages, f"/players/anna/{LADDER}/_ranks").body

@@ -97,6 +97,7 @@ def with_history(ratings: Ratings, url: str, seed: int) -> None:
                 continue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", at_length_but(range(4), range(100)))
 def test_random_histories_elsewhere(
     seed: int, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
@@ -108,6 +109,7 @@ def test_random_histories_elsewhere(
     assert ladders(imported_elsewhere(ratings, url, tmp_path)) == found
 
 
+@pytest.mark.slow
 def test_parts_are_the_whole(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sent in many parts, the file is the same as in one, and as in a folder; what somebody has is not sent again."""
     url = copied(made)

@@ -65,6 +65,7 @@ def pages(url: str) -> Pages:
     return Pages(url, SERVER, ["localhost"])
 
 
+@pytest.mark.slow
 def test_league_has_its_table_and_schedule(pages: Pages, url: str, ratings: Ratings) -> None:
     """The page of a league is what the command shows, as JSON; people see what is played and what is open."""
     wanted = json.loads(ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)
@@ -91,6 +92,7 @@ def test_clock_says_who_was_removed_and_why(pages: Pages, url: str, ratings: Rat
     assert get(pages, "/games/0-1/_clock").status == 404
 
 
+@pytest.mark.slow
 def test_links_lead_to_files_that_the_server_has(pages: Pages, url: str, tmp_path: Path) -> None:
     """All that the folder has is linked, is as on the server, and no link leads elsewhere."""
     files = written(url, tmp_path / "site")

@@ -61,6 +61,7 @@ def players(told: TimelineEntry) -> set[str]:
     return {row["player"] for row in json.loads(told.text)["rows"]}
 
 
+@pytest.mark.slow
 def test_locked_file_is_told_and_comes_back(file: Path) -> None:
     """While another process has the file locked, the reason is told within the time that people wait."""
     pages = pages_of(str(file))
@@ -94,6 +95,7 @@ def other_club(ratings: Ratings, url: str) -> None:
            f"2025-01-{number:02}T20:00Z", "--new-names", "accept", "otto", "pia", db=url)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_replaced_file_is_another_ledger(file: Path, copied_file: Callable[..., str], tmp_path: Path) -> None:
     """After a file is replaced by that of another ledger, no answer of the one before is given, at no coordinates."""
     pages, other = pages_of(str(file)), Path(copied_file(other_club, name="other.db"))
@@ -138,6 +140,7 @@ def older(store: str) -> str:
     return store
 
 
+@pytest.mark.slow
 def test_upgraded_schema_is_seen(older: str, ratings: Ratings) -> None:
     """An older ledger is refused with the reason until `init` has upgraded it; nothing has to be started again."""
     pages = pages_of(older)
@@ -173,6 +176,7 @@ def test_full_disk_does_not_matter(file: Path, full_disk: Path, monkeypatch: pyt
         assert get(pages, address) == get(elsewhere, address), address
 
 
+@pytest.mark.slow
 def test_restarted_server_is_found_again(ratings: Ratings) -> None:
     """While PostgreSQL is down, the reason is told; after it has started again, pages are shown."""
     with own_server() as started, postgres_database(started.url) as url:
@@ -188,6 +192,7 @@ def test_restarted_server_is_found_again(ratings: Ratings) -> None:
         assert get(pages, STANDINGS) != before
 
 
+@pytest.mark.slow
 def test_locked_table_is_told_and_comes_back(postgres_url: str, ratings: Ratings) -> None:
     """While somebody has the log locked in PostgreSQL, the reason is told."""
     made(ratings, postgres_url)

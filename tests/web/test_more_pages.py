@@ -72,6 +72,7 @@ def test_published_list_stands_beside_the_one_of_today(pages: Pages, url: str, r
     assert get(pages, "/lists/elo-catan/3-4").status == 404
 
 
+@pytest.mark.slow
 def test_lists_have_what_was_published(pages: Pages, ratings: Ratings, url: str) -> None:
     """A list that is published appears, with a link to its page."""
     assert f"{LADDER} 28 Feb 2025" in shown(get(pages, "/lists"))
@@ -87,6 +88,7 @@ def test_lists_have_what_was_published(pages: Pages, ratings: Ratings, url: str)
     assert told_json(pages, address)["as_of"].startswith("2025-02-28T22:59:59")
 
 
+@pytest.mark.slow
 def test_each_published_list_has_its_own_address(pages: Pages, ratings: Ratings, url: str, tmp_path: Path) -> None:
     """Given two lists of a ladder, each stays at its address, on a server and in a folder; `lists` links to both."""
     ok(ratings, "publish", LADDER, "--as-of", "2025-01-31", "--by", "mira", db=url)
@@ -138,6 +140,7 @@ def test_no_page_of_a_position_that_is_none(pages: Pages, position: str) -> None
     assert get(pages, f"/changes/{position}").status == 404
 
 
+@pytest.mark.slow
 def test_change_of_every_position_can_be_told(pages: Pages) -> None:
     """Whatever the event at a position is, its page says what it did, if anything."""
     head = told_json(pages, "/status")["position"]
@@ -152,6 +155,7 @@ def test_story_and_statement_link_to_the_change(pages: Pages, url: str, ratings:
         assert f'changes/{position}"' in get(pages, address).text, address
 
 
+@pytest.mark.slow
 def test_late_game_has_a_change(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A game that was recorded after a list on which it belongs has a page of what it did in a folder; others none."""
     ok(ratings, "record", "-q", "--game", "catan", "--game-id", "late", "--at", "2025-01-05T20:00Z", "anna", "ben",
@@ -176,6 +180,7 @@ def play_april(ratings: Ratings, url: str, folder: Path) -> None:
     ok(ratings, "import", str(folder / "games.jsonl"), "--by", "mira", db=url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cached", [False, True])
 def test_person_has_earlier_ids_games_and_gold(
     cached: bool, pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -237,6 +242,7 @@ def test_another_result_gives_what_a_correction_would(pages: Pages, url: str, ra
         assert Fraction(row["difference"]) == Fraction(after) - Fraction(before)
 
 
+@pytest.mark.slow
 def test_other_results_are_shown_of_games_that_can_have_them(
     pages: Pages, url: str, ratings: Ratings, tmp_path: Path
 ) -> None:
@@ -299,6 +305,7 @@ def test_log_is_filtered_and_newest_first(pages: Pages) -> None:
     assert "noindex" in get(pages, "/log?by=mira").headers["x-robots-tag"]
 
 
+@pytest.mark.slow
 def test_log_has_pages(
     pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +330,7 @@ def test_log_has_pages(
     assert re.search(r'href="[^"]*known_at=\d+[^"]*" rel="prev"', filtered)
 
 
+@pytest.mark.slow
 def test_status_says_what_was_verified_and_no_more(pages: Pages, url: str, ratings: Ratings) -> None:
     """The status has the head and the last runs as soon as they ended, and says nothing of where the ledger lies."""
     text = shown(get(pages, "/status"))
@@ -340,6 +348,7 @@ def test_status_says_what_was_verified_and_no_more(pages: Pages, url: str, ratin
     assert get(pages, "/status?as_of=2025-01-01").status == 400
 
 
+@pytest.mark.slow
 def test_other_pages_do_not_state_the_head(pages: Pages, url: str, ratings: Ratings) -> None:
     """One more game leaves the pages of lists and changes that it does not concern as they were, byte for byte."""
     position = corrected_at(ratings, url)
@@ -367,6 +376,7 @@ def written(url: str, folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
+@pytest.mark.slow
 def test_end_of_a_month_is_seen_without_an_event(
     pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,6 +397,7 @@ def test_end_of_a_month_is_seen_without_an_event(
     assert [name for name in old | new if old.get(name) != new.get(name)] == []
 
 
+@pytest.mark.slow
 def test_a_site_brought_up_to_date_is_the_one_made_anew(
     url: str, store_kind: str, ratings: Ratings, tmp_path: Path, at_length: bool
 ) -> None:
@@ -429,6 +440,7 @@ def test_a_site_brought_up_to_date_is_the_one_made_anew(
                 assert target.resolve().is_file(), (step, name, link)
 
 
+@pytest.mark.slow
 def test_long_names_are_known_before_their_first_game(url: str, pages: Pages, ratings: Callable[..., Any]) -> None:
     """An address with a cut id means the same person, also at a time when nobody of that name had played yet."""
     long, short = "名" * 64, "dora"

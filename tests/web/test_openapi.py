@@ -113,6 +113,7 @@ def test_every_public_result_has_a_shape() -> None:
     assert shapes["Ranks"]["properties"]["every"]["enum"] == ["step", "day", "month", "year"]
 
 
+@pytest.mark.slow
 def test_document_is_openapi() -> None:
     """The document is what OpenAPI 3.1 asks for, with an id for each operation, and is served as it is kept."""
     schemathesis.openapi.from_dict(document()).validate()
@@ -120,6 +121,7 @@ def test_document_is_openapi() -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_every_file_is_as_described(url: str, tmp_path: Path) -> None:
     """Each JSON of a site validates, and has no other members; there is CSV where the document says so."""
     with ratings_ledger.open(url) as ledger:
@@ -191,6 +193,7 @@ def state(url: str) -> Any:
         return {name: connection.scalar(text(query)) for name, query in rows.items()}
 
 
+@pytest.mark.slow
 def test_nothing_that_is_allowed_does_harm(
     url: str, store_kind: str, at_length: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,8 @@ from ratings_ledger.web.page import STYLE, Site
 from ratings_ledger.web.server import Pages
 from ratings_ledger.web.site import write_site
 
+pytestmark = pytest.mark.slow
+
 Ratings = Callable[..., Any]
 
 

@@ -116,6 +116,7 @@ QUERIES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(path=st.lists(SEGMENTS, max_size=5), ending=st.sampled_from(["", ".json", ".csv", ".xml"]), query=QUERIES)
 def test_no_address_breaks_the_server(
@@ -136,6 +137,7 @@ def shared_club(original_files: Callable[..., str]) -> Pages:
     return Pages(original_files(made), Site("The club"), ["localhost"])
 
 
+@pytest.mark.slow
 def test_new_events_are_followed(pages: Pages, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is recorded while the server runs is on the pages that it concerns; others are the same bytes."""
     monkeypatch.setattr(server, "HEAD_US", 0)
@@ -147,6 +149,7 @@ def test_new_events_are_followed(pages: Pages, url: str, ratings: Ratings, monke
     assert get(pages, "/games/g-6").status == 200
 
 
+@pytest.mark.slow
 def test_memory_of_answers_is_bounded(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many coordinates are asked for, the answers that are kept stay below the bound."""
     monkeypatch.setattr(server, "KEPT_BYTES", 50_000)
@@ -191,6 +194,7 @@ def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: p
     assert get(pages, "/").status == 503
 
 
+@pytest.mark.slow
 def test_serve_listens_and_ends(url: str, tmp_path: Path) -> None:
     """`ratings serve` says where it listens, answers, and ends cleanly on SIGTERM."""
     with serving(url, tmp_path) as (port, process):

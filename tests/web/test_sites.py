@@ -100,6 +100,7 @@ def linked_files(files: dict[str, bytes]) -> set[str]:
     return linked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game_pages", [GAME_PAGES, 1])
 def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -> None:
     """From index.html every page can be reached; no link leads elsewhere, or to what is not there."""
@@ -108,6 +109,7 @@ def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -
     assert len(files) > 40
 
 
+@pytest.mark.slow
 def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A game names who takes part and does not count on a ladder, though no page is theirs there."""
     game = {"game_id": "g-1", "game": "catan", "group": "basic", "city": "Bonn", "participants": [
@@ -128,6 +130,7 @@ def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_pat
     assert "<h3>4. <bdi>emil</bdi></h3>" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["", "as_of=2025-02-10", "as_of=2025-01-01", "as_of=2025-02-28&known_at=9", "rules=elo-catan%401"]
 )
@@ -151,6 +154,7 @@ def test_every_link_of_a_server_leads_to_a_page(query: str, url: str) -> None:
     assert [address for address in there if address.startswith(f"/lists/{LADDER}")]
 
 
+@pytest.mark.slow
 def test_games_of_large_ledgers_are_lines(begun: Begun, url: str, tmp_path: Path) -> None:
     """With more games than have pages of their own, a game is a line on its players' pages, to which the charts lead;
     with fewer it has its page again.
@@ -166,6 +170,7 @@ def test_games_of_large_ledgers_are_lines(begun: Begun, url: str, tmp_path: Path
     assert again == with_pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoilt", [b"", b'{"type":"x"}\n', None])
 def test_games_file_is_continued_only_as_it_was_made(
     spoilt: bytes | None, begun: Begun, url: str, ratings: Ratings, tmp_path: Path
@@ -186,6 +191,7 @@ def test_games_file_is_continued_only_as_it_was_made(
     assert found.count(b"\n") == made.count(b"\n") + 1
 
 
+@pytest.mark.slow
 def test_server_and_folder_say_the_same(begun: Begun, url: str, tmp_path: Path) -> None:
     """A file has the bytes of its address on a server, once links and what only a server can do are taken out."""
     files = begun(tmp_path / "site")
@@ -215,6 +221,7 @@ def without_server(page: str) -> str:
     return page.replace("index.html", "").replace('.html"', '"').replace('"./"', '""')
 
 
+@pytest.mark.slow
 def test_title_stays(url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """A site keeps its title until another is given; a new one is headed Ratings."""
     folder = tmp_path / "site"
@@ -235,6 +242,7 @@ def test_manifest_names_every_file(begun: Begun, url: str, tmp_path: Path) -> No
     assert (again.files, again.written, again.removed) == (len(files), 0, 0)
 
 
+@pytest.mark.slow
 def test_one_game_changes_what_it_concerns(begun: Begun, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """After a game of anna and ben, their pages, those of their ladders and the first have changed, and no others."""
     before = begun(tmp_path / "site")
@@ -276,6 +284,7 @@ def test_csv_has_the_rows_of_json(begun: Begun, tmp_path: Path) -> None:
     assert compared > 30
 
 
+@pytest.mark.slow
 def test_csv_has_no_formulas(url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A name that a spreadsheet would take for a formula has an apostrophe before it in every CSV."""
     names = ["＝1+1", "+a", "－b", "@c", "-5 x"]
@@ -309,6 +318,7 @@ def test_names_are_shown_for_ids(begun: Begun, tmp_path: Path) -> None:
     assert json.loads(files[f"players/anna/{LADDER}.json"])["player"] == "anna"
 
 
+@pytest.mark.slow
 def test_gone_pages_are_removed(begun: Begun, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """What is no page any more is removed, unless somebody has changed it; other files are left alone."""
     folder = tmp_path / "site"
@@ -325,6 +335,7 @@ def test_gone_pages_are_removed(begun: Begun, url: str, ratings: Ratings, tmp_pa
     assert left == []
 
 
+@pytest.mark.slow
 def test_process_count_does_not_change_a_site(
     url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,6 +355,7 @@ def test_process_count_does_not_change_a_site(
         assert tree(folders[0]) == tree(folders[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_what_is_interrupted_is_made_again(
     cores: int, begun: Begun, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -382,6 +394,7 @@ def test_other_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
     assert folder.is_file() or [path.name for path in folder.iterdir()] in (["index.html"], [MANIFEST])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linked", ["players", "players/anna", ".index.html.new", ".games.jsonl.new"])
 def test_links_in_a_site_are_not_followed(
     linked: str, begun: Begun, url: str, ratings: Ratings, tmp_path: Path
@@ -425,6 +438,7 @@ def test_manifest_cannot_name_files_elsewhere(begun: Begun, url: str, tmp_path: 
     assert (victim / "diary.html").read_text() == "dear diary"
 
 
+@pytest.mark.slow
 def test_home_zone_is_read_once_on_each_connection(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What must be made is found on one connection, and each part of the pages is made on one; each asks once which
     zone is home, however many pages show times."""
