@@ -29,8 +29,7 @@ from ratings_ledger.ledger.errors import (
 from ratings_ledger.ledger.events.canonical import format_instant as _format_instant
 from ratings_ledger.ledger.events.canonical import parse_object as _parse_object
 from ratings_ledger.ledger.events.fields import read_by as _read_by
-from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Imported, Still, Terms
+from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Precondition
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.rejections import shown as _shown
 from ratings_ledger.ledger.store import log as _log
@@ -41,6 +40,7 @@ from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
 from ratings_ledger.projections.admission.proposals import Known as _Known
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.proposals import head_after as _head_after
+from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import whole_event as _whole_event
 from ratings_ledger.projections.admission.publishing import publish_missing as _publish_missing
 from ratings_ledger.projections.admission.publishing import shipped_texts as _shipped_texts
@@ -270,9 +270,9 @@ class Ledger:
             raise BadArgument(f"based_on is a dictionary, not {type(based_on).__name__}", "based_on")
         by = _name(by)
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
-        terms = Terms(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
-        items = [Item("", number, _whole_event(one), None) for number, one in enumerate(map(_as_json, given), 1)]
-        return Proposal(self._store, items, terms, _Known(strict, self._kept.newest), based_on=based_on)
+        policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
+        whole = [_whole_event(_as_json(event)) for event in given]
+        return _propose(self._store, whole, policy, _Known(strict, self._kept.newest), based_on=based_on)
 
     @_checked
     def publish_shipped(self, by: str, wanted: str = "all", games: Collection[str] = ()) -> list[str]:
@@ -290,10 +290,10 @@ class Ledger:
         Returns the new head. Raises `BadArgument`, `Refused` for a league that is unknown or full, and so on,
         `ClockBehind`, `StoreUnavailable`.
         """
-        terms, at = Terms(_name(by)), _format_instant(_clock.now())
+        policy, at = ImportPolicy(_name(by)), _format_instant(_clock.now())
 
-        def take(events: list[dict[str, Any]], still: Still) -> Imported:
-            return Proposal(self._store, [Item("", 0, one, None) for one in events], terms, still=still).append()
+        def take(events: list[dict[str, Any]], precondition: Precondition) -> Imported:
+            return _propose(self._store, events, policy, precondition=precondition).append()
 
         return _head_after(_subscribe(self._store, league, player, at, seed, take).result)
 

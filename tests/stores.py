@@ -23,11 +23,11 @@ from sqlalchemy import Engine, create_engine, event, make_url
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.intake.files import STDIN, Item
-from ratings_ledger.ledger.intake.importing import Imported, Terms
+from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.proposals import propose
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30
@@ -228,4 +228,4 @@ def coded(code: str) -> sqlite3.OperationalError:
 def taken_in(db: str, lines: str, by: str | None = None, **terms: Any) -> Imported:
     """What became of lines of JSON that are recorded as a program does it, without a batch of their own."""
     items = [Item(STDIN, number, line.encode(), None) for number, line in enumerate(lines.splitlines(), 1) if line]
-    return Proposal(open_ledger(db), items, Terms(by or getpass.getuser(), **terms)).append()
+    return propose(open_ledger(db), items, ImportPolicy(by or getpass.getuser(), **terms)).append()

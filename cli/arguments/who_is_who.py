@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ratings_ledger.cli.arguments.asking import ask, can_ask
-from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.aliases import with_answers
 from ratings_ledger.ledger.intake.columns import TableOptions
@@ -59,8 +59,11 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
 
 
 def agreed_names(
-    how: How, options: TableOptions, files: Collection[str], propose: Callable[[How, TableOptions], Proposal]
-) -> tuple[Proposal, TableOptions]:  # fmt: skip
+    how: WriteContext,
+    options: TableOptions,
+    files: Collection[str],
+    propose: Callable[[WriteContext, TableOptions], Proposal],
+) -> tuple[Proposal, TableOptions]:
     """What files hold, proposed again with what somebody answers, as long as nothing but close names is wrong with it;
     and how they were read then, with the answers.
 
@@ -74,14 +77,14 @@ def agreed_names(
         plan.close()
         new = dict(zip(answers.accepted, answers.accepted, strict=True))
         options = options._replace(aliases=with_answers(options.aliases, {**new, **answers.aliases}))
-        how = replace(how, terms=how.terms._replace(accepted=how.terms.accepted | answers.accepted))
+        how = replace(how, policy=how.policy._replace(accepted=how.policy.accepted | answers.accepted))
         plan = propose(how, options)
     return plan, options
 
 
-def _waits_for_names(plan: Proposal, how: How) -> bool:
+def _waits_for_names(plan: Proposal, how: WriteContext) -> bool:
     """Whether nothing but close names is wrong, and somebody can be asked about them."""
     told = plan.result
-    is_wanted = plan.is_refused and not (how.dry_run or how.terms.strict)
+    is_wanted = plan.is_refused and not (how.dry_run or how.policy.strict)
     only_close = len(told.rejected) == told.rejected_count and {one.code for one in told.rejected} == {"close-name"}
     return is_wanted and only_close and can_ask()

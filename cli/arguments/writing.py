@@ -13,12 +13,12 @@ from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders
 from ratings_ledger.cli.output.appended import print_entered, print_recorded
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger.intake.files import Entry, Item
-from ratings_ledger.ledger.intake.importing import Imported, Terms
-from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
+from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.new_names import Refusing
 from ratings_ledger.projections.admission.outcomes import entered, recorded
-from ratings_ledger.projections.admission.proposals import Known, Proposal
+from ratings_ledger.projections.admission.proposals import Known, Proposal, propose, propose_files
 from ratings_ledger.projections.diff.impact import Impact
 
 Writing = Callable[..., int]
@@ -40,11 +40,11 @@ allow_uncounted_option = click.option(
 
 
 @dataclass(frozen=True)
-class How:
-    """How a command is carried out: in which ledger, on what terms, whether it only shows, and in which format."""
+class WriteContext:
+    """How a command is carried out: in which ledger, by which policy, whether it only shows, and in which format."""
 
     db: str
-    terms: Terms
+    policy: ImportPolicy
     form: str
     dry_run: bool
 
@@ -53,13 +53,16 @@ class How:
         """The ledger, opened when it is first needed."""
         return open_ledger(self.db)
 
-    def propose(self, items: Iterable[Entry], **hooks: Any) -> Proposal:
-        """Check some events, and write nothing yet."""
-        return Proposal(self.ledger, items, self.terms, Known(self.terms.strict, newest_ladders), **hooks)
+    def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **hooks: Any) -> Proposal:
+        """Check some events, and write nothing yet; the hooks are those of `Intake`."""
+        return propose(self.ledger, events, self.policy, self._known(), **hooks)
 
-    def proposed(self, events: Iterable[dict[str, Any]], **hooks: Any) -> Proposal:
-        """The same for events that come from no file."""
-        return self.propose([Item("", 0, event, None) for event in events], **hooks)
+    def propose_files(self, entries: Iterable[Entry], **hooks: Any) -> Proposal:
+        """Check what was read of files, and write nothing yet; the hooks are those of `FileIntake`."""
+        return propose_files(self.ledger, entries, self.policy, self._known(), **hooks)
+
+    def _known(self) -> Known:
+        return Known(self.policy.strict, newest_ladders)
 
     def done(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> Imported:
         """What became of a proposal: it is appended, unless this only shows what it would do."""
@@ -91,13 +94,13 @@ class How:
         return emit(recorded(result, self.dry_run, impact, **more), self.form, print_recorded)
 
 
-def writing(command: Writing) -> Writing:
+def write_command(command: Writing) -> Writing:
     """Gives a command the options of all commands that write; they reach it as its first argument, `how`."""
 
-    def carried_out(db: str, by: str, form: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
-        return command(How(db, Terms(by, ignore_clock), form, dry_run), **rest)
+    def run_write(db: str, by: str, form: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
+        return command(WriteContext(db, ImportPolicy(by, ignore_clock), form, dry_run), **rest)
 
-    wrapped: Writing = click.pass_obj(wraps(command)(carried_out))
+    wrapped: Writing = click.pass_obj(wraps(command)(run_write))
     for option in (result_format, by_option, ignore_clock_option, dry_run_option):
         wrapped = option(wrapped)
     return wrapped
@@ -110,18 +113,18 @@ def taking_games(where: Refusing) -> Callable[[Writing], Writing]:
     """
 
     def decorate(command: Writing) -> Writing:
-        def taken(
-            how: How, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
-        ) -> int:  # fmt: skip
+        def run_with_policy(
+            how: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
+        ) -> int:
             if strict and new_names == "accept":
                 raise click.UsageError("--strict takes no new names, and --new-names accept takes them all")
             refusing: Refusing = "all" if strict else where if new_names == "refuse" else ""
-            terms = how.terms._replace(
+            policy = how.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict
             )
-            return command(replace(how, terms=terms), **rest)
+            return command(replace(how, policy=policy), **rest)
 
-        wrapped = writing(wraps(command)(taken))
+        wrapped = write_command(wraps(command)(run_with_policy))
         for option in (allow_uncounted_option, any_date_option, new_names_option, strict_option):
             wrapped = option(wrapped)
         return wrapped

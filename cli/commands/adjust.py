@@ -7,7 +7,7 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import OPTIONS
 from ratings_ledger.cli.arguments.views import view_of
-from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.correct import reason_option
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
@@ -30,11 +30,19 @@ TYPE = "points.adjusted"
 @reason_option
 @click.option("--at", metavar="TIME", help="From when on it counts.  [default: now]")
 @zone_option
-@writing
+@write_command
 def adjust(
-    how: How, ladder: str, player: str | None, points: str | None, to: str | None, file: str | None, reason: str,
-    at: str | None, zone: str | None, dates: str | None,
-) -> int:  # fmt: skip
+    how: WriteContext,
+    ladder: str,
+    player: str | None,
+    points: str | None,
+    to: str | None,
+    file: str | None,
+    reason: str,
+    at: str | None,
+    zone: str | None,
+    dates: str | None,
+) -> int:
     """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.
 
     \b
@@ -66,8 +74,8 @@ def adjust(
         for row, units in added
     ]  # fmt: skip
 
-    def still(connection: Connection) -> None:
+    def refuse_if_changed(connection: Connection) -> None:
         if any(row.to is not None for row in rows) and head(connection).position != seen:
             raise Refused("changed-meanwhile", "others recorded something meanwhile; try again")
 
-    return how.enter(TYPE, how.propose(items, still=still))
+    return how.enter(TYPE, how.propose(items, precondition=refuse_if_changed))

@@ -11,7 +11,7 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf, command, group
 from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import OPTIONS, Kept, read_as, table_options
-from ratings_ledger.cli.arguments.writing import How, taking_games, writing
+from ratings_ledger.cli.arguments.writing import WriteContext, taking_games, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
@@ -59,7 +59,7 @@ expect_option = click.option(
 @table_options
 @taking_games("all")
 def correct(
-    how: How, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
+    how: WriteContext, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
     zone: str | None, edit: bool, expect: int | None, **said: Any,
 ) -> int:  # fmt: skip
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
@@ -117,10 +117,10 @@ def _note_scores(old: dict[str, Any], new: dict[str, Any]) -> None:
         render.note(render.plain(f"note: the scores go with the places: {scores}"))
 
 
-def _correct_many(how: How, file: str, reason: str, options: TableOptions, kept: Kept) -> int:
+def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, kept: Kept) -> int:
     """Correct the games of a table that is read by these options, and by the files that say more."""
     options, problems = kept.read(options)
-    how = replace(how, terms=how.terms._replace(accepted=of_their_own(options.aliases)))
+    how = replace(how, policy=how.policy._replace(accepted=of_their_own(options.aliases)))
 
     def read(decided_at: int) -> Many:
         if problems:
@@ -132,7 +132,7 @@ def _correct_many(how: How, file: str, reason: str, options: TableOptions, kept:
     return _enter_many(how, "game.corrected", "recorded like this", read)
 
 
-def _voids(how: How, file: str | None, batch: str | None, reason: str, decided_at: int) -> Many:
+def _voids(how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int) -> Many:
     with how.ledger.reading() as connection:
         if batch is not None:
             return batch_voids(connection, batch, reason, decided_at)
@@ -168,9 +168,9 @@ def _read_game() -> dict[str, Any]:
               help="All games that the imports of that name brought, or the one at a position.")  # fmt: skip
 @reason_option
 @expect_option
-@writing
+@write_command
 def void(
-    how: How, game_id: str | None, event: str | None, file: str | None, batch: str | None, reason: str,
+    how: WriteContext, game_id: str | None, event: str | None, file: str | None, batch: str | None, reason: str,
     expect: int | None,
 ) -> int:  # fmt: skip
     """Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.
@@ -198,8 +198,8 @@ def void(
 @click.argument("game_id", metavar="GAME", type=composed)
 @reason_option
 @expect_option
-@writing
-def reinstate(how: How, game_id: str, reason: str, expect: int | None) -> int:
+@write_command
+def reinstate(how: WriteContext, game_id: str, reason: str, expect: int | None) -> int:
     """Make a voided GAME count again, as it was last corrected."""
     return _enter(how, "game.reinstated", {"game_id": game_id, "reason": reason}, expect)
 
@@ -213,8 +213,8 @@ def player() -> None:
 @click.argument("player_id", metavar="PLAYER", type=composed)
 @click.argument("new_player", metavar="NEW", type=composed)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
-@writing
-def rename(how: How, player_id: str, new_player: str, reason: str | None) -> int:
+@write_command
+def rename(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
     """PLAYER is NEW, from their first game on. If NEW has games, too, they are one person's (a merge)."""
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
     return _enter(how, "player.renamed", data)
@@ -225,20 +225,20 @@ def rename(how: How, player_id: str, new_player: str, reason: str | None) -> int
 @click.argument("kind", type=OneOf(["premium", "free"]))
 @click.option("--at", metavar="TIME", help="From when on.  [default: now]")
 @zone_option
-@writing
-def account(how: How, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
+@write_command
+def account(how: WriteContext, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
     """PLAYER has this account from then on."""
     return _enter(how, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
 
 
 def _enter(
-    how: How, type_name: str, data: dict[str, Any], seen: str | int | None = None, *, at: str | None = None,
+    how: WriteContext, type_name: str, data: dict[str, Any], seen: str | int | None = None, *, at: str | None = None,
     zone: str | None = None, refuse: Callable[[Draft], None] | None = None,
 ) -> int:  # fmt: skip
     """Enter one event; `seen` is the last event about its game or event when somebody looked: its id or position."""
     occurred_at = format_instant(instant_or_now(how.ledger, at, zone))
     subject = f"game:{data['game_id']}" if "game_id" in data else f"event:{data.get('id')}"
-    plan = how.proposed(
+    plan = how.propose(
         [{"type": type_name, "occurred_at": occurred_at, "data": data}],
         based_on={} if seen is None else {subject: seen},
     )
@@ -251,7 +251,7 @@ def _enter(
     return how.enter(type_name, plan)
 
 
-def _enter_many(how: How, type_name: str, state: str, read: Callable[[int], Many]) -> int:
+def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], Many]) -> int:
     """Enter what a file asks for; games that are already in this `state` are left alone."""
     try:
         found = read(clock.now())

@@ -12,24 +12,25 @@ from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.following import Line, answers, batches
-from ratings_ledger.ledger.intake.importing import Reject, Settled, Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy, OnStored, Reject
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.league_notes import LeagueNotes
-from ratings_ledger.projections.admission.proposals import Known, Proposal
+from ratings_ledger.projections.admission.proposals import Known, propose
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 STORE_UNAVAILABLE = 3
 
 
-def follow(db: str, terms: Terms) -> int:
+def follow(db: str, policy: ImportPolicy) -> int:
     """Append what comes on standard input until it ends, answer each line on standard output; returns the exit code.
 
     Raises `StoreUnavailable`, `ClockBehind`: what is not answered then can be sent again.
     """
     ledger, known, told = open_ledger(db, keep_open=True), Known(newest=newest_ladders), set[str]()
 
-    def import_batch(items: Sequence[Item], reject: Reject, settled: Settled) -> None:
-        result = Proposal(ledger, items, terms, known, LeagueNotes(), reject=reject, settled=settled).append()
+    def import_batch(items: Sequence[Item], reject: Reject, on_stored: OnStored) -> None:
+        hooks = {"reject": reject, "on_stored": on_stored}
+        result = propose(ledger, items, policy, known, league_notes=LeagueNotes(), **hooks).append()
         result.rejected_count = 0  # they are answered, and no reason to say nothing of the others
         note_new(result)
         # once for each reason

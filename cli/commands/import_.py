@@ -15,15 +15,15 @@ from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_t
 from ratings_ledger.cli.arguments.tables import Kept, reading_tables
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.arguments.who_is_who import agreed_names
-from ratings_ledger.cli.arguments.writing import How, taking_games
+from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.cli.output.progress import picture
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.intake.aliases import of_their_own
 from ratings_ledger.ledger.intake.columns import TableOptions
-from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Far, read_items, size
-from ratings_ledger.ledger.intake.importing import Imported, Reject
+from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
+from ratings_ledger.ledger.intake.intake import Imported, Reject
 from ratings_ledger.ledger.new_files import naming
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
@@ -57,7 +57,7 @@ from ratings_ledger.projections.facts.players import known_players
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @taking_games("tables")
 def import_(
-    how: How, files: tuple[str, ...], tables: TableOptions, kept: Kept, previewing: bool, syncing: bool,
+    how: WriteContext, files: tuple[str, ...], tables: TableOptions, kept: Kept, previewing: bool, syncing: bool,
     reason: str | None, yes: bool, keep_going: bool, following: bool, restoring: bool, expected: Place | None,
     incomplete: bool,
 ) -> int:  # fmt: skip
@@ -75,14 +75,14 @@ def import_(
     if previewing and (syncing or following or restoring):
         raise click.UsageError("--preview shows an import as it is; --sync --dry-run shows what differs in a sheet")
     if following:
-        for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.terms.strict, restoring)
+        for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.policy.strict, restoring)
         if files != (STDIN,) or any(for_files):
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
         from ratings_ledger.cli.commands.follow import follow  # the only way in that handles signals
 
-        return follow(how.db, how.terms._replace(refusing="", keep_going=True))
+        return follow(how.db, how.policy._replace(refusing="", keep_going=True))
     if restoring:
-        if how.dry_run or keep_going or how.terms.strict:
+        if how.dry_run or keep_going or how.policy.strict:
             raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
         return _restore(how, BackupFiles(files, expected, incomplete))
     if expected is not None or incomplete:
@@ -90,8 +90,8 @@ def import_(
     files = tuple(dict.fromkeys(files))
     kept.refuse_taken(files)
     said, problems = kept.read(tables)
-    terms = how.terms._replace(keep_going=keep_going, accepted=of_their_own(said.aliases))
-    how = replace(how, terms=terms, dry_run=how.dry_run or previewing)
+    policy = how.policy._replace(keep_going=keep_going, accepted=of_their_own(said.aliases))
+    how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
@@ -122,21 +122,21 @@ def import_(
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
 
 
-def _proposed(files: tuple[str, ...], how: How, options: TableOptions, **hooks: Any) -> Proposal:
-    """What the files hold, checked; the hooks are those of `Intake`."""
+def _proposed(files: tuple[str, ...], how: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
+    """What the files hold, checked; the hooks are those of `FileIntake`."""
     items = (item for name in files for item in read_items(name, options))
     done, last = dict.fromkeys(files, 0), files[0]
     sizes = [size(name) or 0 for name in files]
     with _bar("checking", sum(sizes)) as completed:
 
-        def reading(far: Far) -> None:
+        def reading(progress: Progress) -> None:
             nonlocal last
-            last = far.file
-            done[last] = far.read
+            last = progress.file
+            done[last] = progress.read
             completed(sum(done.values()))
 
         try:
-            return how.propose(
+            return how.propose_files(
                 items, league_notes=LeagueNotes(), reading=reading, cores=available_cores(), batches=True, **hooks
             )  # fmt: skip
         except MemoryError:
@@ -150,7 +150,7 @@ def _touches_lists(plan: Proposal) -> bool:
     return bool(published) and plan.is_small()
 
 
-def _restore(how: How, backup: BackupFiles) -> int:
+def _restore(how: WriteContext, backup: BackupFiles) -> int:
     """Take a backup into the ledger, and say which players it has, who are all new to it."""
     refuse_unreadable_twice(backup.files, "--restore")
     if backup.head is not None and backup.incomplete:

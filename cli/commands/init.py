@@ -10,11 +10,10 @@ from ratings_ledger.cli.arguments.options import by_option, elo_games, ignore_cl
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing import publish_missing, shipped_texts
 from ratings_ledger.projections.queries.coordinates import times_of
 
@@ -82,6 +81,6 @@ def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) ->
         if times_of(connection).home == name:
             return None
     event = {"type": "ledger.zone_set", "occurred_at": format_instant(clock.now()), "data": {"zone": name}}
-    done = Proposal(ledger, [Item("", 0, event, None)], Terms(by, ignore_clock)).append()
+    done = propose(ledger, [event], ImportPolicy(by, ignore_clock)).append()
     assert done.head is not None
     return done.head.position

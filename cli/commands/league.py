@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.arguments.views import view_of
-from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.leagues import (
@@ -23,7 +23,7 @@ from ratings_ledger.cli.output.leagues import (
 from ratings_ledger.cli.output.standings import print_standings, print_standings_csv
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.intake.importing import Imported, Still
+from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -43,8 +43,10 @@ def league() -> None:
 @click.option("--version", metavar="TEXT", help="The version of the game.")
 @click.option("--at", metavar="TIME", help="When it begins.  [default: now]")
 @zone_option
-@writing
-def create(how: How, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None) -> int:
+@write_command
+def create(
+    how: WriteContext, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None
+) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
     with how.ledger.reading() as connection:
@@ -63,8 +65,8 @@ def create(how: How, name: str, game: str, size: int, version: str | None, at: s
 @click.option("--seed", metavar="TEXT", help="Draw the schedule with this seed, if this is the last seat.")
 @click.option("--at", metavar="TIME", help="When they subscribed.  [default: now]")
 @zone_option
-@writing
-def join(how: How, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
+@write_command
+def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
     """PLAYER subscribes to LEAGUE. The eighth draws the schedule of its games."""
     instant = _instant(how, at, zone)
     try:
@@ -83,8 +85,8 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=composed)
 @click.option("--seed", metavar="TEXT", help="Draw it with this seed.")
-@writing
-def schedule(how: How, name: str, seed: str | None) -> int:
+@write_command
+def schedule(how: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with how.ledger.reading() as connection:
         there = known_league(Log(connection), name)
@@ -93,13 +95,15 @@ def schedule(how: How, name: str, seed: str | None) -> int:
     return how.report(_take(how, [schedule_event(there, _instant(how, None, None), seed)]))
 
 
-def _instant(how: How, at: str | None, zone: str | None) -> str:
+def _instant(how: WriteContext, at: str | None, zone: str | None) -> str:
     return format_instant(instant_or_now(how.ledger, at, zone))
 
 
-def _take(how: How, events: list[dict[str, Any]], still: Still = lambda connection: None) -> Imported:
+def _take(
+    how: WriteContext, events: list[dict[str, Any]], precondition: Precondition = lambda connection: None
+) -> Imported:
     """Append some steps of a league in one transaction; one refusal is told."""
-    result = how.done(how.proposed(events, still=still))
+    result = how.done(how.propose(events, precondition=precondition))
     result.rejected = result.rejected[:1]
     return result
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused
@@ -13,20 +13,20 @@ from ratings_ledger.projections.admission.proposals import Proposal
 
 
 def preview(
-    how: How, files: tuple[str, ...], options: TableOptions, propose: Callable[..., Proposal],
+    how: WriteContext, files: tuple[str, ...], options: TableOptions, propose: Callable[..., Proposal],
     save: Callable[[Proposal, TableOptions], None],
 ) -> int:  # fmt: skip
     """Show all of that, and save how it was read; whose name is close to another is only told."""
-    how = replace(how, terms=how.terms._replace(close_told=True))
+    how = replace(how, policy=how.policy._replace(close_told=True))
     understanding = Understanding()
     plan = propose(how, options, understood=understanding.take)
     unknown = [name for table in plan.result.tables.values() for name in table.unknown]
-    if unknown and len(files) == 1 and Path(files[0]).is_file() and not how.terms.keep_going:
+    if unknown and len(files) == 1 and Path(files[0]).is_file() and not how.policy.keep_going:
         understanding = Understanding()
         plan = _without(unknown, plan, how, options, lambda *told: propose(*told, understood=understanding.take))
     save(plan, options)
     found = None if plan.is_refused else plan.impact()
-    told = understanding.preview(files, plan.result, options.zone, asking=how.terms.refusing == "tables")
+    told = understanding.preview(files, plan.result, options.zone, asking=how.policy.refusing == "tables")
     code = how.report(plan.result, found, preview=told)
     note_homeless(plan.result)
     note_leagues(plan.result)
@@ -35,8 +35,8 @@ def preview(
 
 
 def _without(
-    unknown: list[str], before: Proposal, how: How, options: TableOptions,
-    propose: Callable[[How, TableOptions], Proposal],
+    unknown: list[str], before: Proposal, how: WriteContext, options: TableOptions,
+    propose: Callable[[WriteContext, TableOptions], Proposal],
 ) -> Proposal:  # fmt: skip
     """The file as if unknown columns were dropped, so that one sees what else is in it; they are refused as before."""
     before.close()

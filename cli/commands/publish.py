@@ -6,13 +6,13 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.views import view_of
-from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output.appended import print_due_published, print_list_published
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
@@ -31,8 +31,8 @@ from ratings_ledger.projections.rulesets.periods import period_of
     "--due", "all_due", is_flag=True,
     help="Publish all lists of months and years that are over and were never published.",
 )  # fmt: skip
-@writing
-def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> int:
+@write_command
+def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: bool) -> int:
     """Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.
 
     A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
@@ -77,11 +77,11 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
 
 
 def _published(
-    how: How, found: Ranking, at: Coordinates, events: list[tuple[str, dict[str, Any]]], now: int, times: Times
+    how: WriteContext, found: Ranking, at: Coordinates, events: list[tuple[str, dict[str, Any]]], now: int, times: Times
 ) -> PublishedOutcome:
     """Append the events that publish a list, in one transaction, and say what became of them."""
     occurred_at = format_instant(now)
-    done = how.done(how.proposed({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events))
+    done = how.done(how.propose({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events))
     return PublishedOutcome(
         found.ladder, found.ruleset, at, found.games, found.digest, len(found.rows),
         head_of(done) if done.appended else None, done.appended, done.existing, how.dry_run, refusals(done.rejected),

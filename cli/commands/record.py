@@ -8,14 +8,13 @@ import click
 from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
-from ratings_ledger.cli.arguments.writing import How, taking_games
+from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.revising import placed
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
@@ -39,9 +38,15 @@ from ratings_ledger.projections.diff.impact import Impact
 @click.option("--quiet", "-q", is_flag=True, help="Do not say what it changed and who is new.")
 @taking_games("all")
 def record(
-    how: How, players: tuple[str, ...], game: str | None, game_id: str | None, at: str | None, zone: str | None,
-    quiet: bool, **labels: str | None,
-) -> int:  # fmt: skip
+    how: WriteContext,
+    players: tuple[str, ...],
+    game: str | None,
+    game_id: str | None,
+    at: str | None,
+    zone: str | None,
+    quiet: bool,
+    **labels: str | None,
+) -> int:
     """Record one game. PLAYERS stand in the order of their places, tied ones joined by =.
 
     \b
@@ -125,9 +130,9 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
         return problem
 
 
-def _offered(how: How, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Imported, Impact | None]:
+def _offered(how: WriteContext, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Imported, Impact | None]:
     """What became of an event, and what it changes if that is wanted and soon worked out."""
-    plan = how.propose([Item("", 0, event, None)], league_notes=LeagueNotes())
+    plan = how.propose([event], league_notes=LeagueNotes())
     wanted = how.dry_run or (not quiet and plan.is_small())
     found = plan.impact() if wanted and not plan.is_refused else None
     return how.done(plan), found

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.cli.arguments.asking import ask, ask_key, ask_line
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.arguments.who_is_who import Answers, ask_who
-from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_new, rejection_line
 from ratings_ledger.cli.output.impact import print_impact
@@ -19,7 +19,6 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import composed, read_slug
 from ratings_ledger.ledger.events.zones import local_time, read_instant
 from ratings_ledger.ledger.intake.dates import moment_text, order_of
-from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, closest, shown
 from ratings_ledger.ledger.store.log import first_positions
@@ -59,8 +58,8 @@ class Suggestions(NamedTuple):
 
 
 def ask_for_game(
-    how: How, typed: Typed, zone: str | None, event_of: Callable[[Typed], dict[str, Any]]
-) -> tuple[How, Typed] | None:
+    how: WriteContext, typed: Typed, zone: str | None, event_of: Callable[[Typed], dict[str, Any]]
+) -> tuple[WriteContext, Typed] | None:
     """A whole game, once somebody has seen what recording it does and pressed the key for that, and how it is recorded;
     None if they leave. Times are read in a zone, by default the ledger's.
 
@@ -71,7 +70,7 @@ def ask_for_game(
     while True:
         typed = _completed(how, typed, known, zone)
         event = event_of(typed)
-        plan = how.propose([Item("", 0, event, None)])
+        plan = how.propose([event])
         if {one.code for one in plan.result.rejected} == {"close-name"}:
             how, typed = _named(how, typed, ask_who(plan.result.close.values(), {}))
             plan.close()
@@ -90,16 +89,16 @@ def ask_for_game(
         typed = typed._replace(**CHANGED[key])
 
 
-def _named(how: How, typed: Typed, answers: Answers | None) -> tuple[How, Typed]:
+def _named(how: WriteContext, typed: Typed, answers: Answers | None) -> tuple[WriteContext, Typed]:
     """The same with the players who are meant, or without players if somebody wants to type them again."""
     if answers is None:
         return how, typed._replace(players=())
     players = tuple(TIE.join(answers.aliases.get(name, name) for name in cell.split(TIE)) for cell in typed.players)
-    accepted = how.terms.accepted | answers.accepted
-    return replace(how, terms=how.terms._replace(accepted=accepted)), typed._replace(players=players)
+    accepted = how.policy.accepted | answers.accepted
+    return replace(how, policy=how.policy._replace(accepted=accepted)), typed._replace(players=players)
 
 
-def _known(how: How) -> Suggestions:
+def _known(how: WriteContext) -> Suggestions:
     with how.ledger.reading() as connection:
         facts, times = decoded(connection), times_of(connection)
     rated = {game for every in facts.rulesets.values() for version in every for game in version.ruleset.scope.game}
@@ -110,7 +109,7 @@ def _known(how: How) -> Suggestions:
     return Suggestions(sorted(known_players(facts)), games, last, times)
 
 
-def _completed(how: How, typed: Typed, known: Suggestions, zone: str | None) -> Typed:
+def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | None) -> Typed:
     """The same with all that is missing."""
     if typed.game is None:
         typed = typed._replace(game=_game(known))
@@ -149,7 +148,7 @@ def _why_no_game(name: str) -> str | None:
     return None
 
 
-def _when(how: How, zone: str | None) -> str:
+def _when(how: WriteContext, zone: str | None) -> str:
     """When it was played, as an import reads it from a cell of its own; `NOW` for an empty line."""
     while True:
         text = ask_line(f"when [{NOW}]: ", [])
@@ -163,7 +162,7 @@ def _when(how: How, zone: str | None) -> str:
             else:
                 render.note(problem.message.removeprefix("occurred_at: "))
             continue
-        why = None if how.terms.any_date else why_unlikely(instant, clock.now())
+        why = None if how.policy.any_date else why_unlikely(instant, clock.now())
         if why is None:
             return format_instant(instant)
         render.note(why)
@@ -188,7 +187,7 @@ def _players(known: Suggestions) -> tuple[str, ...]:
             there += names
 
 
-def _game_id(how: How, at: str, known: Suggestions) -> str:
+def _game_id(how: WriteContext, at: str, known: Suggestions) -> str:
     """The game's own id; by default its date and a number of the day, as in a table without ids."""
     played = clock.now() if at == NOW else read_instant(at, known.times.zone)
     day = f"{local_time(played, known.times.zone):%Y-%m-%d}"

@@ -10,7 +10,7 @@ from ratings_ledger.cli.arguments.options import elo_games, format_of, format_op
 from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
 from ratings_ledger.cli.arguments.views import view_of
-from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import print_rulesets_published
@@ -24,12 +24,12 @@ from ratings_ledger.cli.output.rulesets import (
 )
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
-from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.new_files import new_file
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import rulesets_published
-from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing import EVERY, publish_missing, ruleset_items, shipped_texts
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import times_of
@@ -139,9 +139,9 @@ def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
 @click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
               help=f"With --shipped {ELO}: the game that it rates, such as chess; repeatable.")  # fmt: skip
 @rule_seconds_option
-@writing
+@write_command
 def publish(
-    how: How, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], rule_seconds: float
+    how: WriteContext, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], rule_seconds: float
 ) -> int:
     """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this are left alone.
 
@@ -158,7 +158,7 @@ def publish(
             raise click.UsageError("--shipped takes neither --dry-run nor --format")
         if from_shipped == ELO and not games:
             raise click.UsageError(f"--shipped {ELO} rates one game: name it, as in --shipped {ELO} --game chess")
-        published = publish_missing(how.ledger, how.terms.by, shipped_texts(how.ledger, from_shipped, games))
+        published = publish_missing(how.ledger, how.policy.by, shipped_texts(how.ledger, from_shipped, games))
         render.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
     if wrong := _tried_first(how.db, files, rule_seconds):
@@ -195,7 +195,7 @@ def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[st
         read = [(name, read_file(name)[0]) for name in files]
         ledger = open_ledger(db)
         items = ruleset_items(ledger, [(name, ruleset) for name, ruleset in read if ruleset is not None])
-        Proposal(ledger, items, Terms("preview", ignore_clock=True)).impact()
+        propose(ledger, items, ImportPolicy("preview", ignore_clock=True)).impact()
 
     reason = why_not_in_time(preview, seconds)
     return [(foreign[0], RulesetProblem("rule", f"on the games of the ledger {reason}"))] if reason else []

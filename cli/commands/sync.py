@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.who_is_who import agreed_names
-from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.ledger import clock
@@ -17,21 +17,25 @@ from ratings_ledger.projections.admission.sheet_differences import sheet_differe
 
 
 def sync(
-    how: How, file: str, options: TableOptions, save: Callable[[Proposal, TableOptions], None], reason: str | None,
+    how: WriteContext,
+    file: str,
+    options: TableOptions,
+    save: Callable[[Proposal, TableOptions], None],
+    reason: str | None,
     yes: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Bring the ledger to what a sheet says now, once somebody agrees; `save` keeps how it is read."""
     compared: list[Sync] = []
 
-    def propose(how: How, options: TableOptions) -> Proposal:
+    def propose(how: WriteContext, options: TableOptions) -> Proposal:
         with how.ledger.reading() as connection:
             compared.append(synced(connection, file, options, reason, clock.now()))
         found = compared[-1]
-        return how.propose(
+        return how.propose_files(
             found.entries,
             league_notes=LeagueNotes(),
             based_on=found.looked_at,
-            still=found.still,
+            precondition=found.precondition,
             batches=True,
             whole=True,
             compared=found.name,

@@ -6,7 +6,7 @@ import click
 
 from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.writing import How, writing
+from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.undone import print_taken_back, print_undone
@@ -21,8 +21,8 @@ from ratings_ledger.projections.diff.impact import Impact
 @click.argument("position", type=click.IntRange(min=1), required=False)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.  [default: what is taken back]")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@writing
-def undo(how: How, position: int | None, reason: str | None, yes: bool) -> int:
+@write_command
+def undo(how: WriteContext, position: int | None, reason: str | None, yes: bool) -> int:
     """Take back what you recorded last, whatever it was; or what stands at POSITION.
 
     An import, a game, a correction, a void, an adjustment, a rename, a list, a step of a league: it is shown first,
@@ -33,16 +33,16 @@ def undo(how: How, position: int | None, reason: str | None, yes: bool) -> int:
     if asking and (how.form != "table" or not can_ask()):
         raise click.UsageError("nobody can be asked here; --yes takes it back unasked, --dry-run shows it")
     # what was taken once may count again
-    how = replace(how, terms=how.terms._replace(any_date=True, allow_uncounted=True))
+    how = replace(how, policy=how.policy._replace(any_date=True, allow_uncounted=True))
     try:
         with how.ledger.reading() as connection:
-            act = last_act(connection, how.terms.by) if position is None else act_at(connection, position)
+            act = last_act(connection, how.policy.by) if position is None else act_at(connection, position)
             found = undoing(connection, act, reason, clock.now())
             if position is None:
                 found = found._replace(newer=newer_than(connection, act))
     except Refused as problem:
         return how.refuse("undo", problem)
-    plan = how.propose(found.items, based_on=found.looked_at, whole=True)
+    plan = how.propose(found.items, based_on=found.looked_at)
     impact = Impact() if plan.is_refused else plan.impact()
     if plan.is_refused or how.dry_run or not asking:
         return emit(undone(found, how.done(plan), impact, how.dry_run), how.form, print_undone)

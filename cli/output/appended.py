@@ -8,7 +8,7 @@ from ratings_ledger.cli.output.impact import print_differing, print_impact
 from ratings_ledger.cli.output.previewed import new_told, print_preview
 from ratings_ledger.cli.output.sheet_differences import print_sheet_differences
 from ratings_ledger.cli.output.survey import tell_no_timed
-from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
 from ratings_ledger.projections.admission.outcomes import (

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.records import ZERO, EventRow, restored
 from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
 from ratings_ledger.ledger.intake.files import read_lines
-from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.spool import Lines
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.appending import append_restored, require_empty

@@ -36,14 +36,14 @@ TOO_LARGE = (
 TOLD_MAX = 20
 
 
-class Far(NamedTuple):
+class Progress(NamedTuple):
     """How many bytes of a file have been read."""
 
     file: str
     read: int
 
 
-class Hashed(NamedTuple):
+class FileDigest(NamedTuple):
     """The SHA-256 of a file's bytes, once it has been read, and of a spreadsheet the sheet that was read."""
 
     file: str
@@ -51,7 +51,7 @@ class Hashed(NamedTuple):
     sheet: str | None = None
 
 
-class Noted(NamedTuple):
+class FileNote(NamedTuple):
     """A sentence about a file: what it was taken for, what was left out. Or how a table was read, or the options to
     read the next one alike.
     """
@@ -78,7 +78,7 @@ class Item(NamedTuple):
 
 
 # what is read of a file, in its order
-Entry = Item | Rejection | Far | Hashed | Noted
+Entry = Item | Rejection | Progress | FileDigest | FileNote
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
@@ -99,12 +99,12 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     try:
         with _opened(name, digest.update) as (file, told, is_plain):
             for item in _items(name, file, is_plain, options._replace(found=note)):
-                yield Far(name, told()) if item is None else item
-                if isinstance(item, Noted):
+                yield Progress(name, told()) if item is None else item
+                if isinstance(item, FileNote):
                     continue
                 count += 1
                 if count % 256 == 0:
-                    yield Far(name, told())
+                    yield Progress(name, told())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
     except Refused as problem:
@@ -116,7 +116,7 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
             yield Rejection("empty-file", f"{name} holds no event", name)
     if is_too_large:
         yield Rejection("file-too-large", TOO_LARGE, name)
-    yield Hashed(name, digest.hexdigest(), found[-1].sheet if found else None)
+    yield FileDigest(name, digest.hexdigest(), found[-1].sheet if found else None)
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
@@ -203,21 +203,21 @@ def _opened(
             raw.close()
 
 
-def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | Noted | None]:
+def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | FileNote | None]:
     """The items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader, broken = reader_of(name.removesuffix(".gz"), start)
-    yield from (Noted(name, f"{told}; it is passed over") for told in broken)
+    yield from (FileNote(name, f"{told}; it is passed over") for told in broken)
     aliases, games, is_numbered = dict[str, str](), dict[str, str](), False
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
-            yield Noted(name, found)
+            yield FileNote(name, found)
         elif isinstance(found, TableRead):
             is_numbered = found.is_numbered
-            yield Noted(name, "", read=found)
-            yield from (Noted(name, told) for told in found.told)
+            yield FileNote(name, "", read=found)
+            yield from (FileNote(name, told) for told in found.told)
         elif isinstance(found, TableOptions):
-            yield Noted(name, "", found)
+            yield FileNote(name, "", found)
         elif found is None:
             yield None
         else:
@@ -231,4 +231,4 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
         if used:
             told = [f"{in_list(written)} = {in_list(meant)}" for written, meant in used.items()]
             more = f" and {len(told) - TOLD_MAX:,} more" if len(told) > TOLD_MAX else ""
-            yield Noted(name, f"{what}: {', '.join(told[:TOLD_MAX])}{more}")
+            yield FileNote(name, f"{what}: {', '.join(told[:TOLD_MAX])}{more}")

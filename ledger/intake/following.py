@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ratings_ledger.ledger.intake.files import STDIN, Item
-from ratings_ledger.ledger.intake.importing import Reject, Settled
+from ratings_ledger.ledger.intake.intake import OnStored, Reject
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.log import positions_of
@@ -26,8 +26,8 @@ BATCH_READS = 64
 READ_BYTES = 1 << 16
 
 Line = tuple[int, bytes | Refused]
-# imports the items of a batch, continuing after refusals: (items, reject, settled)
-Import = Callable[[Sequence[Item], Reject, Settled], object]
+# imports the items of a batch, continuing after refusals: (items, reject, on_stored)
+Import = Callable[[Sequence[Item], Reject, OnStored], object]
 
 
 def batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:

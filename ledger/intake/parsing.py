@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.fast_models import STRICT, schema
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import TYPES, Draft, NormalisedGame, read_event, read_normalised
-from ratings_ledger.ledger.intake.files import Entry, Far, Hashed, Item, Noted
+from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.processes.forking import ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
@@ -43,7 +43,7 @@ class ParsedItem(NamedTuple):
     outcome: Outcome
 
 
-BlockEntry = ParsedItem | Rejection | Far | Hashed | Noted
+BlockEntry = ParsedItem | Rejection | Progress | FileDigest | FileNote
 Block = list[BlockEntry]
 
 

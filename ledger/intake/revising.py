@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.games import seats_of
 from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
-from ratings_ledger.ledger.intake.files import Far, Hashed, Item, Noted, read_items, read_lines
+from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
@@ -93,7 +93,7 @@ def corrections(
     found = Many([], [], {})
     columns: list[CsvColumns] = []
     for item in read_items(file, options._replace(found=columns.append, needed=("game_id",))):
-        if isinstance(item, Far | Hashed | Noted):
+        if isinstance(item, Progress | FileDigest | FileNote):
             continue
         if isinstance(item, Rejection):
             found.items.append(item)

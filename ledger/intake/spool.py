@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, count, islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.records import EventRow
 from ratings_ledger.ledger.events.revisions import Column, Events, KnownEvent, known
 from ratings_ledger.ledger.events.types import Draft
+from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
 from ratings_ledger.ledger.store.log import known_event
 
 _UNWRITTEN_MAX = 5_000
@@ -27,15 +28,6 @@ _NUMBERS: dict[Column, str] = {
     "event_id": "SELECT number FROM ids WHERE event_id = ?",
     "supersedes": "SELECT number FROM successors WHERE supersedes = ?",
 }
-
-
-class WaitingDraft(NamedTuple):
-    """A waiting draft, and where it came from."""
-
-    draft: Draft
-    file: str
-    line: int
-    rows: Any  # the CSV rows that it was put together from, else None
 
 
 @contextmanager
@@ -55,7 +47,7 @@ def _temporary(script: str) -> sqlite3.Connection:
     return database
 
 
-class Spool(Events):
+class Spool(WaitingDrafts):
     """Drafts in order, looked up by id, by game and by what they supersede.
 
     They are written a hundred per row, and as many rows at a time as have gathered when something is looked up.
@@ -70,13 +62,21 @@ class Spool(Events):
             "CREATE TABLE subjects (subject, recorded, number, PRIMARY KEY (subject, recorded, number)) WITHOUT ROWID;"
             "CREATE TABLE successors (supersedes, number, PRIMARY KEY (supersedes, number)) WITHOUT ROWID;"
         )
-        self.count = 0
+        self._count = 0
         self._next = 0
         self._removed: set[int] = set()
         self._unwritten: list[tuple[Any, ...]] = []
         # ids and games: those of the unwritten drafts, and those that nothing in the database has
         self._unwritten_names: set[str] = set()
         self._unused_names: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        """How many drafts wait."""
+        return self._count
+
+    def __iter__(self) -> Iterator[WaitingDraft]:
+        return self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
 
     def close(self) -> None:
         """Let the system delete it."""
@@ -86,7 +86,7 @@ class Spool(Events):
         """Append a draft. Raises `StoreUnavailable` when the temporary folder is full."""
         self._unwritten.append((tuple(draft), file, line, rows))
         self._unwritten_names.update(_names(draft))
-        self.count += 1
+        self._count += 1
         if len(self._unwritten) >= _UNWRITTEN_MAX:
             self._write()
 
@@ -140,11 +140,11 @@ class Spool(Events):
         if number is not None:
             self._ask("DELETE FROM ids WHERE event_id = ?", event_id)
             self._removed.add(number[0])
-            self.count -= 1
+            self._count -= 1
 
     def chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
         """The drafts in order, at most `size` at a time."""
-        waiting = self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
+        waiting = iter(self)
         return iter(lambda: list(islice(waiting, size)), [])
 
     def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[WaitingDraft]:

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import RevisedGame
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
-from ratings_ledger.ledger.intake.files import Entry, Far, Item, Noted, read_items
+from ratings_ledger.ledger.intake.files import Entry, FileNote, Item, Progress, read_items
 from ratings_ledger.ledger.intake.given_games import (
     Ranges,
     decisions_by_game,
@@ -78,7 +78,7 @@ class Sync:
     """
 
     name: str
-    still: Callable[[Connection], None]
+    precondition: Callable[[Connection], None]
     is_first: bool
     doubt: Refused | None = None
     entries: list[Entry] = field(default_factory=list)
@@ -142,9 +142,9 @@ def synced(connection: Connection, file: str, options: TableOptions, reason: str
 
     found = Sync(name, still, not given, entries=[*sheet.entries], same=sheet.again)
     if found.is_first and sheet.rows:
-        found.entries.append(Noted(file, _nothing_told(connection, name, sheet.columns.sheet)))
+        found.entries.append(FileNote(file, _nothing_told(connection, name, sheet.columns.sheet)))
     elif name != batch_name(file):
-        found.entries.append(Noted(file, f"compared with what was imported as {shown(name)}, of which it is a copy"))
+        found.entries.append(FileNote(file, f"compared with what was imported as {shown(name)}, of which it is a copy"))
     asking = _Asking(found, file, people, f"edited in {name}" if reason is None else reason, format_instant(decided_at))
     kept = {one.position for one in pairs.given.values()}
     gone = [one for one in given if one.position not in kept and not one.base.voided]
@@ -194,7 +194,7 @@ def _read(file: str, options: TableOptions, people: Identities) -> _Sheet:
     entries, again, is_whole = list[Entry](), 0, True
     for entry in read_items(file, options._replace(found=columns.append)):
         if not isinstance(entry, Item):
-            entries += [] if isinstance(entry, Far) else [entry]
+            entries += [] if isinstance(entry, Progress) else [entry]
             is_whole &= not isinstance(entry, Rejection)
             continue
         if not entry.table:

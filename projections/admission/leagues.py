@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.intake.importing import Imported, Still
+from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
@@ -17,7 +17,7 @@ from ratings_ledger.projections.admission.events import Admission
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
 ATTEMPTS = PLAYERS + 2
 # checks events and appends them in one transaction, if they are still wanted then
-Take = Callable[[list[dict[str, Any]], Still], Imported]
+Take = Callable[[list[dict[str, Any]], Precondition], Imported]
 
 
 class Subscription(NamedTuple):

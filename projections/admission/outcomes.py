@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.projections.admission.previews import Preview

@@ -9,7 +9,7 @@ from typing import Any
 
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables_read import TableRead
 from ratings_ledger.ledger.rejections import in_list

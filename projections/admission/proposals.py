@@ -3,7 +3,7 @@
 Nothing is written before `append`, or `commit`, which raises what is refused.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from threading import RLock
 from typing import Any
@@ -12,9 +12,11 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.intake.files import Entry
-from ratings_ledger.ledger.intake.importing import Imported, Intake, Terms
+from ratings_ledger.ledger.events.types import TYPES, Draft
+from ratings_ledger.ledger.intake.files import Entry, Item
+from ratings_ledger.ledger.intake.importing import FileIntake
+from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
+from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.store.log import Head, head, known_events, read_records
 from ratings_ledger.ledger.store.opening import Ledger
@@ -31,6 +33,8 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # with this many games or more, what an event changes takes longer to work out than somebody wants to wait unasked
 SMALL_GAMES = 20_000
+# more events wait on disk
+IN_MEMORY = 5_000
 
 
 def _newest(connection: Connection) -> Ladders:
@@ -105,59 +109,90 @@ def head_after(result: Imported) -> Head:
     return result.head
 
 
-class Proposal(Intake):
-    """Events that were checked; `result` tells what is refused, who is new and which ladders begin."""
+class Proposal:
+    """Events that were checked: what is refused, who is new, which ladders begin, and what they would change."""
 
     def __init__(
-        self, ledger: Ledger, items: Iterable[Entry], terms: Terms, known: Known | None = None,
-        league_notes: LeagueNotes | None = None, **hooks: Any,
-    ) -> None:  # fmt: skip
-        """Check the events of some items; the hooks are those of `Intake`.
+        self, check: Callable[..., Intake], policy: ImportPolicy, known: Known, league_notes: LeagueNotes | None = None
+    ) -> None:
+        """Check the events.
 
-        `league_notes` collects what there is to note about leagues, if that is of interest. Raises `ClockBehind`,
-        `StoreUnavailable`.
+        Args:
+            check: makes the intake that checks them, given what the ladders say and who is new.
+            policy: who records them, and which checks are waived.
+            known: the players and ladders that the ledger has.
+            league_notes: collects what there is to note about leagues, if that is of interest.
+
+        Raises:
+            ClockBehind, StoreUnavailable.
         """
-        self.known = known or Known(terms.strict)
+        self.known = known
         self._impact: Impact | None = None
         self._one_thread = RLock()  # what waits is read and given back by one at a time
+        self._league_notes = league_notes
         homeless: dict[str, str] = {}
-        begun = self.known.new_ladders
+        begun = known.new_ladders
         begun.found = []
         ladders = partial(
-            Admission, allow_uncounted=terms.allow_uncounted, homeless=homeless, league_notes=league_notes,
+            Admission,
+            allow_uncounted=policy.allow_uncounted,
+            homeless=homeless,
+            league_notes=league_notes,
             new_ladders=begun,
-        )  # fmt: skip
+        )
         newcomers = Newcomers(
-            self.known.players, terms.refusing, terms.strict, terms.accepted, self.known.games_played, terms.close_told
-        )  # fmt: skip
-        super().__init__(ledger, items, terms, ladders=ladders, newcomers=newcomers, **hooks)
-        if self.result.voided:
-            with ledger.reading() as connection:
-                self.result.voided_told = voided_told(connection, self.result.voided)
-        self.result.homeless = homeless
-        self._league_notes = league_notes
-        if league_notes is not None and not self.is_refused:
-            with ledger.reading() as connection:
-                self.result.leagues = league_notes.notes(connection, self._spool)
+            known.players, policy.refusing, policy.strict, policy.accepted, known.games_played, policy.close_told
+        )
+        self._intake = check(policy=policy, ladders=ladders, newcomers=newcomers)
+        self.ledger, result = self._intake.ledger, self._intake.result
+        if result.voided or league_notes is not None:
+            with self.ledger.reading() as connection:
+                if result.voided:
+                    result.voided_told = voided_told(connection, result.voided)
+                if league_notes is not None and not self.is_refused:
+                    result.leagues = league_notes.notes(connection, self._intake.waiting)
+        result.homeless = homeless
         if begun.found:
-            self.result.new_ladders, self.result.close_ladders = [one.name for one in begun.found], begun.close()
+            result.new_ladders, result.close_ladders = [one.name for one in begun.found], begun.close()
+
+    @property
+    def result(self) -> Imported:
+        """What the events come to."""
+        return self._intake.result
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing will be appended, because something was refused."""
+        return self._intake.is_refused
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
         """What is refused; with any, nothing is appended."""
         return tuple(self.result.rejected)
 
+    def drafts(self) -> Iterator[Draft]:
+        """Return what would be appended, in order. Raises `BadArgument` once it is."""
+        return self._intake.drafts()
+
+    def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
+        """Refuse the events for a reason that the caller knows."""
+        self._intake.refuse(problem, file, line)
+
+    def close(self) -> None:
+        """Release the events, which are not wanted any more."""
+        self._intake.close()
+
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
-        """Append what was proposed, as `Intake.append` does, once, whichever thread is first."""
+        """Append the events, as their intake does, once, whichever thread is first; returns what became of them."""
         with self._one_thread:
-            result = super().append(progress)
+            result = self._intake.append(progress)
             if result.appended and self._league_notes is not None:
                 with self.ledger.reading() as connection:
                     result.leagues += self._league_notes.inactive(connection)
             return result
 
     def commit(self) -> Head:
-        """Append what was proposed, in one transaction unless there are 50,000 events and more; returns the new head.
+        """Append the events in one transaction; returns the new head.
 
         Raises `Refused` with the first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`, and
         `BadArgument` the second time.
@@ -165,7 +200,7 @@ class Proposal(Intake):
         return head_after(self.append())
 
     def impact(self) -> Impact:
-        """What the events would change; it is worked out once. Raises `StoreUnavailable`."""
+        """Return what the events would change; it is worked out once. Raises `StoreUnavailable`."""
         with self._one_thread:
             if self._impact is None:
                 with self.ledger.reading() as connection:
@@ -175,3 +210,49 @@ class Proposal(Intake):
     def is_small(self) -> bool:
         """Whether the ledger has fewer games, and the proposal fewer events, than `SMALL_GAMES`."""
         return max(self.known.games, self.result.would_append) < SMALL_GAMES
+
+
+def propose(
+    ledger: Ledger,
+    events: Iterable[dict[str, Any] | Refused | Item | Rejection],
+    policy: ImportPolicy,
+    known: Known | None = None,
+    *,
+    league_notes: LeagueNotes | None = None,
+    **hooks: Any,
+) -> Proposal:
+    """Check events of any kind, and write nothing yet; they will be appended in one transaction.
+
+    Args:
+        ledger: where they will be appended.
+        events: the events, or what is wrong with them; as items with the place in a file where they stand.
+        policy: who records them, and which checks are waived.
+        known: the players and ladders of the ledger, if they were read before.
+        league_notes: collects what there is to note about leagues, if that is of interest.
+        hooks: those of `Intake`.
+
+    Raises:
+        ClockBehind, StoreUnavailable.
+    """
+    items = [
+        event if isinstance(event, Item | Rejection) else Item("", number, event, None)
+        for number, event in enumerate(events, 1)
+    ]
+    if len(items) > IN_MEMORY:
+        hooks["waiting"] = Spool()
+    check = partial(Intake, ledger, items, **hooks)
+    return Proposal(check, policy, known or Known(policy.strict), league_notes)
+
+
+def propose_files(
+    ledger: Ledger,
+    entries: Iterable[Entry],
+    policy: ImportPolicy,
+    known: Known | None = None,
+    *,
+    league_notes: LeagueNotes | None = None,
+    **hooks: Any,
+) -> Proposal:
+    """Check what was read of files, however much it is, as `propose` does; the hooks are those of `FileIntake`."""
+    check = partial(FileIntake, ledger, entries, **hooks)
+    return Proposal(check, policy, known or Known(policy.strict), league_notes)

@@ -11,11 +11,11 @@ from ratings_ledger.ledger.events.fields import read_slug
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.ledger.store.log import Log, head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.admission.proposals import Proposal
+from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.queries.coordinates import times_of
 from ratings_ledger.projections.rulesets.versions import SHIPPED_AT, read_toml, shipped, shipped_elo
 
@@ -74,7 +74,7 @@ def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_i
         assert ruleset is not None, problems
         if (ruleset.id, only_new_ids or ruleset.version) not in known:
             missing.append((ruleset.name, ruleset))
-    result = Proposal(ledger, ruleset_items(ledger, missing, SHIPPED_AT), Terms(by)).append()
+    result = propose(ledger, ruleset_items(ledger, missing, SHIPPED_AT), ImportPolicy(by)).append()
     for problem in result.rejected:
         raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
     return [name for name, _ in missing]

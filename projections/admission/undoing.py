@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.revisions import (
 )
 from ratings_ledger.ledger.events.types import meaning
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Imported
+from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records, read_records_at
 from ratings_ledger.projections.admission.acts import Act

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.projections.admission.proposals import Proposal
 
 pytestmark = pytest.mark.slow
@@ -165,7 +165,9 @@ def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: P
     assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]
 
 
-@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "append")], ids=["proposed", "committed"])
+@pytest.mark.parametrize(
+    ("place", "step"), [(WriteContext, "propose"), (Proposal, "append")], ids=["proposed", "committed"]
+)
 def test_concurrent_adjustment_is_refused(
     ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch, place: type, step: str
 ) -> None:

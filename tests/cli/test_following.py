@@ -16,7 +16,7 @@ from followers import following
 from sqlalchemy import make_url
 
 from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _Lines, answers, batches
-from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store import appending
 from ratings_ledger.ledger.store.log import head as store_head
@@ -224,12 +224,12 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
         with store.reading() as connection:
             return appending.Appended(0, 0, [(0, Rejection("players-met", "as of now"))], store_head(connection))
 
-    monkeypatch.setattr("ratings_ledger.ledger.intake.importing.append", refused_once)
-    terms = Terms("test", keep_going=True)
+    monkeypatch.setattr("ratings_ledger.ledger.intake.intake.append", refused_once)
+    terms = ImportPolicy("test", keep_going=True)
     line = game("g-1", "anna", "ben").encode()
     told = answers(
         store, [(1, line), (2, line)],
-        lambda items, reject, settled: Intake(store, items, terms, reject=reject, settled=settled).append(),
+        lambda items, reject, settled: Intake(store, items, terms, reject=reject, on_stored=settled).append(),
     )  # fmt: skip
     assert [(one["line"], one["result"]) for one in told] == [(1, "rejected"), (2, "appended")]
     assert recorded(ratings, db) == ["g-1"]

@@ -9,7 +9,7 @@ import pytest
 from stores import without_events
 
 from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.intake import importing
+from ratings_ledger.ledger.intake import intake
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import open_ledger
 
@@ -104,10 +104,10 @@ def test_concurrent_duplicate_is_refused_alone(
 ) -> None:
     """A game recorded by another process between check and append is refused; the rest goes in."""
     (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b") + rows("g2", "a", "b"))
-    real = importing.append
+    real = intake.append
 
     def late(ledger: Any, drafts: Any, **options: Any) -> Any:
-        monkeypatch.setattr(importing, "append", real)
+        monkeypatch.setattr(intake, "append", real)
         data = {
             "game_id": "g1",
             "game": "chess",
@@ -117,5 +117,5 @@ def test_concurrent_duplicate_is_refused_alone(
         assert append(open_ledger(db), [draft], by="other", clock=options["clock"]).appended == 1
         return real(ledger, drafts, **options)
 
-    monkeypatch.setattr(importing, "append", late)
+    monkeypatch.setattr(intake, "append", late)
     assert imported(ratings, db, tmp_path / "t.csv") == (["g1", "g2"], ["id-conflict"])

@@ -10,7 +10,7 @@ from correction_helpers import Ratings, all_points, difference, game, head, new_
 from stores import taken_in
 from told import exact
 
-from ratings_ledger.cli.arguments.writing import How
+from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.projections.admission.proposals import Proposal
 
 WHY = ("--reason", "entered twice")
@@ -212,7 +212,9 @@ def test_table_with_mistake_corrects_nothing(
     assert head(ratings, one_db) == before
 
 
-@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "append")], ids=["proposed", "committed"])
+@pytest.mark.parametrize(
+    ("place", "step"), [(WriteContext, "propose"), (Proposal, "append")], ids=["proposed", "committed"]
+)
 def test_concurrent_change_refuses_the_call(
     db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, place: type, step: str
 ) -> None:

@@ -181,10 +181,10 @@ def test_killed_sync_is_completed(club: Club, committed: bool) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
             return None
 
-        from ratings_ledger.ledger.intake import importing
+        from ratings_ledger.ledger.intake import intake
 
         if committed:
-            importing.append = dies_later  # type: ignore[assignment]
+            intake.append = dies_later  # type: ignore[assignment]
         else:
             appending.insert_event_rows = dies  # type: ignore[assignment]
         club.ratings("import", file, *SET, "--sync", "--yes", db=club.db)

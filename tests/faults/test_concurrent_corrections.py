@@ -17,7 +17,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.revisions import Events
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -226,7 +226,7 @@ def take_in(url: str, name: str, events: Sequence[dict[str, Any]], number: int, 
     """Import events of a round; between their check and the append, meet the other. Tells in a file how it went."""
     texts = [json.dumps(event).replace("N", str(number)) for event in events]
     items = [Item("-", at, json.loads(text), None) for at, text in enumerate(texts, 1)]
-    intake = Intake(open_ledger(url), items, Terms("test"), ladders=Admission)
+    intake = Intake(open_ledger(url), items, ImportPolicy("test"), ladders=Admission)
     if not intake.is_refused:
         met()
     done = intake.append()
@@ -282,7 +282,7 @@ def test_changed_game_refuses_its_corrections(ledger_url: str) -> None:
     ]  # fmt: skip
 
     items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
-    intake = Intake(open_ledger(ledger_url), items, Terms("test", keep_going=True))
+    intake = Intake(open_ledger(ledger_url), items, ImportPolicy("test", keep_going=True))
     assert append_games(ledger_url, [decision("game.voided", game_id="g-1")]).appended == 1
     done = intake.append()
     assert [(rejection.line, rejection.code) for rejection in done.rejected] == [

@@ -23,7 +23,8 @@ from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.intake import importing
 from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.files import read_items
-from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.intake.importing import FileIntake
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.stored import generations
@@ -83,7 +84,7 @@ def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Cal
         connection.execute("PRAGMA max_page_count = 250")
 
     with pytest.raises(StoreUnavailable, match="no space left"):
-        Intake(ledger, read_items(str(games), TableOptions()), Terms("test")).append()
+        FileIntake(ledger, read_items(str(games), TableOptions()), ImportPolicy("test")).append()
     held = assert_whole_chunks(url)
     result = ratings("import", games, "--format", "json", db=url)
     assert result.exit_code == 0

@@ -21,7 +21,8 @@ from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.intake import parsing
 from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.files import read_items
-from ratings_ledger.ledger.intake.importing import Imported, Intake, Terms
+from ratings_ledger.ledger.intake.importing import FileIntake
+from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
 from ratings_ledger.ledger.processes.forking import TooSlow, ahead
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.events import Admission
@@ -66,9 +67,9 @@ def csv_rows(chance: random.Random) -> Iterator[str]:
 
 def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple[Imported, list[Any], dict[int, str]]:
     refused: list[Any] = []
-    result = Intake(
+    result = FileIntake(
         open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
-        Terms("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, homeless={}),
+        ImportPolicy("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, homeless={}),
         reject=lambda rejection, source: refused.append((rejection, source)), cores=cores,
     ).append()  # fmt: skip
     return result, refused, records(url)

@@ -17,7 +17,8 @@ from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake import importing
 from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.files import read_items
-from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.intake.importing import FileIntake
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
@@ -111,7 +112,7 @@ def test_a_batch_in_chunks_is_one(ledger_url: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
     (tmp_path / "a.csv").write_text(games("g1", "g2", "g3", "g4", "g5"))
     ledger = open_ledger(ledger_url)
-    plan = Intake(ledger, items(str(tmp_path / "a.csv")), Terms("mira"), batches=True)
+    plan = FileIntake(ledger, items(str(tmp_path / "a.csv")), ImportPolicy("mira"), batches=True)
 
     def meddle(appended: int) -> None:
         if appended == 4:
@@ -133,9 +134,9 @@ def test_an_import_stopped_midway_is_completed(
         raise StoreUnavailable("the plug is pulled")
 
     with pytest.raises(StoreUnavailable):
-        Intake(ledger, items(str(tmp_path / "a.csv")), Terms("mira"), batches=True).append(stop)
+        FileIntake(ledger, items(str(tmp_path / "a.csv")), ImportPolicy("mira"), batches=True).append(stop)
     assert recorded(ledger_url) == []
-    done = Intake(ledger, items(str(tmp_path / "a.csv")), Terms("mira"), batches=True).append()
+    done = FileIntake(ledger, items(str(tmp_path / "a.csv")), ImportPolicy("mira"), batches=True).append()
     assert (done.appended, done.existing) == (1, 2)
     assert [one[:3] for one in recorded(ledger_url)] == [(4, "a.csv", [[3, 3]])]
 
@@ -147,7 +148,7 @@ def test_a_last_chunk_refused_leaves_a_batch(
     monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
     (tmp_path / "a.csv").write_text(games("g1", "g2", "g3"))
     ledger = open_ledger(ledger_url)
-    plan = Intake(ledger, items(str(tmp_path / "a.csv")), Terms("mira"), batches=True)
+    plan = FileIntake(ledger, items(str(tmp_path / "a.csv")), ImportPolicy("mira"), batches=True)
     done = plan.append(lambda appended: meanwhile(ledger, "game:g3"))
     assert (done.appended, [one.code for one in done.rejected]) == (2, ["id-conflict"])
     assert done.head is not None

@@ -9,7 +9,7 @@ from weakref import ref
 import pytest
 
 from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.intake.files import Far, Hashed, Item, Noted
+from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.parsing import ParsedItem, packed_blocks, parsed, read_blocks, unpacked_block
 from ratings_ledger.ledger.rejections import Refused, Rejection
 
@@ -63,8 +63,8 @@ def test_a_line_comes_out_as_it_was_read() -> None:
 
 def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
     others = [
-        Rejection("bad-json", "the line is no object", "club.jsonl", 4), Far("club.jsonl", 100),
-        Hashed("club.jsonl", "0" * 64, None), Noted("club.csv", "2 blank lines"),
+        Rejection("bad-json", "the line is no object", "club.jsonl", 4), Progress("club.jsonl", 100),
+        FileDigest("club.jsonl", "0" * 64, None), FileNote("club.csv", "2 blank lines"),
     ]  # fmt: skip
 
     found = passed_on([others[0], item(GAME, None), *others[1:]], False)

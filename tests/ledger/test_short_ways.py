@@ -20,7 +20,8 @@ from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build, says_t
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake import importing
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.intake.importing import FileIntake
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import read_records
@@ -253,7 +254,7 @@ def test_import_sees_concurrent_append(
             assert append(ledger, [theirs], by="somebody", clock=clock.now).appended == 1
 
     items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
-    done = Intake(ledger, items, Terms("test", keep_going=True)).append(somebody_else)
+    done = FileIntake(ledger, items, ImportPolicy("test", keep_going=True)).append(somebody_else)
     assert (done.appended, done.existing, [found.code for found in done.rejected]) == (7, existing, codes)
     with ledger.reading() as connection:
         records = [json.loads(record) for page in read_records(connection) for _, record in page]

@@ -27,10 +27,11 @@ from oracle.times import instant
 
 from ratings_ledger.ledger.events.canonical import microseconds, parse_object
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.admission import proposals
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.publishing import publish_missing
 from ratings_ledger.projections.facts.decoding import decode
@@ -96,7 +97,7 @@ def propose(ledger: Ledger, steps: list[Step]) -> Proposal:
         for number, step in enumerate(steps, 1)
     ]
     allowed = any(step.allow_uncounted for step in steps)
-    return Proposal(ledger, items, Terms("test", allow_uncounted=allowed, keep_going=True))
+    return proposals.propose(ledger, items, ImportPolicy("test", allow_uncounted=allowed, keep_going=True))
 
 
 def go_through(ledger: Ledger, steps: list[Step], log: Log) -> Log:

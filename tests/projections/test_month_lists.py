@@ -14,7 +14,7 @@ from oracle.log import numbered
 from oracle.times import instant
 
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Intake, Terms
+from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.events import Admission
@@ -80,7 +80,7 @@ def imported(path, events):
     """The ledger of that name, filled as the command line does it, so that every event is validated."""
     ledger = open_ledger(str(path))
     items = [Item("year", number, event, None) for number, event in enumerate(events, 1)]
-    result = Intake(ledger, items, Terms("test"), clock=ticking(), ladders=Admission).append()
+    result = Intake(ledger, items, ImportPolicy("test"), clock=ticking(), ladders=Admission).append()
     assert (result.rejected, result.appended) == ([], len(events))
     return ledger
 

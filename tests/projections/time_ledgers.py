@@ -12,7 +12,7 @@ from told import exact
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import microseconds, parse_object
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.importing import Imported, Intake, Terms
+from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.facts.decoding import decode
@@ -48,7 +48,7 @@ def enter(ledger: Ledger, events: list[Event], now: clock.Clock = clock.now) -> 
         Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(given)
     ]
     allowing = partial(Admission, allow_uncounted=True)
-    return Intake(ledger, items, Terms("test", keep_going=True), clock=now, ladders=allowing).append()
+    return Intake(ledger, items, ImportPolicy("test", keep_going=True), clock=now, ladders=allowing).append()
 
 
 def found_at(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
