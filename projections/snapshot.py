@@ -72,66 +72,110 @@ if TYPE_CHECKING:
 
 
 class Snapshot(SnapshotReader):
-    """The ledger at one set of coordinates; what is unusual about an answer, though not wrong, is in `notes`."""
+    """The ledger at one set of coordinates; every query is a method.
+
+    Unless a method says otherwise, it raises `BadArgument` for coordinates that mean nothing, `StoreUnavailable`, and:
+    where it takes a ladder, `Unknown`, `RuleFailed` and `RulesetUnusable`; where it takes a player or a game, `Unknown`
+    for one that is not recorded.
+    """
+
+    # -- all ladders
 
     def ladders(self) -> AllLadders:
-        """The ladders that have games or adjustments. Raises as `surveying` does."""
+        """Return the ladders that have games or adjustments."""
         from ratings_ledger.projections.queries.survey import all_ladders
 
-        with self.surveying() as seen:
-            return all_ladders(seen)
+        with self.survey() as survey:
+            return all_ladders(survey)
 
     def everybody(self) -> Everybody:
-        """Where everybody stands on every ladder. Raises as `surveying` does."""
+        """Return the rank and points of every player on every ladder."""
         from ratings_ledger.projections.queries.survey import everybody
 
-        with self.surveying() as seen:
-            return everybody(seen)
+        with self.survey() as survey:
+            return everybody(survey)
 
     def lists(self, period: str | None = None) -> AllLists:
-        """Lists of months and years, or of one, YYYY or YYYY-MM, and those that were published: of these coordinates
-        only `known_at` matters. Raises as `surveying` does, and `BadArgument`.
+        """Return the lists of months and years, or of one period (YYYY or YYYY-MM), and the published ones.
+
+        Of the coordinates only `known_at` decides which lists were published.
         """
         from ratings_ledger.projections.queries.survey import all_lists
 
-        with self.surveying() as seen:
-            return all_lists(seen, period)
+        with self.survey() as survey:
+            return all_lists(survey, period)
 
     def statistics(self, player: str, game: str | None = None) -> PlayerStatistics:
-        """What a player started and finished, their stars and their gold. Raises as `surveying` does, and `Unknown`."""
+        """Return what a player started and finished, their stars and their gold; of one game, or of all."""
         from ratings_ledger.projections.queries.players import player_statistics
 
-        with self.surveying() as seen:
-            return player_statistics(seen, player, game)
+        with self.survey() as survey:
+            return player_statistics(survey, player, game)
 
     def person(self, player: str) -> Person:
-        """The same of somebody who is on a ladder, with their earlier ids, and where they stand everywhere.
-
-        Raises as `surveying` does, and `Unknown` (player-unknown).
-        """
+        """Return the statistics of a player who is on a ladder, with their earlier ids and all their ranks."""
         from ratings_ledger.projections.queries.players import person_of
 
-        with self.surveying() as seen:
-            return person_of(seen, player)
+        with self.survey() as survey:
+            return person_of(survey, player)
 
     def only_ladder(self) -> str:
-        """The only ladder with games or adjustments. Raises as `surveying` does, `BadArgument` if there are several."""
+        """Return the only ladder with games or adjustments. Raises `BadArgument` if there are several."""
         from ratings_ledger.projections.queries.survey import only_ladder_of
 
-        found = self.ladders()
-        for reason in (*found.unusable, *found.failed):
+        ladders = self.ladders()
+        for reason in (*ladders.unusable, *ladders.failed):
             self.note(reason)  # which may be why it is the only one
-        return only_ladder_of(found.rows, as_of=self.as_of)
+        return only_ladder_of(ladders.rows, as_of=self.as_of)
+
+    def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
+        """Return a player and a ladder, given in either order, or with the only ladder that the player is on.
+
+        Args:
+            is_player: with False, a game is meant as well, with the only ladder on which it counts. Several on which
+                it did the same are as good as one; a note names them.
+
+        Raises `BadArgument` if several ladders may be meant.
+        """
+        if other is not None:
+            return self._in_order(one, other)
+        if "/" in one:
+            raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
+        from ratings_ledger.projections.queries.game_timelines import ladders_meant, same_on
+        from ratings_ledger.projections.queries.survey import only_ladder_of
+
+        with self.survey() as survey:
+            own, of_game = ladders_meant(survey, one, is_player)
+        if of_game and (ladder := same_on([self.explain(name, one) for name in of_game], self.note)):
+            return one, ladder
+        return one, only_ladder_of(own, f" that {shown(one)} is on", self.as_of)
+
+    def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | Failed]:
+        """Yield the standings of the named ladders or of all, and in between what fails.
+
+        Raises before the first.
+        """
+        from ratings_ledger.projections.queries.survey import every_standings
+
+        with self.survey() as survey:
+            for ladder in dict.fromkeys(ladders):
+                undated = Ladders(survey.facts)
+                undated.versions(ladder)
+                if undated.first(ladder) is None and (message := other_ladder(survey.facts, ladder)):
+                    self.note(message)
+            yield from every_standings(survey, ladders)
+
+    # -- one ladder
 
     @retry_on_damaged_cache
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Who stands where: the first `limit` rows (0: all), or those of some players. Raises as `asking` does."""
-        with self.asking(ladder, lazily=True) as asked:
-            wanted = known_ones(asked.ladders.facts, players)
-            found = asked.ladders.standings(ladder)
-            unfinished = why_unfinished(asked.ladders, ladder, clock.now())
-            rows = rows_shown(found.rows, wanted, limit)
-            return standings_answer(found, rows, asked.ladders.coordinates, asked.times, unfinished)
+        """Return the standings: the first `limit` rows (0: all), or those of some players."""
+        with self.query(ladder, lazily=True) as query:
+            current = known_ones(query.ladders.facts, players)
+            ranking = query.ladders.standings(ladder)
+            unfinished = why_unfinished(query.ladders, ladder, clock.now())
+            rows = rows_shown(ranking.rows, current, limit)
+            return standings_answer(ranking, rows, query.ladders.coordinates, query.times, unfinished)
 
     @retry_on_damaged_cache
     def overview(
@@ -144,353 +188,330 @@ class Snapshot(SnapshotReader):
         after: int = 0,
         active_since: str | None = None,
     ) -> Overview:
-        """The standings with what has moved since a moment: a date, which means its end, or a time; by default since
-        the end of the month before that of the ladder's last game.
+        """Return the standings with what has moved since a moment.
 
-        All rows, or those of some players, or of those who played from `active_since` on: a date, which means its
-        start, or a time. Of these the first `limit` (0: all) behind the first `after`. Raises as `asking` does.
+        Args:
+            since: a date, which means its end, or a time; by default the end of the month before that of the ladder's
+                last game.
+            players: those whose rows are returned, by default all.
+            limit: the number of rows (0: all), of those behind the first `after`.
+            active_since: a date, which means its start, or a time: only the rows of those who played from then on.
         """
         from ratings_ledger.projections.queries.standings import Wanted, overview_of
 
-        with self.asking(ladder, lazily=True) as asked:
-            zone = date_zone(asked.connection, ladder, asked.times)
+        with self.query(ladder, lazily=True) as query:
+            zone = date_zone(query.connection, ladder, query.times)
             active = None if active_since is None else instant_since(active_since, zone, "", "active_since")
-            wanted = Wanted(known_ones(asked.ladders.facts, players), active, after, limit)
+            rows = Wanted(known_ones(query.ladders.facts, players), active, after, limit)
             instant = instant_played(since, zone, "since")
-            remark = why_unfinished(asked.ladders, ladder, clock.now())
-            return overview_of(asked.ladders, ladder, instant, zone, wanted, asked.times, remark)
-
-    def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | Failed]:
-        """The standings of the named ladders or, without names, of all, one at a time; in between what fails.
-
-        Raises as `surveying` does, before the first.
-        """
-        from ratings_ledger.projections.queries.survey import every_standings
-
-        with self.surveying() as seen:
-            for ladder in dict.fromkeys(ladders):
-                everything = Ladders(seen.facts)
-                everything.versions(ladder)
-                if everything.first(ladder) is None and (told := other_ladder(seen.facts, ladder)):
-                    self.note(told)
-            yield from every_standings(seen, ladders)
-
-    def changes(self, ladder: str) -> Iterator[PlayerChange]:
-        """Every change of everybody's points on a ladder, in the order of replay, one at a time.
-
-        Raises as `asking` does, before the first.
-        """
-        from ratings_ledger.projections.queries.history import changes
-
-        with self.asking(ladder) as asked:
-            yield from changes(asked.connection, asked.ladders, ladder)
-
-    def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """The list of a ladder that was published last, or last for `as_of`, from its events.
-
-        Raises `BadArgument`, `Unknown` (list-unknown) if none was, `StoreDamaged`.
-        """
-        from ratings_ledger.projections.queries.published import as_published
-
-        with self._reading() as connection:
-            one, ids = self._list(connection, ladder), identities(connection)
-            times = self._stay.times or times_of(connection)
-            found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
-            rows = [row for row in found.rows if not players or row.player in wanted][: limit or None]
-            source = Publication(one.position, one.event_id, one.recorded_at, one.by)
-            remark = f"Published at position {one.position} by {one.by}, {times.stated(one.recorded_at)}."
-            return standings_answer(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
-
-    def publications(self) -> Publications:
-        """The published lists, the last one of each ladder and time. Of the coordinates only `known_at` matters.
-
-        Raises `BadArgument`, `StoreUnavailable`.
-        """
-        from ratings_ledger.projections.queries.published import publications
-
-        with self._reading() as connection:
-            position = position_known(connection, self.known_at, None, self.note)
-            return publications(connection, position, self._stay.times or times_of(connection))
-
-    def list_beside(self, ladder: str, position: int | None = None) -> PublishedListDiff:
-        """The list of a ladder that was published last, or last for `as_of`, or at a position, beside the same list as
-        known now.
-
-        `rules` does not matter. Raises as `published` does, `RulesetUnusable`.
-        """
-        from ratings_ledger.projections.diff.published_lists import list_beside
-
-        with self._reading() as connection:
-            one = self._list(connection, ladder, position)
-            times = self._stay.times or times_of(connection)
-            known_at = position_known(connection, self.known_at, date_zone(connection, ladder, times), self.note)
-            return list_beside(connection, self._kept.checked(connection, known_at), one, self.note, times)
-
-    def event_impact(self, position: int) -> EventImpact:
-        """What the event at a position did to everybody's points: of the coordinates only `known_at` matters.
-
-        Raises `BadArgument`, `Unknown` (event-unknown) for a position behind that, `StoreUnavailable`.
-        """
-        from ratings_ledger.projections.diff.event_impacts import event_impact
-
-        with self._reading() as connection:
-            end = position_known(connection, self.known_at, None, self.note)
-            if not 1 <= position <= end:
-                raise Unknown("event-unknown", f"there is no position {position}; the log as it is asked ends at {end}")
-            kept = KeptLadders()  # of its own: what others ask for stays at hand
-            before, after = (kept.checked(connection, there) for there in (position - 1, position))
-            return event_impact(connection, before, after, self._stay.times or times_of(connection))
+            unfinished = why_unfinished(query.ladders, ladder, clock.now())
+            return overview_of(query.ladders, ladder, instant, zone, rows, query.times, unfinished)
 
     @retry_on_damaged_cache
-    def games_with_clock(self) -> frozenset[str]:
-        """The games whose clock was started. Of the coordinates only `known_at` matters.
+    def balance(self, ladder: str) -> Balance:
+        """Return the trial balance: what players have, against where it came from."""
+        with self.query(ladder, lazily=True) as query:
+            return balance_answer(query.ladders.standings(ladder), query.ladders.coordinates, query.times)
 
-        Raises as `publications` does.
+    def changes(self, ladder: str) -> Iterator[PlayerChange]:
+        """Yield every change of every player's points, in the order of replay. Raises before the first."""
+        from ratings_ledger.projections.queries.history import changes
+
+        with self.query(ladder) as query:
+            yield from changes(query.connection, query.ladders, ladder)
+
+    @retry_on_damaged_cache
+    def months(self, ladder: str) -> dict[str, str]:
+        """Return the lists that a list of a year sums, by month, with games or without; for other ladders none."""
+        with self.query(ladder, lazily=True) as query:
+            versions = query.ladders.versions(ladder)
+            if not versions[0].ranking.sums_lists:
+                return {}
+            params: Any = newest(versions).params
+            return months_of(ladder, newest(versions), query.ladders.facts.rulesets[params.of])
+
+    @retry_on_damaged_cache
+    def season_before(self, ladder: str) -> str | None:
+        """Return the season whose points are carried over to this one, or None."""
+        with self.query(ladder, lazily=True) as query:
+            if not any(version.params.carry_over for version in query.ladders.versions(ladder)):
+                return None
+            previous = query.ladders.stream(ladder).previous
+            return None if previous is None else previous.ladder
+
+    def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
+        """Return what would be if each of some rulesets had scored its games from the start, on some ladders or all.
+
+        `rules` is ignored; without a home zone a date ends in the zone of the first ruleset.
+
+        Args:
+            rulesets: each with the settings that were changed in it, which the answer repeats.
+
+        Raises `Unknown` for a ladder without games, `RulesetRefused`.
         """
-        from ratings_ledger.projections.queries.clocks import games_timed
+        from ratings_ledger.projections.diff.what_if import simulated, why_alone
 
-        with self._reading() as connection:
-            position = position_known(connection, self.known_at, None, self.note)
-            return games_timed(self._known(connection, position, lazily=True).facts)
+        with self.log() as log:
+            undated = self._kept.checked(log.connection, log.position)
+            now = undated.at(instant_played(self.as_of, log.times.home or rulesets[0][1].time_zone))
+            for message in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
+                if message is not None:
+                    self.note(message)
+            return simulated(log.connection, now, rulesets, ladders, log.times)
+
+    # -- one player on a ladder
 
     @retry_on_damaged_cache
     def history(self, ladder: str, player: str) -> History:
-        """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
+        """Return every change of a player's points."""
         from ratings_ledger.projections.queries.history import History, course_of
 
-        with self.asking(ladder, lazily=True) as asked:
-            refuse_unknown(asked.ladders.facts, player)
-            player = asked.ladders.facts.current(player)
-            steps = course_of(asked.connection, asked.ladders, ladder, player)
-            kind = asked.ladders.versions(ladder)[0].ranking
+        with self.query(ladder, lazily=True) as query:
+            player = query.current(player)
+            steps = course_of(query.connection, query.ladders, ladder, player)
+            ranking = query.ladders.versions(ladder)[0].ranking
             return History(
                 player,
                 ladder,
-                asked.ladders.coordinates,
+                query.ladders.coordinates,
                 steps,
-                running=kind.running,
-                sums_lists=kind.sums_lists,
-                times=asked.times,
+                running=ranking.running,
+                sums_lists=ranking.sums_lists,
+                times=query.times,
             )
 
     @retry_on_damaged_cache
     def profile(self, ladder: str, player: str) -> Profile:
-        """What a ladder says of a player: their standing, their course, streaks, places and opponents.
-
-        Raises as `history` does.
-        """
+        """Return a player's standing, course, streaks, places and opponents."""
         from ratings_ledger.projections.queries.players import profile_of
 
-        with self.asking(ladder, lazily=True) as asked:
-            refuse_unknown(asked.ladders.facts, player)
-            player = asked.ladders.facts.current(player)
-            return profile_of(asked.connection, asked.ladders, ladder, player, asked.times)
+        with self.query(ladder, lazily=True) as query:
+            return profile_of(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def ranks(self, ladder: str, player: str) -> Ranks:
-        """A player's rank over time, wherever it changed. Raises as `history` does."""
+        """Return a player's rank over time, wherever it changed."""
         from ratings_ledger.projections.queries.history import ranks_over_time
 
-        with self.asking(ladder, lazily=True) as asked:
-            refuse_unknown(asked.ladders.facts, player)
-            player = asked.ladders.facts.current(player)
-            return ranks_over_time(asked.connection, asked.ladders, ladder, player, asked.times)
-
-    def ids(self, player: str) -> list[str]:
-        """All ids of a person, the one that is asked for first; of the coordinates only `known_at` matters.
-
-        Raises `BadArgument`, `StoreUnavailable`.
-        """
-        with self._reading() as connection:
-            position = position_known(connection, self.known_at, None, self.note)
-            return identities(connection, position).asked_first(player)
-
-    def has_game(self, game_id: str) -> bool:
-        """Whether a game of this id was ever recorded. Raises `StoreUnavailable`."""
-        with self._reading() as connection:
-            return game_id in first_positions(connection, [game_id])
-
-    def similar_game(self, game_id: str) -> str:
-        """The end of a message about an unknown game: which was probably meant, or nothing. Raises as `has_game`."""
-        with self._reading() as connection:
-            return Log(connection).similar("game", game_id)
-
-    @retry_on_damaged_cache
-    def explain(self, ladder: str, game_id: str) -> GameExplanation:
-        """Why a game changed points as it did, or why it does not count.
-
-        Raises as `asking` does, `Unknown` (game-unknown) for a game that is not recorded.
-        """
-        from ratings_ledger.projections.queries.explain import explain_game, row_of_game
-
-        with self.asking(ladder, lazily=True) as asked:
-            row = row_of_game(asked.connection, asked.ladders.facts, game_id)
-            return explain_game(asked.ladders, ladder, game_id, row, asked.times)
+        with self.query(ladder, lazily=True) as query:
+            return ranks_over_time(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def account(self, ladder: str, player: str) -> PlayerExplanation:
-        """How a player's place comes about, or why they have none. Raises as `history` does."""
+        """Explain how a player's place comes about, or why they have none."""
         from ratings_ledger.projections.queries.explain import explain_player
 
-        with self.asking(ladder, lazily=True) as asked:
-            refuse_unknown(asked.ladders.facts, player)
-            return explain_player(asked.connection, asked.ladders, ladder, player, asked.times)
-
-    @retry_on_damaged_cache
-    def months(self, ladder: str) -> dict[str, str]:
-        """The lists that a list of a year sums, by month, whether or not they have games; none of other ladders.
-
-        Raises as `asking` does.
-        """
-        with self.asking(ladder, lazily=True) as asked:
-            versions = asked.ladders.versions(ladder)
-            if not versions[0].ranking.sums_lists:
-                return {}
-            params: Any = newest(versions).params
-            return months_of(ladder, newest(versions), asked.ladders.facts.rulesets[params.of])
-
-    @retry_on_damaged_cache
-    def season_before(self, ladder: str) -> str | None:
-        """The season whose points are carried over to another one. Raises as `asking` does."""
-        with self.asking(ladder, lazily=True) as asked:
-            if not any(version.params.carry_over for version in asked.ladders.versions(ladder)):
-                return None
-            before = asked.ladders.stream(ladder).previous
-            return None if before is None else before.ladder
+        with self.query(ladder, lazily=True) as query:
+            return explain_player(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def statement(self, ladder: str, player: str, last: int | None = None) -> Statement | None:
-        """What changed a player's points since the list that was published last, or since their start, line by line.
+        """Return what changed a player's points since the list published last, or since their start, line by line.
 
-        Of more than `last` games and adjustments, one line sums those before the last ones. None on lists, whose points
-        are no sum of changes. Raises as `history` does.
+        Args:
+            last: of more games and adjustments than this, one line sums those before the last ones.
+
+        Returns:
+            None on lists, whose points are no sum of changes.
         """
         from ratings_ledger.projections.diff.statements import statement_of
 
-        with self.asking(ladder, lazily=True) as asked:
-            facts, versions = asked.ladders.facts, asked.ladders.versions(ladder)
-            refuse_unknown(facts, player)
-            if not versions[0].ranking.running:
+        with self.query(ladder, lazily=True) as query:
+            player = query.current(player)
+            if not query.ladders.versions(ladder)[0].ranking.running:
                 return None
-            return statement_of(asked.connection, asked.ladders, ladder, facts.current(player), asked.times, last)
-
-    def story(self, game_id: str) -> GameTimeline:
-        """What became of a game, and what it did on each of its ladders.
-
-        Raises as `surveying` does, `Unknown` (game-unknown) for a game that is not recorded.
-        """
-        from ratings_ledger.projections.queries.game_timelines import game_story
-
-        with self.surveying() as seen:
-            return game_story(seen, game_id)
-
-    def stories(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
-        """The stories of some games, one at a time; what they did on all their ladders, or on one.
-
-        Raises as `story` does.
-        """
-        from ratings_ledger.projections.queries.game_timelines import stories
-
-        with self.surveying() as seen:
-            yield from stories(seen, game_ids, ladder)
-
-    def other_result(self, game_id: str, places: Sequence[int]) -> OtherResult:
-        """What a game would have given with other places, in the order of its participants.
-
-        Raises as `surveying` does, `Unknown` (game-unknown), and `BadArgument` for places that no result has.
-        """
-        from ratings_ledger.projections.diff.what_if import other_result
-
-        with self.surveying() as seen:
-            return other_result(seen, game_id, places)
-
-    @retry_on_damaged_cache
-    def balance(self, ladder: str) -> Balance:
-        """The trial balance: what players have, against where it came from. Raises as `asking` does."""
-        with self.asking(ladder, lazily=True) as asked:
-            return balance_answer(asked.ladders.standings(ladder), asked.ladders.coordinates, asked.times)
-
-    def decisions(self, after: str | int) -> Decisions:
-        """What was decided after a time or position and up to `known_at`, by whom and why, and what it did to points.
-
-        Of the coordinates only `known_at` matters; 0 is before the first event. Raises `BadArgument`,
-        `StoreUnavailable`, `StoreDamaged`.
-        """
-        from ratings_ledger.projections.diff.decisions import decided
-
-        with self._reading() as connection:
-            ends = []
-            for name, asked in (("after", after), ("known_at", self.known_at)):
-                try:
-                    ends.append(0 if str(asked) == "0" else position_known(connection, asked, None, self.note))
-                except BadArgument as problem:
-                    raise BadArgument(str(problem), name) from None
-            if ends[0] >= ends[1]:
-                told = f"nothing lies between the positions {ends[0]} and {ends[1]}; --from is the earlier one"
-                raise BadArgument(told)
-            return decided(connection, ends[0], ends[1], self._stay.times or times_of(connection))
-
-    def rulesets(self) -> AllRulesets:
-        """The published versions, and which of them score games that end now. Of the coordinates only `known_at`
-        matters. Raises `BadArgument`, `StoreUnavailable`.
-        """
-        from ratings_ledger.projections.queries.ruleset_states import all_rulesets
-
-        with self._reading() as connection:
-            return all_rulesets(connection, position_known(connection, self.known_at, None, self.note))
-
-    def ruleset(self, name: str) -> RulesetState:
-        """What a version, ID@VERSION, or the newest in force of a ruleset says, and when which version scores.
-
-        Raises as `rulesets` does.
-        """
-        from ratings_ledger.projections.queries.ruleset_states import ruleset_state
-
-        with self._reading() as connection:
-            position = position_known(connection, self.known_at, None, self.note)
-            return ruleset_state(connection, name, position, self._stay.times or times_of(connection))
-
-    def leagues(self) -> AllLeagues:
-        """The leagues, what they wait for, and who won. Raises as `surveying` does."""
-        from ratings_ledger.projections.queries.leagues import all_leagues
-
-        with self.surveying() as seen:
-            return all_leagues(seen)
-
-    def league(self, name: str) -> LeagueState:
-        """A league's players, its schedule with what is played and what is open, and its table.
-
-        Raises as `surveying` does, and `LedgerError` with the reason league-unknown.
-        """
-        from ratings_ledger.projections.queries.leagues import league_state
-
-        with self.surveying() as seen:
-            return league_state(seen, name)
+            return statement_of(query.connection, query.ladders, ladder, player, query.times, last)
 
     def unmet(self, ladder: str, player: str) -> Unmet:
-        """Whom a player has not met yet in a league or on a ladder. Raises as `league` and `asking` do, `Unknown` for
-        somebody who is not in it, and for a league without a ladder.
+        """Return whom a player has not met yet in a league or on a ladder.
+
+        Raises `Unknown` for a player who is not in it, and for a league without a ladder.
         """
         from ratings_ledger.projections.queries.leagues import ladder_named, unmet
 
         if "/" not in ladder:
-            with self.surveying() as seen:
-                ladder = ladder_named(seen, ladder)
-        with self.asking(ladder) as asked:
-            return unmet(asked.connection, asked.ladders, ladder, asked.ladders.facts.current(player), asked.times)
+            with self.survey() as survey:
+                ladder = ladder_named(survey, ladder)
+        with self.query(ladder) as query:
+            player = query.ladders.facts.current(player)
+            return unmet(query.connection, query.ladders, ladder, player, query.times)
+
+    # -- one game
+
+    @retry_on_damaged_cache
+    def explain(self, ladder: str, game_id: str) -> GameExplanation:
+        """Explain why a game changed points as it did, or why it does not count."""
+        from ratings_ledger.projections.queries.explain import explain_game, row_of_game
+
+        with self.query(ladder, lazily=True) as query:
+            row = row_of_game(query.connection, query.ladders.facts, game_id)
+            return explain_game(query.ladders, ladder, game_id, row, query.times)
+
+    def story(self, game_id: str) -> GameTimeline:
+        """Return what became of a game, and what it did on each of its ladders."""
+        from ratings_ledger.projections.queries.game_timelines import game_story
+
+        with self.survey() as survey:
+            return game_story(survey, game_id)
+
+    def stories(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
+        """Yield the timelines of some games, with what they did on all their ladders, or on one."""
+        from ratings_ledger.projections.queries.game_timelines import stories
+
+        with self.survey() as survey:
+            yield from stories(survey, game_ids, ladder)
+
+    def other_result(self, game_id: str, places: Sequence[int]) -> OtherResult:
+        """Return what a game would have given with other places, in the order of its participants.
+
+        Raises `BadArgument` for places that no result has.
+        """
+        from ratings_ledger.projections.diff.what_if import other_result
+
+        with self.survey() as survey:
+            return other_result(survey, game_id, places)
+
+    # -- what was published and decided; of the coordinates only `known_at` counts, unless a method says otherwise
+
+    def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
+        """Return the list of a ladder that was published last, or last for `as_of`, from its events.
+
+        Raises `Unknown` (list-unknown) if none was, `StoreDamaged`.
+        """
+        from ratings_ledger.projections.queries.published import as_published
+
+        with self.connect() as connection:
+            entry, people = self._find_list(connection, ladder), identities(connection)
+            times = self._session.times or times_of(connection)
+            ranking, names = (
+                as_published(connection, entry),
+                {name for player in players for name in people.ids(player)},
+            )
+            rows = [row for row in ranking.rows if not players or row.player in names][: limit or None]
+            source = Publication(entry.position, entry.event_id, entry.recorded_at, entry.by)
+            remark = f"Published at position {entry.position} by {entry.by}, {times.stated(entry.recorded_at)}."
+            at = Coordinates(entry.as_of, entry.known_at, None)
+            return standings_answer(ranking, rows, at, times, remark, source)
+
+    def publications(self) -> Publications:
+        """Return the published lists, the last one of each ladder and time."""
+        from ratings_ledger.projections.queries.published import publications
+
+        with self.log() as log:
+            return publications(log.connection, log.position, log.times)
+
+    def list_beside(self, ladder: str, position: int | None = None) -> PublishedListDiff:
+        """Compare a published list with the same list as known now.
+
+        Args:
+            position: that of the publication; by default the last one of the ladder, or its last for `as_of`.
+
+        Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
+        """
+        from ratings_ledger.projections.diff.published_lists import list_beside
+
+        with self.connect() as connection:
+            entry = self._find_list(connection, ladder, position)
+            times = self._session.times or times_of(connection)
+            known_at = position_known(connection, self.known_at, date_zone(connection, ladder, times), self.note)
+            return list_beside(connection, self._kept.checked(connection, known_at), entry, self.note, times)
+
+    def event_impact(self, position: int) -> EventImpact:
+        """Return what the event at a position did to every player's points.
+
+        Raises `Unknown` (event-unknown) for a position behind `known_at`.
+        """
+        from ratings_ledger.projections.diff.event_impacts import event_impact
+
+        with self.log() as log:
+            if not 1 <= position <= log.position:
+                message = f"there is no position {position}; the log as it is asked ends at {log.position}"
+                raise Unknown("event-unknown", message)
+            ladders = KeptLadders()  # apart from those that other queries will need again
+            before, after = (ladders.checked(log.connection, end) for end in (position - 1, position))
+            return event_impact(log.connection, before, after, log.times)
+
+    def decisions(self, after: str | int) -> Decisions:
+        """Return what was decided after a time or position, by whom and why, and what it did to points.
+
+        Args:
+            after: 0 is before the first event.
+
+        Raises `BadArgument`, `StoreDamaged`.
+        """
+        from ratings_ledger.projections.diff.decisions import decided
+
+        with self.connect() as connection:
+            ends = []
+            for name, value in (("after", after), ("known_at", self.known_at)):
+                try:
+                    ends.append(0 if str(value) == "0" else position_known(connection, value, None, self.note))
+                except BadArgument as problem:
+                    raise BadArgument(str(problem), name) from None
+            begin, end = ends
+            if begin >= end:
+                raise BadArgument(f"nothing lies between the positions {begin} and {end}; --from is the earlier one")
+            return decided(connection, begin, end, self._session.times or times_of(connection))
+
+    @retry_on_damaged_cache
+    def telling_positions(self) -> frozenset[int]:
+        """Return the positions of the events that may have moved players who did not play.
+
+        Those are decisions, and games played before a list that had been published.
+        """
+        from ratings_ledger.projections.diff.event_impacts import telling_positions
+
+        with self.log() as log:
+            ladders = self.ladders_known(log.connection, log.position, lazily=True).at(None)
+            return telling_positions(log.connection, ladders)
+
+    # -- what is recorded
+
+    def rulesets(self) -> AllRulesets:
+        """Return the published versions, and which of them score games that end now. Only `known_at` counts."""
+        from ratings_ledger.projections.queries.ruleset_states import all_rulesets
+
+        with self.log() as log:
+            return all_rulesets(log.connection, log.position)
+
+    def ruleset(self, name: str) -> RulesetState:
+        """Return a version (ID@VERSION), or a ruleset's newest in force, and when which version scores.
+
+        Only `known_at` counts.
+        """
+        from ratings_ledger.projections.queries.ruleset_states import ruleset_state
+
+        with self.log() as log:
+            return ruleset_state(log.connection, name, log.position, log.times)
+
+    def leagues(self) -> AllLeagues:
+        """Return the leagues, what they wait for, and who won."""
+        from ratings_ledger.projections.queries.leagues import all_leagues
+
+        with self.survey() as survey:
+            return all_leagues(survey)
+
+    def league(self, name: str) -> LeagueState:
+        """Return a league's players, its table, and its schedule with what is played and what is open.
+
+        Raises `LedgerError` with the reason league-unknown.
+        """
+        from ratings_ledger.projections.queries.leagues import league_state
+
+        with self.survey() as survey:
+            return league_state(survey, name)
 
     def clock(self, game_id: str, at: int | None = None) -> ClockState:
-        """Every timer of a game at the server's time `at`, in milliseconds, by default at the last event.
+        """Return every timer of a game at the server's time `at`, in milliseconds, by default at the last event.
 
-        Of the coordinates only `known_at` matters. Raises `BadArgument`, `Unknown` for a game without a clock, or one
-        that had not been started.
+        Only `known_at` counts. Raises `Unknown` for a game without a clock, or one that had not been started.
         """
         from ratings_ledger.projections.queries.clocks import show_clock
 
         return show_clock(self._clock_events(game_id)[0], at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
-        """What was taken from a player's main timer and given to it. Raises as `clock` does."""
+        """Return what was taken from a player's main timer and given to it. Raises as `clock` does."""
         from ratings_ledger.projections.queries.clocks import explain_clock
 
         events, current = self._clock_events(game_id)
@@ -499,25 +520,31 @@ class Snapshot(SnapshotReader):
     def _clock_events(self, game_id: str) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
         from ratings_ledger.projections.queries.clocks import events_of_clock
 
-        with self._reading() as connection:
-            return events_of_clock(connection, game_id, position_known(connection, self.known_at, None, self.note))
+        with self.log() as log:
+            return events_of_clock(log.connection, game_id, log.position)
 
-    def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
-        """What if each of some rulesets, with what was set in them, had scored its games from the start?
+    @retry_on_damaged_cache
+    def games_with_clock(self) -> frozenset[str]:
+        """Return the games whose clock was started. Only `known_at` counts."""
+        from ratings_ledger.projections.queries.clocks import games_timed
 
-        On the ladders that are named, or on all. `rules` does not matter; a date ends in the zone of the first ruleset
-        if there is no home zone. Raises as `surveying` does, `Unknown` for a ladder without games, `RulesetRefused`.
-        """
-        from ratings_ledger.projections.diff.what_if import simulated, why_alone
+        with self.log() as log:
+            return games_timed(self.ladders_known(log.connection, log.position, lazily=True).facts)
 
-        with self._reading() as connection:
-            times = self._stay.times or times_of(connection)
-            every = self._kept.checked(connection, position_known(connection, self.known_at, None, self.note))
-            now = every.at(instant_played(self.as_of, times.home or rulesets[0][1].time_zone))
-            for told in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
-                if told is not None:
-                    self.note(told)
-            return simulated(connection, now, rulesets, ladders, times)
+    def ids(self, player: str) -> list[str]:
+        """Return all ids of a person, the given one first. Only `known_at` counts."""
+        with self.log() as log:
+            return identities(log.connection, log.position).asked_first(player)
+
+    def has_game(self, game_id: str) -> bool:
+        """Tell whether a game of this id was ever recorded."""
+        with self.connect() as connection:
+            return game_id in first_positions(connection, [game_id])
+
+    def similar_game(self, game_id: str) -> str:
+        """Return the end of a message about an unknown game: which one was probably meant, or nothing."""
+        with self.connect() as connection:
+            return Log(connection).similar("game", game_id)
 
     def games(
         self,
@@ -529,65 +556,56 @@ class Snapshot(SnapshotReader):
         by: str | None = None,
         limit: int = 0,
     ) -> RecordedGames:
-        """The newest `limit` games (0: all) as they stand, by the time they were played.
+        """Return the newest `limit` games (0: all) as they stand, by the time they were played.
 
-        All, or those of one name, with one player, played from `since` on, recorded by somebody. Dates are in the home
-        zone. Raises `BadArgument`, `StoreUnavailable`.
+        Args:
+            game: the name of the game that they are of.
+            player: who took part.
+            since: a date in the home zone, which means its start, or a time: those played from then on.
+            by: who recorded them.
         """
         from ratings_ledger.projections.queries.games_log import RecordedGames, games_as_they_stand, is_wanted
 
-        with self._reading() as connection:
-            times = self._stay.times or times_of(connection)
-            end = instant_played(self.as_of, times.zone)
-            until = position_known(connection, self.known_at, None, self.note)
-            people = identities(connection, until)
-            wanted = partial(
+        with self.log() as log:
+            end = instant_played(self.as_of, log.times.zone)
+            people = identities(log.connection, log.position)
+            matches = partial(
                 is_wanted,
-                first=None if since is None else moment(instant_since(since, times.zone)),
+                first=None if since is None else moment(instant_since(since, log.times.zone)),
                 last=None if end is None else moment(end),
                 game_id=game_id,
                 game=game,
                 ids=None if player is None else people.ids(player),
             )
-            found, every, left_out = games_as_they_stand(connection, until, wanted, by, limit)
+            games, total, left_out = games_as_they_stand(log.connection, log.position, matches, by, limit)
             hint = ""
-            if not found and game_id is not None:
-                hint = Log(connection).similar("game", game_id)
-            elif not found and (player or game):
-                hint = similar_name(self._known(connection, head(connection).position).facts, player, game)
-        rows = tuple(replace(one, data=people.present(one.data)) if people else one for one in found)
-        return RecordedGames(rows, older=every - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times)
-
-    def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
-        """A player and a ladder, in whichever order they were given, or with the only ladder that the player is on.
-
-        Unless `is_player`, it may be a game as well, with the only ladder on which it counts; several on which it did
-        the same are as good as one, which is told in a note. Raises as `only_ladder` does.
-        """
-        if other is not None:
-            return self._in_order(one, other)
-        if "/" in one:
-            raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
-        from ratings_ledger.projections.queries.game_timelines import ladders_meant, same_on
-        from ratings_ledger.projections.queries.survey import only_ladder_of
-
-        with self.surveying() as seen:
-            own, of_game = ladders_meant(seen, one, is_player)
-        if of_game and (alike := same_on([self.explain(ladder, one) for ladder in of_game], self.note)):
-            return one, alike
-        return one, only_ladder_of(own, f" that {shown(one)} is on", self.as_of)
+            if not games and game_id is not None:
+                hint = Log(log.connection).similar("game", game_id)
+            elif not games and (player or game):
+                facts = self.ladders_known(log.connection, head(log.connection).position).facts
+                hint = similar_name(facts, player, game)
+            times = log.times
+        rows = tuple(replace(row, data=people.present(row.data)) if people else row for row in games)
+        return RecordedGames(rows, older=total - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times)
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
-        """The games that are not voided, with the current ids of their players, in the order in which they were first
-        recorded, one at a time; of those recorded behind a position. Recorded elsewhere in that order they give the
-        same points. Raises `BadArgument`.
+        """Yield the games that are not voided, with the current ids of their players, as first recorded.
+
+        Recorded elsewhere in this order they give the same points.
+
+        Args:
+            after: a position; games first recorded up to it are left out.
         """
         from ratings_ledger.projections.queries.games_log import games_that_stand
 
-        with self._reading() as connection:
-            last = instant_played(self.as_of, (self._stay.times or times_of(connection)).zone)
-            until = position_known(connection, self.known_at, None, self.note)
-            yield from games_that_stand(connection, until, last, after)
+        with self.log() as log:
+            last = instant_played(self.as_of, log.times.zone)
+            yield from games_that_stand(log.connection, log.position, last, after)
+
+    def games_recorded(self) -> int:
+        """Return how many games are recorded, voided ones included."""
+        with self.survey() as survey:
+            return len(survey.facts.first_position)
 
     def events(
         self,
@@ -599,10 +617,17 @@ class Snapshot(SnapshotReader):
         batch: str | None = None,
         limit: int = 0,
     ) -> RecordedEvents:
-        """The newest `limit` events (0: all) as they were written, in the order of the log; `as_of` does not matter.
+        """Return the newest `limit` events (0: all) as they were written, in the order of the log.
 
-        All, or those about a game, an event's id or a player, recorded from `since` on, by somebody, of some types, by
-        the imports of a batch. Raises `BadArgument`, `Refused` for an unknown batch, `StoreUnavailable`.
+        Of the coordinates only `known_at` counts.
+
+        Args:
+            subject: a game, an event's id or a player that they are about.
+            since: those recorded from a date, a time or a position on.
+            by: who recorded them.
+            batch: the id of the import that they came with.
+
+        Raises `Refused` for an unknown batch.
         """
         from ratings_ledger.ledger.validation.batches import named_batches
         from ratings_ledger.projections.queries.games_log import RecordedEvents, events_as_written
@@ -610,107 +635,80 @@ class Snapshot(SnapshotReader):
         for name in types:
             if name not in TYPES:
                 raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
-        with self._reading() as connection:
-            until = position_known(connection, self.known_at, None, self.note)
-            after = position_since(connection, since)
-            within = None if batch is None else named_batches(connection, batch, until)
-            rows, older = events_as_written(connection, until, subject, after, by, types, limit, within)
+        with self.log() as log:
+            after = position_since(log.connection, since)
+            within = None if batch is None else named_batches(log.connection, batch, log.position)
+            rows, older = events_as_written(
+                log.connection, log.position, subject, after, by, types=types, limit=limit, within=within
+            )
             narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not narrowed:
-                log = Log(connection, until)
-                hint = log.similar("game", subject) or log.similar("player", subject)
-            times = self._stay.times or times_of(connection)
-            return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=times)
+                names = Log(log.connection, log.position)
+                hint = names.similar("game", subject) or names.similar("player", subject)
+            return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=log.times)
 
-    @retry_on_damaged_cache
-    def telling_positions(self) -> frozenset[int]:
-        """The positions of the events that may have moved somebody who did not play: decisions, and games played before
-        a list that had been published. Of the coordinates only `known_at` matters. Raises as `publications` does.
-        """
-        from ratings_ledger.projections.diff.event_impacts import telling_positions
-
-        with self._reading() as connection:
-            position = position_known(connection, self.known_at, None, self.note)
-            every = self._known(connection, position, lazily=True).at(None)
-            return telling_positions(connection, every)
+    # -- the last events that an answer depends on: with `known_at` there, it is the same
 
     @retry_on_damaged_cache
     def last_event(self, ladder: str, player: str | None = None) -> LastEvent:
-        """The last event that a ladder depends on, or a player there: with `known_at` there, the answers are the same.
+        """Return the last event that a ladder depends on, or a player there.
 
-        Except for the ranks, and gold, of a player, which depend on everybody. Raises as `asking` does, `Unknown` for
-        somebody who is not recorded.
+        The ranks, and gold, of a player are excepted, since they depend on every other player.
         """
         from ratings_ledger.projections.queries.last_events import last_event
 
-        with self.asking(ladder, lazily=True) as asked:
+        with self.query(ladder, lazily=True) as query:
             if player is not None:
-                refuse_unknown(asked.ladders.facts, player)
-            position = last_event(asked.connection, asked.ladders, ladder, player)
-            return LastEvent(position, moment(recorded_at(asked.connection, position)))
+                refuse_unknown(query.ladders.facts, player)
+            position = last_event(query.connection, query.ladders, ladder, player)
+            return LastEvent(position, moment(recorded_at(query.connection, position)))
 
     @retry_on_damaged_cache
     def last_event_of_ranks(self, found: Ranks) -> LastEvent:
-        """The last event that a player's ranks over time depend on: with `known_at` there, they are the same.
+        """Return the last event that a player's ranks over time depend on.
 
-        A game of others that left the rank as it was is none. Raises as `asking` does.
+        A game of others that left the rank as it was is none.
         """
         from ratings_ledger.projections.queries.last_events import last_event
 
-        with self.asking(found.ladder, lazily=True) as asked:
+        with self.query(found.ladder, lazily=True) as query:
             moved = [row.position for row in found.rows or () if row.position is not None]
             player = found.player if found.every == "step" and found.rows is not None else None
-            position = last_event(asked.connection, asked.ladders, found.ladder, player, max(moved, default=0))
-            return LastEvent(position, moment(recorded_at(asked.connection, position)))
+            position = last_event(query.connection, query.ladders, found.ladder, player, max(moved, default=0))
+            return LastEvent(position, moment(recorded_at(query.connection, position)))
 
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
-        """By player, the positions of the last events that some players on a ladder depend on.
-
-        Raises as `last_event` does, which tells one player's.
-        """
+        """Return the positions of the last events that some players on a ladder depend on, by player."""
         from ratings_ledger.projections.queries.last_events import last_event
 
-        with self.asking(ladder, lazily=True) as asked:
-            wanted = known_ones(asked.ladders.facts, players)
-            return {player: last_event(asked.connection, asked.ladders, ladder, player) for player in wanted}
+        with self.query(ladder, lazily=True) as query:
+            current = known_ones(query.ladders.facts, players)
+            return {player: last_event(query.connection, query.ladders, ladder, player) for player in current}
 
     @retry_on_damaged_cache
     def last_event_of_game(self, game_id: str) -> LastEvent:
-        """The last event that a game and its explanations on its ladders depend on; `as_of` does not matter.
-
-        Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`, `Unknown` for a game that is not recorded.
-        """
+        """Return the last event that a game and its explanations on its ladders depend on; `as_of` is ignored."""
         from ratings_ledger.projections.queries.explain import row_of_game
         from ratings_ledger.projections.queries.last_events import last_event_of_game
 
-        with self._reading() as connection:
-            every = self._known(connection, position_known(connection, self.known_at, None, self.note), lazily=True)
-            check_version(every.facts, self.rules)
-            position = last_event_of_game(connection, every, row_of_game(connection, every.facts, game_id))
-            return LastEvent(position, moment(recorded_at(connection, position)))
-
-    def games_recorded(self) -> int:
-        """How many games are recorded, voided ones included. Raises as `surveying` does."""
-        with self.surveying() as seen:
-            return len(seen.facts.first_position)
+        with self.log() as log:
+            ladders = self.ladders_known(log.connection, log.position, lazily=True)
+            check_version(ladders.facts, self.rules)
+            row = row_of_game(log.connection, ladders.facts, game_id)
+            position = last_event_of_game(log.connection, ladders, row)
+            return LastEvent(position, moment(recorded_at(log.connection, position)))
 
     def last_positions_of_games(self) -> dict[str, int]:
-        """The positions of the last events that games depend on, by their ids, in the order of their first records.
-
-        Raises as `surveying` does; see `last_event_of_game`.
-        """
+        """Return the positions of the last events that games depend on, by id, in the order of their first records."""
         from ratings_ledger.projections.queries.game_timelines import last_positions_of_games
 
-        with self.surveying() as seen:
-            return last_positions_of_games(seen)
+        with self.survey() as survey:
+            return last_positions_of_games(survey)
 
     def last_positions_of_people(self) -> dict[str, int]:
-        """The position of the last event about a game of each person, on a ladder or not, or about who they are.
-
-        Raises as `surveying` does.
-        """
+        """Return the position of the last event about a game of each person, or about who they are."""
         from ratings_ledger.projections.queries.last_events import last_positions_of_people
 
-        with self.surveying() as seen:
-            return last_positions_of_people(seen.connection, seen.everything)
+        with self.survey() as survey:
+            return last_positions_of_people(survey.connection, survey.everything)

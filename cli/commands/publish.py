@@ -46,7 +46,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
     now, view = clock.now(), view_of(how.ledger, as_of, None, None, cached=False)
     if ladder is None:
-        with view.surveying() as seen:
+        with view.survey() as seen:
             rows = []
             for ladders, stream in due(seen, now):
                 with seen.noting():
@@ -59,7 +59,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
             seen.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=seen.times
         )
         return emit(every, how.form, print_due_published)
-    with view.asking(ladder) as asked:
+    with view.query(ladder) as asked:
         ladders, times = asked.ladders, asked.times
         if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
             # what is played later does not change what is published now

@@ -97,7 +97,7 @@ def adjustments(view: Snapshot, ladder: str, rows: list[AdjustRow]) -> list[tupl
             raise Refused("player-twice", f"lines {first} and {row.line} of {row.file} say the same; leave one out")
     if all(row.to is None for row in rows):
         return [(row, str(row.points)) for row in rows]
-    with view.asking(ladder) as asked:
+    with view.query(ladder) as asked:
         return [*_differences(_Had(asked.ladders, ladder), rows)]
 
 

@@ -61,7 +61,7 @@ def undoing(connection: Connection, act: Act, reason: str | None, decided_at: in
     Raises `Refused` (undone-already).
     """
     times = times_of(connection)
-    (told, *_), _ = events_as_written(connection, act.position, None, act.position - 1, None, (), 1)
+    (told, *_), _ = events_as_written(connection, act.position, None, act.position - 1, None, types=(), limit=1)
     what = f"position {act.position}: {words_of(told, times)}"
     reason = reason or f"{UNDONE}{DONE.get(told.event['type'], told.event['type'])} at position {act.position}"
     found = _Undoing(connection, act, reason, format_instant(decided_at))

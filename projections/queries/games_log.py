@@ -133,6 +133,7 @@ def events_as_written(
     subject: str | None,
     after: int,
     by: str | None,
+    *,
     types: Collection[str],
     limit: int,
     within: Sequence[Batch] | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cached_property, wraps
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -37,6 +37,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     check_version,
     other_ladder,
+    refuse_unknown,
     versions_of,
 )
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
@@ -50,42 +51,66 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Question(NamedTuple):
+class Query(NamedTuple):
     """A connection, the ladders at the coordinates that one ladder's zone gives, and how times are shown."""
 
     connection: Connection
     ladders: Ladders
     times: Times
 
+    def current(self, player: str) -> str:
+        """Return the current id of a player. Raises `Unknown` (player-unknown)."""
+        refuse_unknown(self.ladders.facts, player)
+        return self.ladders.facts.current(player)
 
-def retry_on_damaged_cache(question: Callable[P, T]) -> Callable[P, T]:
-    """A view's question that reads little: if a file turns out to be damaged, it is deleted, and the question asked
-    again of facts that are checked first."""
 
-    @wraps(question)
-    def ask(*arguments: P.args, **options: P.kwargs) -> T:
+class KnownLog:
+    """A connection, and the log up to the position that `known_at` means."""
+
+    def __init__(self, connection: Connection, position: int, times: Times | None) -> None:
+        self.connection = connection
+        self.position = position
+        self._times = times
+
+    @cached_property
+    def times(self) -> Times:
+        """Return how this ledger shows times, which takes a look at its home zone."""
+        return self._times or times_of(self.connection)
+
+
+def retry_on_damaged_cache(query: Callable[P, T]) -> Callable[P, T]:
+    """Let a snapshot's method read only what it needs of a cache; where that proves damaged, delete it and try again.
+
+    The second time everything is checked first.
+    """
+
+    @wraps(query)
+    def run(*arguments: P.args, **options: P.kwargs) -> T:
         try:
-            return question(*arguments, **options)
+            return query(*arguments, **options)
         except (Damaged, Unreadable) as problem:
-            view: Any = arguments[0]
-            view._kept.forget(problem)
-            view._stay.questions.clear()
-            return question(*arguments, **options)
+            snapshot: Any = arguments[0]
+            snapshot._kept.forget(problem)
+            snapshot._session.queries.clear()
+            return query(*arguments, **options)
 
-    return ask
+    return run
 
 
 class _Session(local):
-    """What one thread holds while it stays: a connection, how times are shown, and its questions by ladder."""
+    """What one thread holds while it stays: a connection, how times are shown, and its queries by ladder."""
 
     def __init__(self) -> None:
-        self.held: Connection | None = None
+        self.connection: Connection | None = None
         self.times: Times | None = None
-        self.questions: dict[str, Question] = {}
+        self.queries: dict[str, Query] = {}
 
 
 class SnapshotReader:
-    """The ledger at coordinates. What is odd about an answer, though not wrong, is in `notes`, or goes to `note`."""
+    """The ledger at one set of coordinates; it holds no connection, except for a thread that stays.
+
+    What is unusual about an answer, though not wrong, is in `notes`, or goes to `note`.
+    """
 
     def __init__(
         self,
@@ -105,138 +130,151 @@ class SnapshotReader:
         self._tell = self.notes.append if note is None else note
         self._told: set[str] = set()
         self._kept = kept or KeptLadders()
-        self._stay = _Session()
+        self._session = _Session()
 
     @contextmanager
     def staying(self) -> Iterator[None]:
-        """Ask several questions on one connection, where the log and the home zone are taken to stay the same; other
-        threads ask on their own. Raises `StoreUnavailable`.
+        """Answer several queries on one connection, during which the log and the home zone are taken to stay the same.
+
+        Other threads use connections of their own. Raises `StoreUnavailable`.
         """
-        stay = self._stay
-        with self.ledger.reading() as stay.held:
+        session = self._session
+        with self.ledger.reading() as session.connection:
             try:
-                stay.times = times_of(stay.held)
+                session.times = times_of(session.connection)
                 yield
             finally:
-                stay.held = stay.times = None
-                stay.questions.clear()
+                session.connection = session.times = None
+                session.queries.clear()
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        """The connection that is held, or one of its own."""
-        if self._stay.held is not None:
-            yield self._stay.held
+    def connect(self) -> Iterator[Connection]:
+        """Provide the connection of this thread's stay, or a new one. Raises `StoreUnavailable`."""
+        if self._session.connection is not None:
+            yield self._session.connection
             return
         with self.ledger.reading() as connection:
             yield connection
 
     @contextmanager
-    def asking(self, ladder: str, lazily: bool = False) -> Iterator[Question]:
-        """The ladders at the coordinates, for queries about one ladder; `lazily` where a damaged cache is retried.
+    def log(self) -> Iterator[KnownLog]:
+        """Provide the log up to `known_at`, of which a date ends in the home zone.
+
+        Raises `BadArgument`, `StoreUnavailable`.
+        """
+        with self.connect() as connection:
+            position = position_known(connection, self.known_at, None, self.note)
+            yield KnownLog(connection, position, self._session.times)
+
+    @contextmanager
+    def query(self, ladder: str, lazily: bool = False) -> Iterator[Query]:
+        """Provide the ladders at the coordinates, for a query about one of them.
+
+        Args:
+            lazily: read only what is needed of a cache, in a method with `retry_on_damaged_cache`.
 
         Raises `BadArgument`, `Unknown`, `RuleFailed`, `RulesetUnusable`, `StoreUnavailable`.
         """
-        with self._reading() as connection:
+        with self.connect() as connection:
             try:
-                if lazily and ladder in self._stay.questions:
-                    found = self._stay.questions[ladder]
-                    facts = found.ladders.facts
-                    yield found
+                if lazily and ladder in self._session.queries:
+                    query = self._session.queries[ladder]
+                    facts = query.ladders.facts
+                    yield query
                     return
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
-                times = self._stay.times or times_of(connection)
+                times = self._session.times or times_of(connection)
                 zone = date_zone(connection, ladder, times) if is_dated else "UTC"
-                every = self._known(connection, position_known(connection, self.known_at, zone, self.note), lazily)
-                facts = every.facts
+                position = position_known(connection, self.known_at, zone, self.note)
+                undated = self.ladders_known(connection, position, lazily)
+                facts = undated.facts
                 try:
                     versions = versions_of(facts, ladder, self.rules)
                 except UnknownLadder:
-                    time_zone(connection, ladder)  # there is no such ruleset at any position, which is then told
+                    time_zone(connection, ladder)  # says so if there is no such ruleset at any position
                     raise
-                instant = instant_played(self.as_of, zone)
-                ladders = every.at(instant)
+                ladders = undated.at(instant_played(self.as_of, zone))
                 note_ahead(self.as_of, zone, self.note)
                 # dates end in this zone, so times are shown in it, too
                 times = times if times.home else Times(versions[0].ruleset.time_zone)
                 self._note_idle(ladders, ladder, times)
-                found = Question(connection, ladders, times)
-                if lazily and self._stay.held is not None:
-                    self._stay.questions[ladder] = found  # the log is the same on this connection
-                yield found
+                query = Query(connection, ladders, times)
+                if lazily and self._session.connection is not None:
+                    self._session.queries[ladder] = query  # the log is the same on this connection
+                yield query
             except RuleFailure as problem:
                 raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
 
-    def _in_order(self, one: str, other: str) -> tuple[str, str]:
-        """A player or game and a ladder, in whichever order they were given. Raises `StoreUnavailable`."""
-        with self._reading() as connection:
+    @contextmanager
+    def survey(self) -> Iterator[Survey]:
+        """Provide all ladders at the coordinates. Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`."""
+        from ratings_ledger.projections.queries.survey import Survey
+
+        with self.log() as log:
+            undated = self.ladders_known(log.connection, log.position)
+            check_version(undated.facts, self.rules)
+            note_ahead(self.as_of, log.times.zone, self.note)
+            self._note_early(undated.facts, log.times)
+            yield Survey(log.connection, undated, self.as_of, log.times)
+
+    def ladders_known(self, connection: Connection, position: int, lazily: bool = False) -> Ladders:
+        """Return all ladders as known at a position, for no `as_of`; unless `lazily`, their facts are checked first."""
+        return (self._kept.at if lazily else self._kept.checked)(connection, position, self.rules)
+
+    def _in_order(self, left: str, right: str) -> tuple[str, str]:
+        """Return a player or game and a ladder, given in either order. Raises `StoreUnavailable`."""
+        with self.connect() as connection:
             if self.known_at is None:
-                facts = self._known(connection, head(connection).position, lazily=True).facts
+                facts = self.ladders_known(connection, head(connection).position, lazily=True).facts
                 known = facts.rulesets.keys() | facts.unusable.keys()
             else:
                 known = ruleset_ids(connection)
-        if parse_name(other).ruleset_id in known:
-            return one, other
-        swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
-        return (other, one) if swapped else (one, other)
+        if parse_name(right).ruleset_id in known:
+            return left, right
+        swapped = parse_name(left).ruleset_id in known or ("/" in left and "/" not in right)
+        return (right, left) if swapped else (left, right)
 
-    @contextmanager
-    def surveying(self) -> Iterator[Survey]:
-        """All ladders at the coordinates. Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`."""
-        from ratings_ledger.projections.queries.survey import Survey
+    def _find_list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
+        """Return the list of a ladder that `as_of` and `known_at` mean, or the one published at a position.
 
-        with self._reading() as connection:
-            times = self._stay.times or times_of(connection)
-            every = self._known(connection, position_known(connection, self.known_at, None, self.note))
-            check_version(every.facts, self.rules)
-            note_ahead(self.as_of, times.zone, self.note)
-            self._note_early(every.facts, times)
-            yield Survey(connection, every, self.as_of, times)
-
-    def _list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
-        """The list of a ladder that is meant by `as_of` and `known_at`, or by the position of its publication.
-
-        Raises as `published` does.
+        Raises `BadArgument`, `Unknown` (list-unknown), `StoreUnavailable`.
         """
-        times = self._stay.times or times_of(connection)
+        times = self._session.times or times_of(connection)
         zone = date_zone(connection, ladder, times)
         instant = instant_played(self.as_of, zone)
         position = position_known(connection, self.known_at, zone, self.note)
         lists = published_lists(connection, position, ladder)
         if published_at is not None:
-            lists = [one for one in lists if one.position == published_at]
+            lists = [entry for entry in lists if entry.position == published_at]
         else:
-            lists = [one for one in lists if self.as_of is None or one.as_of == instant]
+            lists = [entry for entry in lists if self.as_of is None or entry.as_of == instant]
         if not lists:
-            versions_of(self._known(connection, position, lazily=True).facts, ladder)
-            played = "" if instant is None else f" as of {times.second(instant)}"
-            played = played if published_at is None else f" at position {published_at}"
-            told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
-            raise Unknown("list-unknown", told)
+            versions_of(self.ladders_known(connection, position, lazily=True).facts, ladder)
+            which = "" if instant is None else f" as of {times.second(instant)}"
+            which = which if published_at is None else f" at position {published_at}"
+            message = f"no list of {ladder}{which} has been published; see: ratings publish --help"
+            raise Unknown("list-unknown", message)
         return lists[-1]
 
     def note(self, text: str) -> None:
-        """Say something odd, once."""
+        """Report something unusual, once."""
         if text not in self._told:
             self._told.add(text)
             self._tell(text)
 
-    def _known(self, connection: Connection, position: int, lazily: bool = False) -> Ladders:
-        """All ladders, as known at a position; unless `lazily`, their facts are checked."""
-        return (self._kept.at if lazily else self._kept.checked)(connection, position, self.rules)
-
     def _note_idle(self, ladders: Ladders, ladder: str, times: Times) -> None:
-        """If nothing had been played on a ladder by then, note when it began, or which other was probably meant."""
+        """Note when a ladder begins, or which other was probably meant, where nothing had been played on it by then."""
         if ladders.first(ladder) is not None:
             return
         if ladders.as_of is not None and (first := ladders.at(None).first(ladder)):
-            instant, what = first
-            self.note(f"the first {what} on {ladder} was at {times.second(instant)}")
-        elif told := other_ladder(ladders.facts, ladder):
-            self.note(told)
+            instant, kind = first
+            self.note(f"the first {kind} on {ladder} was at {times.second(instant)}")
+        elif message := other_ladder(ladders.facts, ladder):
+            self.note(message)
 
     def _note_early(self, facts: Facts, times: Times) -> None:
-        """If nothing at all had been played by `as_of`, note when the first game was."""
+        """Note when the first game was, where nothing at all had been played by `as_of`."""
         instant = instant_played(self.as_of, times.zone)
         if instant is None or min(facts.occurred_at, default=instant) <= instant:
             return

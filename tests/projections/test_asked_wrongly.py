@@ -136,7 +136,7 @@ def test_thread_that_stays_keeps_its_connection_alone(ledger: Any) -> None:
     thread = Thread(target=stay)
     thread.start()
     here.wait()
-    with view.asking(LADDER, lazily=True) as question:
+    with view.query(LADDER, lazily=True) as question:
         here.wait()
         gone.wait()
         closed = question.connection.closed
