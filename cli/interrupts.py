@@ -22,14 +22,14 @@ _interrupted = False
 
 
 def under_way(value: bool) -> bool:
-    """Whether something is under way from now on that an interrupt may not cut off; gives what was before."""
+    """Tell whether something is under way from now on that an interrupt may not cut off; gives what was before."""
     global _under_way
     before, _under_way = _under_way, value
     return before
 
 
 def is_under_way() -> bool:
-    """Whether something is under way that an interrupt may not cut off."""
+    """Tell whether something is under way that an interrupt may not cut off."""
     return _under_way
 
 
@@ -40,7 +40,7 @@ def note_interrupt() -> None:
 
 
 def interrupted() -> bool:
-    """Whether there was an interrupt within a command, whatever became of its `KeyboardInterrupt`."""
+    """Tell whether there was an interrupt within a command, whatever became of its `KeyboardInterrupt`."""
     return _interrupted
 
 

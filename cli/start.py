@@ -23,7 +23,7 @@ OBJECTS = 200_000
 
 
 def run() -> NoReturn:
-    """The program."""
+    """Return the program."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
         signal.signal(signal.SIGINT, _interrupt)
     sys.unraisablehook = _unraisable

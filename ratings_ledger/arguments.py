@@ -27,7 +27,7 @@ MODULES = re.compile(r"(?:\w+\.)+")
 
 
 def checked(question: Callable[P, T]) -> Callable[P, T]:
-    """The question, with its arguments looked at first. Raises `BadArgument` besides what the question raises."""
+    """Return the question, with its arguments looked at first. Raises `BadArgument` besides what the question raises."""
 
     @wraps(question)
     def ask(*arguments: P.args, **options: P.kwargs) -> T:
@@ -51,7 +51,7 @@ for _name in dir(Snapshot):
 
 @cache
 def _declared(question: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, list[str]]]:
-    """A question's signature, and by argument the types that it takes, where all of them are listed here."""
+    """Return a question's signature, and by argument the types that it takes, where all of them are listed here."""
     signature, found = inspect.signature(question), {}
     for name, one in signature.parameters.items():
         kinds = MODULES.sub("", inspect.formatannotation(one.annotation).strip("'")).split(" | ")
@@ -80,7 +80,9 @@ def _look_at(name: str, value: object, kinds: Sequence[str]) -> None:
 
 
 def in_text(name: str, moment: T | date) -> T | str:
-    """A date or time of Python's as text; anything else as it is. Raises `BadArgument` for a time without a zone."""
+    """Return a date or time of Python's as text; anything else as it is. Raises `BadArgument` for a time without a
+    zone.
+    """
     if not isinstance(moment, date):
         return moment
     if isinstance(moment, datetime) and moment.utcoffset() is None:
@@ -89,12 +91,12 @@ def in_text(name: str, moment: T | date) -> T | str:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a store can be asked about a text at all."""
+    """Tell whether a store can be asked about a text at all."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _named(value: object) -> str:
-    """What was given instead: of a list also what is in it."""
+    """Return what was given instead: of a list also what is in it."""
     inside = sorted({type(one).__name__ for one in value}) if isinstance(value, list | tuple | set | frozenset) else []
     return type(value).__name__ + (f" with {', '.join(inside)}" if inside else "")
 

@@ -220,12 +220,12 @@ class Ledger:
 
     @property
     def location(self) -> str:
-        """Where it is, without anything secret."""
+        """Return where it is, without anything secret."""
         return self._store.location
 
     @property
     def head(self) -> Head:
-        """The last position of the log with its chain hash and its time in microseconds since 1970."""
+        """Return the last position of the log with its chain hash and its time in microseconds since 1970."""
         with self._store.reading() as connection:
             return _log.head(connection)
 
@@ -233,7 +233,7 @@ class Ledger:
     def at(
         self, as_of: str | date | None = None, known_at: str | int | date | None = None, rules: str | None = None
     ) -> Snapshot:
-        """The ledger at coordinates: what was played up to `as_of`, as known at `known_at`, under `rules`.
+        """Return the ledger at coordinates: what was played up to `as_of`, as known at `known_at`, under `rules`.
 
         `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python's own, which need a zone;
         `known_at` may be a position. `rules` is a version, ID@VERSION, that scores all games of its ruleset. None means
@@ -299,7 +299,7 @@ class Ledger:
 
     @_checked
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> CoordinateSpec:
-        """What published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
+        """Return what published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
         return CoordinateSpec("published", True, as_of, known_at)
 
     @_checked
@@ -311,7 +311,7 @@ class Ledger:
         *,
         predictions: bool = False,
     ) -> Differences:
-        """How the ladders that are named differ between two places on the axes, or all that do.
+        """Return how the ladders that are named differ between two places on the axes, or all that do.
 
         With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
         `Unknown` where nothing is published, `RulesetUnusable`.
@@ -324,7 +324,7 @@ class Ledger:
     def attribute(
         self, ladder: str, player: str, before: Snapshot | CoordinateSpec, after: Snapshot | CoordinateSpec
     ) -> PointsAttributed:
-        """What changed a player's points on a ladder between two places on the axes; the causes add up exactly.
+        """Return what changed a player's points on a ladder between two places on the axes; the causes add up exactly.
 
         Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
         """
@@ -347,7 +347,7 @@ class Ledger:
         return view.simulate([({}, found)], ladders)
 
     def status(self) -> LedgerStatus:
-        """The state of the ledger now: its head, how old stored standings are, how the last runs of jobs ended.
+        """Return the state of the ledger now: its head, how old stored standings are, how the last runs of jobs ended.
 
         Raises `StoreDamaged`, `StoreUnavailable`.
         """
@@ -370,7 +370,7 @@ class Ledger:
 
 
 def _as_json(event: object) -> dict[str, Any]:
-    """An event as JSON would have it; times may be `datetime`s. Raises `BadArgument`."""
+    """Return an event as JSON would have it; times may be `datetime`s. Raises `BadArgument`."""
     if not isinstance(event, Mapping):
         raise BadArgument(f"an event is a dictionary, not {type(event).__name__}", "events")
     try:
@@ -380,7 +380,7 @@ def _as_json(event: object) -> dict[str, Any]:
 
 
 def _name(by: str) -> str:
-    """Who records something. Raises `BadArgument`."""
+    """Return who records something. Raises `BadArgument`."""
     try:
         return _read_by(by)
     except Refused as problem:
@@ -400,12 +400,12 @@ def _asked(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
 
 
 def _note(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
-    """What is odd goes to the notes of the first view."""
+    """Return what is odd goes to the notes of the first view."""
     return next((side.note for side in sides if isinstance(side, Snapshot)), lambda _: None)
 
 
 def open(name: str | os.PathLike[str]) -> Ledger:  # noqa: A001
-    """A ledger: a file path, sqlite:///ratings.db or postgresql://...
+    """Return a ledger: a file path, sqlite:///ratings.db or postgresql://...
 
     Raises `BadArgument`, `NotALedger`, `NoLedger` where there is none, `StoreUnavailable`.
     """

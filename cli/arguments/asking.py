@@ -17,12 +17,12 @@ CTRL_D = "\x04"
 
 
 def can_ask() -> bool:
-    """Whether somebody can be asked: they type at a terminal, and see there what is asked."""
+    """Tell whether somebody can be asked: they type at a terminal, and see there what is asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(question: str, answers: Sequence[str]) -> str:
-    """The answer that somebody chooses by its beginning; anything else, an empty line too, is asked again.
+    """Return the answer that somebody chooses by its beginning; anything else, an empty line too, is asked again.
 
     Raises `click.Abort` after Ctrl-C and Ctrl-D; nothing may have been recorded before.
     """
@@ -35,8 +35,8 @@ def ask(question: str, answers: Sequence[str]) -> str:
 
 
 def ask_line(prompt: str, known: Sequence[str]) -> str:
-    """What somebody types behind a prompt. If the terminal is for the results, too, the tabulator key completes words
-    that are known, also behind =. Raises as `ask` does.
+    """Return what somebody types behind a prompt. If the terminal is for the results, too, the tabulator key completes
+    words that are known, also behind =. Raises as `ask` does.
     """
     with _until_the_end():
         if not sys.stdout.isatty():
@@ -47,7 +47,7 @@ def ask_line(prompt: str, known: Sequence[str]) -> str:
 
 
 def ask_key(keys: Mapping[str, str]) -> str:
-    """Which of some keys somebody presses; their meanings are shown. Raises as `ask` does."""
+    """Return which of some keys somebody presses; their meanings are shown. Raises as `ask` does."""
     listed = "   ".join(f"{key}: {meaning}" for key, meaning in keys.items())
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
@@ -94,7 +94,7 @@ def _completing(known: Sequence[str]) -> Iterator[None]:
 
 
 def _line(prompt: str) -> str:
-    """What is typed behind a prompt. Raises `EOFError`."""
+    """Return what is typed behind a prompt. Raises `EOFError`."""
     render.echo(prompt, err=True, nl=False)
     if not (line := sys.stdin.buffer.readline(LINE_BYTES_MAX)):
         raise EOFError
@@ -102,6 +102,6 @@ def _line(prompt: str) -> str:
 
 
 def _meant(chosen: str, answers: Sequence[str]) -> list[str]:
-    """The answer that is called so, or those that begin so."""
+    """Return the answer that is called so, or those that begin so."""
     whole = [answer for answer in answers if answer.casefold() == chosen]
     return whole or [answer for answer in answers if answer.casefold().startswith(chosen)]

@@ -26,7 +26,7 @@ class OneOf(click.Choice[str]):
         super().__init__([*words])
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """What is wrong with another word, and which was probably meant."""
+        """Return what is wrong with another word, and which was probably meant."""
         told = super().get_invalid_choice_message(value, ctx).removesuffix(".")
         return f"{told}{did_you_mean(str(value), self.choices) or '.'}"
 

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 
 
 def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """A time zone as the value of an option or an argument."""
+    """Return a time zone as the value of an option or an argument."""
     if value is not None:
         try:
             check_zone(value)
@@ -26,7 +26,9 @@ zone_option = click.option(
 
 
 def instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
-    """The instant that --at means, by default now; without an offset, in --zone or the home zone. Raises `Refused`."""
+    """Return the instant that --at means, by default now; without an offset, in --zone or the home zone. Raises
+    `Refused`.
+    """
     if at is None:
         return clock.now()
     if zone is None:

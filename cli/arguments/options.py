@@ -21,7 +21,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
-    """The option --format, by default the first of the forms, and --csv-safe, which is only for CSV."""
+    """Return the option --format, by default the first of the forms, and --csv-safe, which is only for CSV."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option(
@@ -95,7 +95,7 @@ by_option = click.option(
 
 
 def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """An option's games, each once, which must be ones that the shipped Elo ruleset can be published for."""
+    """Return an option's games, each once, which must be ones that the shipped Elo ruleset can be published for."""
     try:
         games = dict.fromkeys(map(game_slug, values))
         for game in games:
@@ -111,7 +111,7 @@ ignore_clock_option = click.option(
 
 
 def head_value(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
-    """A head as the value of an option."""
+    """Return a head as the value of an option."""
     from ratings_ledger.ledger.store.exports import read_place  # only here, as few commands take a head or files
 
     found = None if value is None else read_place(value.strip())
@@ -133,7 +133,7 @@ def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
 
 
 def new_path(value: str, endings: Collection[str], told: str) -> Path:
-    """A file that is to be made, of one of some endings. Raises `click.BadParameter`, `click.UsageError`."""
+    """Return a file that is to be made, of one of some endings. Raises `click.BadParameter`, `click.UsageError`."""
     path = Path(value)
     if path.suffix.lower() not in endings:
         raise click.BadParameter(f"{value!r} must end in {told}")
@@ -152,5 +152,5 @@ rules_option = click.option(
 
 
 def axes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options --as-of, --known-at and --rules."""
+    """Return the options --as-of, --known-at and --rules."""
     return as_of_option(known_at_option(rules_option(command)))

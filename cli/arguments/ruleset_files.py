@@ -22,7 +22,7 @@ BYTES_MAX = 4 * CHARACTERS_MAX
 
 
 def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """A ruleset file (TOML or JSON) as a ruleset, or everything that is wrong with it."""
+    """Return a ruleset file (TOML or JSON) as a ruleset, or everything that is wrong with it."""
     text, problems = _text(name)
     if text is None or not name.endswith(".json"):
         return (None, problems) if text is None else read_toml(text)
@@ -31,7 +31,7 @@ def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_tables(name: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """The tables of a ruleset file, whatever they contain, or why it cannot be read."""
+    """Return the tables of a ruleset file, whatever they contain, or why it cannot be read."""
     text, problems = _text(name)
     return (None, problems) if text is None else _parsed(name, text)
 

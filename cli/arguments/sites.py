@@ -21,7 +21,7 @@ names_option = click.option(
 
 
 def site_of(title: str, names: Path | None, ending: str) -> "Site":
-    """What all pages share. Raises `BadArgument` where pages cannot be made, and for a wrong file of names."""
+    """Return what all pages share. Raises `BadArgument` where pages cannot be made, and for a wrong file of names."""
     try:
         from ratings_ledger.web.page import Site
     except ModuleNotFoundError:

@@ -79,7 +79,7 @@ class Kept(NamedTuple):
     save_as: str | None
 
     def read(self, given: TableOptions) -> tuple[TableOptions, list[Rejection]]:
-        """How tables are read by these and the options that were given, and what is wrong with the files."""
+        """Return how tables are read by these and the options that were given, and what is wrong with the files."""
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
@@ -125,7 +125,7 @@ def table_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def read_as(said: dict[str, Any], zone: str | None, save_as: str | None = None) -> tuple[TableOptions, Kept]:
-    """How tables are read by what the options of `table_options` say, and the files that say it, too."""
+    """Return how tables are read by what the options of `table_options` say, and the files that say it, too."""
     kept = Kept(said["alias_file"], said["profile"], save_as)
     named = {name: dict(said[name]) for name in ("renamed", "fixed")}
     return TableOptions(zone, **{name: said[name] for name in OPTIONS if name in TableOptions._fields} | named), kept

@@ -22,7 +22,7 @@ SHOWN_EVENTS = 3
 
 
 def decoded(connection: Connection, known_at: int | None = None, lazily: bool = False, cached: bool = True) -> Facts:
-    """The facts known at a position (default: the head), as `decode` makes them; a note says which events do not
+    """Return the facts known at a position (default: the head), as `decode` makes them; a note says which events do not
     count. At the end of the command its shell gets to know the names."""
     facts = decode(connection, known_at, cached=cached, lazily=lazily)
     note_left_out(facts.left_out)
@@ -67,7 +67,7 @@ def _at_the_end(keep: Callable[[], None]) -> None:
 
 
 def newest_ladders(connection: Connection) -> Ladders:
-    """The ladders at the head of the log; a note says which events do not count."""
+    """Return the ladders at the head of the log; a note says which events do not count."""
     return Ladders(decoded(connection))
 
 

@@ -25,7 +25,7 @@ class Answers(NamedTuple):
 
 
 def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers | None:
-    """What somebody answers about each of these names; None if they stop. Raises `click.Abort`.
+    """Return what somebody answers about each of these names; None if they stop. Raises `click.Abort`.
 
     Where another name is an alias, they are asked about the player for whom it stands. Nobody plays against themselves,
     so an opponent is no answer.
@@ -64,8 +64,8 @@ def agreed_names(
     files: Collection[str],
     propose: Callable[[WriteContext, TableOptions], Proposal],
 ) -> tuple[Proposal, TableOptions]:
-    """What files hold, proposed again with what somebody answers, as long as nothing but close names is wrong with it;
-    and how they were read then, with the answers.
+    """Return what files hold, proposed again with what somebody answers, as long as nothing but close names is wrong
+    with it; and how they were read then, with the answers.
 
     Nobody is asked about files that cannot be read again. Raises `click.Abort`.
     """
@@ -83,7 +83,7 @@ def agreed_names(
 
 
 def _waits_for_names(plan: Proposal, how: WriteContext) -> bool:
-    """Whether nothing but close names is wrong, and somebody can be asked about them."""
+    """Tell whether nothing but close names is wrong, and somebody can be asked about them."""
     told = plan.result
     is_wanted = plan.is_refused and not (how.dry_run or how.policy.strict)
     only_close = len(told.rejected) == told.rejected_count and {one.code for one in told.rejected} == {"close-name"}

@@ -50,7 +50,7 @@ class WriteContext:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The ledger, opened when it is first needed."""
+        """Return the ledger, opened when it is first needed."""
         return open_ledger(self.db)
 
     def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **hooks: Any) -> Proposal:
@@ -65,7 +65,7 @@ class WriteContext:
         return Known(self.policy.strict, newest_ladders)
 
     def done(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> Imported:
-        """What became of a proposal: it is appended, unless this only shows what it would do."""
+        """Return what became of a proposal: it is appended, unless this only shows what it would do."""
         if self.dry_run:
             return plan.result
         result = plan.append(progress)

@@ -61,7 +61,7 @@ def chart(
 
 
 def _points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
-    """The picture of points. Raises as `Snapshot.history` does, `Unknown` for who has none there."""
+    """Return the picture of points. Raises as `Snapshot.history` does, `Unknown` for who has none there."""
     found = {one.player: one for one in (view.history(ladder, player) for player in players)}
     lines, marks = list[Series](), list[Mark]()
     for player, one in found.items():
@@ -79,7 +79,7 @@ def _points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
 
 
 def _ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
-    """The picture of ranks. Raises as `Snapshot.ranks` does, `Unknown` for who never had one."""
+    """Return the picture of ranks. Raises as `Snapshot.ranks` does, `Unknown` for who never had one."""
     found = {one.player: one for one in (view.ranks(ladder, player) for player in players)}
     lines = list[Series]()
     for player, one in found.items():
@@ -106,7 +106,7 @@ def _title(what: str, players: Iterable[str], ladder: str) -> str:
 
 
 def _ends(found: Mapping[str, History | Ranks], lines: Sequence[Series]) -> str:
-    """What everybody has at the end, and where on the axes that is."""
+    """Return what everybody has at the end, and where on the axes that is."""
     one = next(iter(found.values()))
     ends = ", ".join(f"{line.label} {render.human(line.points[-1].value)}" for line in lines)
     played = "" if one.at.as_of is None else f", played up to {one.times.stated(one.at.as_of)}"

@@ -63,7 +63,9 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
 
 
 def _since(connection: Connection, text: str, until: int) -> int:
-    """The position that --since means. Raises `click.BadParameter` if the log up to `until` has no such position."""
+    """Return the position that --since means. Raises `click.BadParameter` if the log up to `until` has no such
+    position.
+    """
     place = read_place(text)
     if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise _wrong_since("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
@@ -81,7 +83,7 @@ def _wrong_since(message: str) -> click.BadParameter:
 
 @contextmanager
 def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A new file that appears once it is whole, compressed if its name says so; or standard output."""
+    """Provide a new file that appears once it is whole, compressed if its name says so; or standard output."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -100,7 +102,7 @@ T = TypeVar("T")
 
 
 def _begun(results: Iterator[T]) -> Iterator[T]:
-    """The same, of which the first is made at once: anything wrong is reported before a file is made."""
+    """Return the same, of which the first is made at once: anything wrong is reported before a file is made."""
     first = [*islice(results, 1)]
     return chain(first, results)
 

@@ -68,7 +68,9 @@ def _note_unanswered(batch: Sequence[Line]) -> None:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[int]:
-    """A descriptor that becomes readable when the process is asked to end; asked a second time, it ends at once."""
+    """Provide a descriptor that becomes readable when the process is asked to end; asked a second time, it ends at
+    once.
+    """
     reading, writing = os.pipe()
     before = {number: signal.getsignal(number) for number in ENDING}
 

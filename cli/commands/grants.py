@@ -62,7 +62,7 @@ def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: 
 
 
 def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[str, list[str]]]:
-    """The statements by who runs them, each group with a title. Raises `NotALedger`."""
+    """Return the statements by who runs them, each group with a title. Raises `NotALedger`."""
     url = parse_url(db)
     made = DIALECTS[url.get_backend_name()]().grant_statements(url.database or "", prefix, schema)
     if made is None or not url.database or not url.database.isprintable():
@@ -79,7 +79,9 @@ def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[s
 
 
 def _folded(statement: str) -> str:
-    """A statement on lines of readable length; quoted names may hold spaces, so statements with them are not folded."""
+    """Return a statement on lines of readable length; quoted names may hold spaces, so statements with them are not
+    folded.
+    """
     if '"' in statement:
         return statement
     return textwrap.fill(statement, 110, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

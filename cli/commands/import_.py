@@ -123,7 +123,7 @@ def import_(
 
 
 def _proposed(files: tuple[str, ...], how: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
-    """What the files hold, checked; the hooks are those of `FileIntake`."""
+    """Return what the files hold, checked; the hooks are those of `FileIntake`."""
     items = (item for name in files for item in read_items(name, options))
     done, last = dict.fromkeys(files, 0), files[0]
     sizes = [size(name) or 0 for name in files]
@@ -144,7 +144,7 @@ def _proposed(files: tuple[str, ...], how: WriteContext, options: TableOptions, 
 
 
 def _touches_lists(plan: Proposal) -> bool:
-    """Whether published lists may come out differently, as far as that is worked out for so many games."""
+    """Tell whether published lists may come out differently, as far as that is worked out for so many games."""
     with plan.ledger.reading() as connection:
         published = published_lists(connection, head(connection).position)
     return bool(published) and plan.is_small()
@@ -191,7 +191,7 @@ def _rejects(wanted: bool) -> Iterator[Reject]:
 
 
 def _new_file(name: str) -> Any:
-    """A file for an input's refusals that does not exist yet."""
+    """Return a file for an input's refusals that does not exist yet."""
     for number in count(1):
         with suppress(FileExistsError):
             numbered = f".{number}" if number > 1 else ""

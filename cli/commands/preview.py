@@ -38,7 +38,9 @@ def _without(
     unknown: list[str], before: Proposal, how: WriteContext, options: TableOptions,
     propose: Callable[[WriteContext, TableOptions], Proposal],
 ) -> Proposal:  # fmt: skip
-    """The file as if unknown columns were dropped, so that one sees what else is in it; they are refused as before."""
+    """Return the file as if unknown columns were dropped, so that one sees what else is in it; they are refused as
+    before.
+    """
     before.close()
     plan = propose(how, options._replace(columns={**options.columns, **dict.fromkeys(unknown, "")}, profile=None))
     for one in before.result.rejected:

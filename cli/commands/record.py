@@ -98,7 +98,7 @@ def record(
 def _game(
     players: tuple[str, ...], game: str | None, game_id: str | None, labels: dict[str, str | None]
 ) -> dict[str, Any]:
-    """The event of a game as it was typed. Raises `click.UsageError`."""
+    """Return the event of a game as it was typed. Raises `click.UsageError`."""
     if game is None or game_id is None:
         own = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
         raise click.UsageError(f"a game needs {own}, too")
@@ -110,7 +110,7 @@ def _game(
 def _whole(
     ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None
 ) -> tuple[dict[str, Any], str | None]:  # fmt: skip
-    """An event with its time, in the league that scheduled it if one did, which is told. Raises `Refused`."""
+    """Return an event with its time, in the league that scheduled it if one did, which is told. Raises `Refused`."""
     event = whole_event(event)
     if at is not None:
         event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
@@ -118,7 +118,7 @@ def _whole(
 
 
 def _read_event(*options: str | None) -> dict[str, Any] | Refused:
-    """The event on standard input, or what is wrong with it; a game alone will do. Raises `click.UsageError`."""
+    """Return the event on standard input, or what is wrong with it; a game alone will do. Raises `click.UsageError`."""
     if any(option is not None for option in options):
         raise click.UsageError("these options describe a game with PLAYERS; JSON on standard input has its own")
     if not (given := sys.stdin.buffer.read(1 << 20)).strip():
@@ -131,7 +131,7 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
 
 
 def _offered(how: WriteContext, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Imported, Impact | None]:
-    """What became of an event, and what it changes if that is wanted and soon worked out."""
+    """Return what became of an event, and what it changes if that is wanted and soon worked out."""
     plan = how.propose([event], league_notes=LeagueNotes())
     wanted = how.dry_run or (not quiet and plan.is_small())
     found = plan.impact() if wanted and not plan.is_refused else None
@@ -139,7 +139,7 @@ def _offered(how: WriteContext, event: dict[str, Any] | Refused, quiet: bool) ->
 
 
 def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
-    """When the recorded event with this one's id occurred."""
+    """Return when the recorded event with this one's id occurred."""
     draft, _ = read_event(event)
     with ledger.reading() as connection:
         there = Log(connection).event(draft.event_id)

@@ -60,8 +60,8 @@ class Suggestions(NamedTuple):
 def ask_for_game(
     how: WriteContext, typed: Typed, zone: str | None, event_of: Callable[[Typed], dict[str, Any]]
 ) -> tuple[WriteContext, Typed] | None:
-    """A whole game, once somebody has seen what recording it does and pressed the key for that, and how it is recorded;
-    None if they leave. Times are read in a zone, by default the ledger's.
+    """Return a whole game, once somebody has seen what recording it does and pressed the key for that, and how it is
+    recorded; None if they leave. Times are read in a zone, by default the ledger's.
 
     Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
     """
@@ -90,7 +90,7 @@ def ask_for_game(
 
 
 def _named(how: WriteContext, typed: Typed, answers: Answers | None) -> tuple[WriteContext, Typed]:
-    """The same with the players who are meant, or without players if somebody wants to type them again."""
+    """Return the same with the players who are meant, or without players if somebody wants to type them again."""
     if answers is None:
         return how, typed._replace(players=())
     players = tuple(TIE.join(answers.aliases.get(name, name) for name in cell.split(TIE)) for cell in typed.players)
@@ -110,7 +110,7 @@ def _known(how: WriteContext) -> Suggestions:
 
 
 def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | None) -> Typed:
-    """The same with all that is missing."""
+    """Return the same with all that is missing."""
     if typed.game is None:
         typed = typed._replace(game=_game(known))
     if not typed.players:
@@ -123,7 +123,7 @@ def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | 
 
 
 def _game(known: Suggestions) -> str:
-    """Which game it was."""
+    """Return which game it was."""
     default = f" [{known.last}]" if known.last is not None else ""
     while True:
         name = ask_line(f"game{default}: ", known.games) or known.last or ""
@@ -140,7 +140,7 @@ def _game(known: Suggestions) -> str:
 
 
 def _why_no_game(name: str) -> str | None:
-    """Why no game can be called so, or None."""
+    """Return why no game can be called so, or None."""
     try:
         read_slug(name)
     except Refused as problem:
@@ -149,7 +149,7 @@ def _why_no_game(name: str) -> str | None:
 
 
 def _when(how: WriteContext, zone: str | None) -> str:
-    """When it was played, as an import reads it from a cell of its own; `NOW` for an empty line."""
+    """Return when it was played, as an import reads it from a cell of its own; `NOW` for an empty line."""
     while True:
         text = ask_line(f"when [{NOW}]: ", [])
         if text.casefold() in ("", NOW):
@@ -169,7 +169,7 @@ def _when(how: WriteContext, zone: str | None) -> str:
 
 
 def _players(known: Suggestions) -> tuple[str, ...]:
-    """Who was first, second and so on, until an empty line."""
+    """Return who was first, second and so on, until an empty line."""
     render.note("players by their places, tied ones joined by =; an empty line ends")
     cells, there = list[str](), list[str]()
     while True:
@@ -188,7 +188,7 @@ def _players(known: Suggestions) -> tuple[str, ...]:
 
 
 def _game_id(how: WriteContext, at: str, known: Suggestions) -> str:
-    """The game's own id; by default its date and a number of the day, as in a table without ids."""
+    """Return the game's own id; by default its date and a number of the day, as in a table without ids."""
     played = clock.now() if at == NOW else read_instant(at, known.times.zone)
     day = f"{local_time(played, known.times.zone):%Y-%m-%d}"
     with how.ledger.reading() as connection:

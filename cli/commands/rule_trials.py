@@ -75,7 +75,7 @@ def _try(file: str, seed: int) -> Tried:
 
 
 def rule_of_package(file: str) -> bool:
-    """Whether a file names a rule of a package, even if it ships with this program, too."""
+    """Tell whether a file names a rule of a package, even if it ships with this program, too."""
     data, _ = read_tables(file)
     named = None if data is None else data.get("rule")
     return isinstance(named, str) and (named not in BUILT_IN or named in contested())

@@ -180,7 +180,9 @@ def publish(
 
 
 def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
-    """What is wrong with the files that name rules from packages, tried on drawn games and on the ledger's games."""
+    """Return what is wrong with the files that name rules from packages, tried on drawn games and on the ledger's
+    games.
+    """
     foreign = [name for name in files if rule_of_package(name)]
     trials = tried(foreign, seconds)
     wrong = [(one.file, problem) for one in trials for problem in one.problems]

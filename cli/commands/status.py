@@ -50,7 +50,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
 def _problems(
     state: LedgerStatus, max_age: int | None, max_behind: int | None, no_failures: bool
 ) -> Iterator[HealthProblem]:  # fmt: skip
-    """What is wrong, each as a stable reason and a message."""
+    """Yield what is wrong, each as a stable reason and a message."""
     # no date after now can be relied on, so none passes any check
     if max_age is not None or max_behind is not None or no_failures:
         yield from (HealthProblem("dated-ahead", ahead.message) for ahead in state.dated_ahead)

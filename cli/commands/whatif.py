@@ -81,7 +81,7 @@ def whatif(
 
 
 def _rulesets(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
-    """The ruleset of a file, or a published one, with each combination of other values.
+    """Return the ruleset of a file, or a published one, with each combination of other values.
 
     A `click.ClickException` says what is wrong. Raises as `Snapshot.ruleset` does.
     """
@@ -99,14 +99,14 @@ def _rulesets(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list
 
 
 def _published(view: Snapshot, name: str) -> RulesetState:
-    """What a published ruleset says. Raises `click.UsageError` for what may have been meant as a file."""
+    """Return what a published ruleset says. Raises `click.UsageError` for what may have been meant as a file."""
     if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
         raise click.UsageError(f"{shown(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")
     return view.ruleset(name)
 
 
 def _combined(name: str, data: dict[str, Any], settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
-    """The ruleset that some tables say, with each combination of other values."""
+    """Return the ruleset that some tables say, with each combination of other values."""
     if (count := math.prod(map(len, settings.values()))) > VARIANTS_MAX:
         raise click.UsageError(f"{count:,} combinations of values; at most {VARIANTS_MAX} are tried at once")
     return [(told, _ruleset(name, told, given)) for told, given in variants(data, settings)]

@@ -43,7 +43,7 @@ Table = dict[str, tuple[str, list[str], dict[str, Word]]]
 
 
 def is_asked(asked: str) -> bool:
-    """Whether the variable asks for an answer or a script, as in `zsh_complete` and `zsh_source`."""
+    """Tell whether the variable asks for an answer or a script, as in `zsh_complete` and `zsh_source`."""
     shell, _, what = asked.partition("_")
     return shell in SHELLS and what in ("complete", "source")
 
@@ -63,7 +63,7 @@ def answer(asked: str, arguments: Sequence[str]) -> int:
 
 
 def script(shell: str) -> str:
-    """The script by which a shell asks. Raises `OSError`."""
+    """Return the script by which a shell asks. Raises `OSError`."""
     return _text(f"ratings.{shell}")
 
 
@@ -82,7 +82,7 @@ def _lines(shell: str, arguments: Sequence[str]) -> list[str]:
 
 
 def completions(words: Sequence[str], current: str) -> Found:
-    """What completes the current word behind some words."""
+    """Return what completes the current word behind some words."""
     table = _table()
     db, path, given, waiting, dashes = named_ledger(), "ratings", list[str](), "", False
     for word in words:
@@ -116,14 +116,14 @@ def completions(words: Sequence[str], current: str) -> Found:
 
 
 def _kinds_of(arguments: Sequence[str], number: int) -> str:
-    """What completes the argument behind a number of others."""
+    """Return what completes the argument behind a number of others."""
     if arguments[-1:] == ["..."]:
         return arguments[min(number, len(arguments) - 2)]
     return arguments[number] if number < len(arguments) else ""
 
 
 def _of_kinds(kinds: str, db: str, before: str, given: Sequence[str]) -> Found:
-    """The words of some kinds, without those that are given."""
+    """Return the words of some kinds, without those that are given."""
     every = kinds.split()
     names = kept_names(os.path.expanduser(db)) if any(not kind.startswith("=") for kind in every) else {}
     found = dict.fromkeys(

@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 
 def typed_line(text: str, breaks: str) -> Line:
-    r"""A line up to the cursor; `breaks` are the characters behind which bash completes on their own.
+    r"""Return a line up to the cursor; `breaks` are the characters behind which bash completes on their own.
 
     >>> typed_line('ratings record ben "María Jo', "\"'=:")
     Line(words=['record', 'ben'], current='María Jo', settled='', quote='"')
@@ -59,7 +59,7 @@ def typed_line(text: str, breaks: str) -> Line:
 
 
 def quoted(text: str, quote: str) -> str:
-    r"""A word as it is typed, within a quotation mark that is open or without one.
+    r"""Return a word as it is typed, within a quotation mark that is open or without one.
 
     >>> print(quoted("María José", ""), quoted('$(a) "b".', '"'), quoted("it's!", "'"))
     María\ José \$(a) \"b\". it'\''s!

@@ -35,12 +35,12 @@ UNSEEN = {*map(chr, [*range(32), *range(127, 160), 0x2028, 0x2029, *range(0x202A
 
 
 def named_ledger() -> str:
-    """The ledger where none is named."""
+    """Return the ledger where none is named."""
     return os.environ.get("RATINGS_DB") or "sqlite:///ratings.db"
 
 
 def are_kept(db: str, chain_hash: bytes) -> bool:
-    """Whether the names of a ledger with this history are in its file, or none can be kept."""
+    """Tell whether the names of a ledger with this history are in its file, or none can be kept."""
     path = _path(db)
     return path is None or _read(path, HEAD_BYTES_MAX).startswith(_head(chain_hash))
 
@@ -69,7 +69,7 @@ def keep_names(db: str, chain_hash: bytes, names: Mapping[str, Iterable[str]]) -
 
 
 def kept_names(db: str) -> dict[str, list[str]]:
-    """The names of a ledger by kind, none if they are not known."""
+    """Return the names of a ledger by kind, none if they are not known."""
     head, _, body = _read(_path(db) or "", BYTES_MAX + HEAD_BYTES_MAX).partition(b"\n\n")
     if not head.startswith(FORM + b" ") or head[-8:] != _crc(head[:-8], body):
         return {}
@@ -81,7 +81,7 @@ def kept_names(db: str) -> dict[str, list[str]]:
 
 
 def beginning_so(words: Iterable[str], start: str) -> list[str]:
-    """The words that begin so, or without any, those that begin so in other capitals.
+    """Return the words that begin so, or without any, those that begin so in other capitals.
 
     >>> beginning_so(["mira", "Max", "ben"], "m"), beginning_so(["Max", "ben"], "m")
     (['mira'], ['Max'])
@@ -97,7 +97,7 @@ def _is_name(name: str) -> bool:
 
 
 def _head(chain_hash: bytes) -> bytes:
-    """What a file begins with, less its CRC-32."""
+    """Return what a file begins with, less its CRC-32."""
     return b"%s %s " % (FORM, chain_hash.hex().encode())
 
 
@@ -114,8 +114,9 @@ def _read(path: str, most: int) -> bytes:
 
 
 def _path(db: str) -> str | None:
-    """Where the names of the ledger are that somebody calls so: by its file with all links resolved, or by its URL
-    without what is secret in it."""
+    """Return where the names of the ledger are that somebody calls so: by its file with all links resolved, or by its
+    URL without what is secret in it.
+    """
     import hashlib
 
     folder = cache_folder()

@@ -89,7 +89,7 @@ def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
 
 
 def _more(rejections: list[Rejection]) -> str:
-    """How often a cause recurs, and where it last does: each time a line is refused, or a game of several lines."""
+    """Return how often a cause recurs, and the last line where it does."""
     again = len(rejections) - 1
     return f" ({again:,} more like this, the last in line {rejections[-1].line})" if again else ""
 

@@ -54,6 +54,6 @@ def _seconds(ms: int | None) -> str:
 
 
 def _gone(player: PlayerTimers) -> str:
-    """What became of a player."""
+    """Return what became of a player."""
     states = {"removed": player.removed_at, "left": player.left_at, "disconnected": player.disconnected_at}
     return ", ".join(f"{state} at {at} ms" for state, at in states.items() if at is not None)

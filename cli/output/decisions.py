@@ -14,12 +14,12 @@ CAUSES_TOLD = 4
 
 
 def concerned(found: Decisions) -> int:
-    """How many players a decision changed the points of."""
+    """Return how many players a decision changed the points of."""
     return len({share.player for share in found.shares if share.is_decided})
 
 
 def decisions_page(found: Decisions) -> Page:
-    """What was decided, what each decision did, and whose points changed by what."""
+    """Return what was decided, what each decision did, and whose points changed by what."""
     first, last = map(found.times.stated, found.recorded)
     ladders = render.count(len({share.ladder for share in found.shares if share.is_decided}), "ladder")
     summary = (
@@ -47,7 +47,7 @@ def decisions_page(found: Decisions) -> Page:
 
 
 def _decision(one: Decision, times: Times) -> tuple[str, str, str, str]:
-    """When something was recorded, by whom, what it was, and why."""
+    """Return when something was recorded, by whom, what it was, and why."""
     more = len(one.positions) - len(one.told)
     told = "; ".join([*one.told, *([f"and {more:,} more"] if more else [])])
     many = f"{len(one.positions):,} " if len(one.positions) > 1 else ""
@@ -55,7 +55,7 @@ def _decision(one: Decision, times: Times) -> tuple[str, str, str, str]:
 
 
 def _effects(found: Decisions) -> Iterator[tuple[str, ...]]:
-    """A row for each ladder that a decision affects."""
+    """Yield a row for each ladder that a decision affects."""
     reached: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
     for share in found.shares:
         for cause, amount in share.amounts.items():
@@ -70,12 +70,12 @@ def _effects(found: Decisions) -> Iterator[tuple[str, ...]]:
 
 
 def _amount(one: tuple[Fraction, str] | None, sign: int) -> str:
-    """Who gained or lost, if the amount has this sign."""
+    """Return who gained or lost, if the amount has this sign."""
     return f"{one[1]} {render.human(one[0], signed=True)}" if one is not None and one[0] * sign > 0 else ""
 
 
 def _ladder(name: str, shares: list[Share]) -> PagePart:
-    """Whose points on a ladder a decision changed, largest gains first."""
+    """Return whose points on a ladder a decision changed, largest gains first."""
     told = sorted((share for share in shares if share.is_decided), key=lambda share: (-share.change, share.player))
     others = len(shares) - len(told)
     by_games = render.count(others, "more player") if others else ""
@@ -99,7 +99,7 @@ def _ranks(share: Share) -> str:
 
 
 def _why(share: Share) -> str:
-    """The causes with what each gave, largest first, the rest together."""
+    """Return the causes with what each gave, largest first, the rest together."""
     ordered = sorted(share.amounts.items(), key=lambda one: (-abs(one[1]), one[0] is None, one[0] or 0))
     cut = CAUSES_TOLD if len(ordered) > CAUSES_TOLD + 1 else len(ordered)
     told = [

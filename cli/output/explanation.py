@@ -100,7 +100,9 @@ def print_player(found: PlayerExplanation) -> None:
 def _parts(
     found: PlayerExplanation, has_opponents: bool = False
 ) -> Iterator[tuple[str, Fraction | None, str]]:  # fmt: skip
-    """The start, the games and what the list makes of them: each with its amount and what there is to say about it."""
+    """Yield the start, the games and what the list makes of them: each with its amount and what there is to say about
+    it.
+    """
     if found.start:
         yield "start", found.start, ""
     for game in found.games:
@@ -110,7 +112,7 @@ def _parts(
 
 
 def _played(game: PlayedGame, player: str | None) -> str:
-    """When a game was played, against whom if that is told of a player, and what there is to say about it."""
+    """Return when a game was played, against whom if that is told of a player, and what there is to say about it."""
     told = "" if game.reason is ABSENT else game.reason
     if game.why_not:
         told = game.why_not if game.change is not None else f"not counted: {game.why_not}"
@@ -122,7 +124,7 @@ def _played(game: PlayedGame, player: str | None) -> str:
 
 
 def _both(amount: Fraction | None) -> str:
-    """An exact amount; a fraction that no decimal equals is followed by its approximate value."""
+    """Return an exact amount; a fraction that no decimal equals is followed by its approximate value."""
     if amount is None:
         return ""
     decimal = render.spreadsheet(amount)

@@ -17,7 +17,7 @@ CHANGES = (
 
 
 def standings_lines(found: Standings, form: str, to_stdout: bool) -> str:
-    """The standings of a ladder on one line, or a line for each row."""
+    """Return the standings of a ladder on one line, or a line for each row."""
     if form == "json":
         return render.json_text(found.model_dump()) + "\n"
     axes = found.at.axes().values()
@@ -30,7 +30,7 @@ def standings_lines(found: Standings, form: str, to_stdout: bool) -> str:
 
 
 def change_line(found: PlayerChange, form: str, to_stdout: bool) -> str:
-    """A change as a line."""
+    """Return a change as a line."""
     told = found.model_dump()
     if form == "json":
         return render.json_text(told) + "\n"

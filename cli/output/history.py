@@ -67,7 +67,7 @@ def _place(row: Change, player: str) -> str:
 
 
 def _published(row: Change) -> str:
-    """What published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`."""
+    """Return what published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`."""
     shown: dict[str, list[str]] = {}
     for one in () if row.published is ABSENT else row.published:
         points = "not on it" if one.points is None else render.human(one.points)

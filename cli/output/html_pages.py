@@ -53,7 +53,7 @@ class Page(NamedTuple):
 
 
 def as_html(page: Page) -> str:
-    """The page as one file."""
+    """Return the page as one file."""
     return "\n".join(
         [
             "<!doctype html>",
@@ -100,7 +100,7 @@ def _text(text: str) -> str:
 
 
 def as_markdown(page: Page) -> str:
-    """The page as Markdown with tables."""
+    """Return the page as Markdown with tables."""
     lines = [f"# {_literal(page.title)}", *map(_literal, page.paragraphs)]
     for part in page.parts:
         lines += [f"## {_literal(part.heading)}", *map(_literal, part.paragraphs)]

@@ -53,7 +53,7 @@ def print_effects(told: Sequence[Effect]) -> None:
 
 
 def _moved(values: tuple[int | None, int | None]) -> str:
-    """A rank or gold before and after, if it changes."""
+    """Return a rank or gold before and after, if it changes."""
     return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
 
 
@@ -67,7 +67,7 @@ def print_radii(found: Sequence[ImpactSummary]) -> None:
 
 
 def _largest(one: ImpactSummary) -> str:
-    """The largest gain or loss among those who stay on the ladder, and whose it is."""
+    """Return the largest gain or loss among those who stay on the ladder, and whose it is."""
     there = [effect for effect in (one.up, one.down) if effect is not None]
     if not there:
         return ""
@@ -88,5 +88,5 @@ def print_differing(lists: Sequence[DifferingList], times: Times, when: str = "t
 
 
 def listed(one: DifferingList, times: Times) -> str:
-    """A published list in words."""
+    """Return a published list in words."""
     return one.ladder if one.as_of is None else f"{one.ladder} as of {times.stated(one.as_of)}"

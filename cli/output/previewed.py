@@ -36,7 +36,7 @@ def print_preview(found: Preview, whole: Recorded) -> None:
 
 
 def _ways(file: PreviewedFile) -> Iterator[tuple[str, str]]:
-    """How a file was read, line by line with what each is about."""
+    """Yield how a file was read, line by line with what each is about."""
     table = file.read
     if file.has_events:
         yield "read as", "events, not a table"
@@ -77,7 +77,7 @@ def _column(name: str, ours: str) -> str:
 
 
 def _skipped(table: TableRead) -> Iterator[str]:
-    """What of a table is not read, and why."""
+    """Yield what of a table is not read, and why."""
     if table.above:
         yield f"{_lines(table.above)} above the header"
     if table.repeated:
@@ -123,7 +123,7 @@ def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:
 
 
 def _told(one: PreviewedGame) -> str:
-    """A game's result, behind the labels that decide which ladders it is on."""
+    """Return a game's result, behind the labels that decide which ladders it is on."""
     labels = [f"{name} {one.game[name]}" for name in ("group", "city", "league", "season") if name in one.game]
     flags = [word for word, is_so in (("unrated", one.game.get("rated") is False), ("aborted", one.game.get("aborted")))
              if is_so]  # fmt: skip
@@ -132,7 +132,7 @@ def _told(one: PreviewedGame) -> str:
 
 
 def _counts(found: Preview, times: Times) -> Iterator[str]:
-    """What there is in all files, in words."""
+    """Yield what there is in all files, in words."""
     if found.first_played is not None and found.last_played is not None:
         first, last = (times.minute(at)[:10] for at in (found.first_played, found.last_played))
         kinds = found.games_by_name
@@ -150,13 +150,13 @@ def _counts(found: Preview, times: Times) -> Iterator[str]:
 
 
 def new_told(what: str, names: Sequence[str], like: Mapping[str, str]) -> str:
-    """How many names are new, and the first of them, each with the one that was perhaps meant."""
+    """Return how many names are new, and the first of them, each with the one that was perhaps meant."""
     listed = [render.in_list(name) + (f" (like {like[name]}?)" if name in like else "") for name in names]
     return f"{render.count(len(names), what)}: {render.first_of(listed, TOLD_MAX)}"
 
 
 def _new_names(found: Preview, whole: Recorded) -> Iterator[str]:
-    """Who is new, which ladders begin, and whose name is close to another."""
+    """Yield who is new, which ladders begin, and whose name is close to another."""
     told = whole.told
     for what, names, like in (
         ("new ladder", whole.new.new_ladders, told.close_ladders),

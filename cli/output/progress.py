@@ -39,7 +39,7 @@ class ProgressLog:
         render.note(self.line(what, numbers))
 
     def line(self, what: str, numbers: dict[str, Any]) -> str:
-        """What happened as a JSON object, or in words."""
+        """Return what happened as a JSON object, or in words."""
         if self.form == "json":
             moment = format_instant(clock.now())
             found = {"time": moment, "event": what, "seconds": round(self.seconds, 3), **numbers}
@@ -50,8 +50,8 @@ class ProgressLog:
 
 @contextmanager
 def progress(log: ProgressLog | None) -> Iterator[Tell]:
-    """A function that reports a step and its numbers: as a line of the log, or else on a bar if there is a terminal.
-    The number `ladders`, or `tasks`, is how many there are, `ladders_done` how many of them are done.
+    """Provide a function that reports a step and its numbers: as a line of the log, or else on a bar if there is a
+    terminal. The number `ladders`, or `tasks`, is how many there are, `ladders_done` how many of them are done.
     """
     if log is not None:
         yield _seldom(log.write)
@@ -78,7 +78,9 @@ def _seldom(write: Tell) -> Tell:
 
 
 def picture(by_itself: bool = True) -> "Progress":
-    """A bar on standard error that vanishes at the end; drawn by a thread of its own, or only when it is told to."""
+    """Return a bar on standard error that vanishes at the end; drawn by a thread of its own, or only when it is told
+    to.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -89,7 +91,7 @@ def picture(by_itself: bool = True) -> "Progress":
 
 
 def _described(what: str, numbers: dict[str, Any]) -> str:
-    """A step in words, how many tasks of an engine are done, and how many had to be tried again."""
+    """Return a step in words, how many tasks of an engine are done, and how many had to be tried again."""
     if "tasks" not in numbers:
         return what
     again = f", {numbers['retried']:,} tried again" if numbers.get("retried") else ""

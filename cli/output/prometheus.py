@@ -28,7 +28,7 @@ class Family(NamedTuple):
 
 
 def exposition(found: dict[str, Any]) -> str:
-    """What `status --format json` says, as metrics, each with the label `ledger`: its location without the
+    """Return what `status --format json` says, as metrics, each with the label `ledger`: its location without the
     role that asked, so that every role writes the same series."""
     lines: list[str] = []
     for family in _families(found):
@@ -86,7 +86,7 @@ def _families(found: dict[str, Any]) -> Iterator[Family]:
 
 
 def _timestamp(text: str | None) -> int | None:
-    """An instant as seconds since 1970."""
+    """Return an instant as seconds since 1970."""
     return None if text is None else parse_instant(text) // 1_000_000
 
 

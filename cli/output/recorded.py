@@ -106,5 +106,5 @@ def _reason(event: dict[str, Any]) -> Any:
 
 
 def _told(one: RecordedEvent, times: Times) -> str:
-    """What an event says, in a few words."""
+    """Return what an event says, in a few words."""
     return words_of(one, times) + (" (withdrawn)" if one.withdrawn else "")

@@ -37,7 +37,7 @@ def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """A value as JSON: letters as they are, anything a terminal may act on escaped, which parses to the same."""
+    """Return a value as JSON: letters as they are, anything a terminal may act on escaped, which parses to the same."""
     return escaped(json.dumps(value, ensure_ascii=False, indent=indent), kept="\n", halves=True)
 
 
@@ -108,7 +108,9 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
 
 
 def _whole(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
-    """Which columns are not folded: those with numbers, then the narrowest while the rest still has room for words."""
+    """Return which columns are not folded: those with numbers, then the narrowest while the rest still has room for
+    words.
+    """
     kept = list(numbers)
     room = width - 2 * (len(widths) - 1) - sum(w for w, number in zip(widths, numbers, strict=True) if number)
     folded = sorted((w, index) for index, (w, number) in enumerate(zip(widths, numbers, strict=True)) if not number)
@@ -121,7 +123,7 @@ def _whole(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[b
 
 
 def plain(cell: Cell) -> str:
-    """A cell as text on one line, without characters that could move a terminal's cursor."""
+    """Return a cell as text on one line, without characters that could move a terminal's cursor."""
     text = "" if cell is None else str(cell)
     if text.isprintable():
         return text
@@ -136,7 +138,7 @@ def hanging(text: str, indent: int) -> None:
 
 
 def _wrapped(text: str, indent: int, width: int) -> list[str]:
-    """The lines of a text in a terminal of so many columns, some of whose characters may take two of them."""
+    """Return the lines of a text in a terminal of so many columns, some of whose characters may take two of them."""
     from rich.cells import cell_len
 
     lines = [""]
@@ -149,7 +151,7 @@ def _wrapped(text: str, indent: int, width: int) -> list[str]:
 
 
 def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
-    """An exact number for people: a decimal rounded half away from zero, to at most so many places.
+    """Return an exact number for people: a decimal rounded half away from zero, to at most so many places.
 
     >>> human("20/3"), human(Fraction(-3, 2), signed=True), human("8", signed=True)
     ('6.67', '-1.5', '+8')
@@ -175,7 +177,7 @@ def column(points: Sequence[Fraction | str | None], places: int = 2, signed: boo
 
 
 def spreadsheet(points: Fraction | str | None) -> str:
-    """An exact number as a decimal number if that is exact, else as a fraction; a missing one as an empty cell.
+    """Return an exact number as a decimal number if that is exact, else as a fraction; a missing one as an empty cell.
 
     >>> spreadsheet("3/8"), spreadsheet("20/3"), spreadsheet(None)
     ('0.375', '20/3', '')
@@ -190,7 +192,7 @@ def spreadsheet(points: Fraction | str | None) -> str:
 
 
 def first_of(names: Sequence[str], shown: int) -> str:
-    """The first names of a list, and how many more there are.
+    """Return the first names of a list, and how many more there are.
 
     >>> first_of(["anna", "ben", "cleo"], 2)
     'anna, ben and 1 more'
@@ -226,13 +228,13 @@ def title(subject: str, more: str) -> None:
 
 
 def shows_sparks() -> bool:
-    """Whether stdout is a terminal that can show sparklines: UTF-8, and not narrow."""
+    """Tell whether stdout is a terminal that can show sparklines: UTF-8, and not narrow."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     return sys.stdout.isatty() and encoding == "utf8" and shutil.get_terminal_size().columns >= SPARKED_MIN
 
 
 def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
-    """A line of at most `width` characters that shows how some numbers develop."""
+    """Return a line of at most `width` characters that shows how some numbers develop."""
     if len(values) > width:
         values = [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
     low, high = min(values), max(values)

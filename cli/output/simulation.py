@@ -13,7 +13,7 @@ HEADER = ("set", "ladder", "players", "ranks", "swapped", "version", "pairs", "l
 
 
 def settings_told(told: dict[str, str]) -> str:
-    """What is set, without the table's name: `k_total=16 scale=300`."""
+    """Return what is set, without the table's name: `k_total=16 scale=300`."""
     return render.plain(" ".join(f"{key.rpartition('.')[2]}={value}" for key, value in told.items()))
 
 
@@ -58,7 +58,7 @@ def print_simulation(found: Simulation) -> None:
 
 
 def _moves(one: SimulatedLadder) -> list[Effect]:
-    """The largest gains and losses of those who stay on a ladder, largest gain first."""
+    """Return the largest gains and losses of those who stay on a ladder, largest gain first."""
     moved = [effect for effect in one.changes if effect.change]
     return moved if len(moved) <= 2 * MOVES else moved[:MOVES] + moved[-MOVES:]
 

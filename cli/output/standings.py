@@ -33,7 +33,7 @@ def print_standings_csv(found: Standings) -> None:
 
 
 def places_told(row: Standing) -> str:
-    """The places that an annual list added up."""
+    """Return the places that an annual list added up."""
     return " ".join(map(str, () if row.places is ABSENT else row.places))
 
 

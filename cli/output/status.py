@@ -30,7 +30,7 @@ def print_status(state: LedgerStatus) -> None:
 
 
 def told_age(seconds: int) -> str:
-    """An age in words, rounded down.
+    """Return an age in words, rounded down.
 
     >>> told_age(7), told_age(60), told_age(95_000), told_age(400_000)
     ('less than a minute', '1 minute', '26 hours', '4 days')
@@ -42,7 +42,7 @@ def told_age(seconds: int) -> str:
 
 
 def exactly(seconds: int) -> str:
-    """The same, to the second if it is less than two minutes."""
+    """Return the same, to the second if it is less than two minutes."""
     return told_age(seconds) if seconds >= 2 * MINUTE else render.count(seconds, "second")
 
 

@@ -77,7 +77,7 @@ class Made(NamedTuple):
 
 
 def read_policy(text: str) -> dict[str, int]:
-    """How many days (d), weeks (w) and months (m) to keep, from a text such as 14d,8w,12m. Raises `ValueError`."""
+    """Return how many days (d), weeks (w) and months (m) to keep, from a text such as 14d,8w,12m. Raises `ValueError`."""
     found: dict[str, int] = {}
     for part in text.split(","):
         match = _KEEP.fullmatch(part.strip())
@@ -95,7 +95,7 @@ _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
 
 
 def to_drop(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
-    """The backups that a policy does not keep, given all of a ledger's in the order they were made.
+    """Return the backups that a policy does not keep, given all of a ledger's in the order they were made.
 
     For each day, week or month the one that reaches furthest is kept. Neither the last one made nor the one that
     reaches furthest of all is ever dropped, whatever their dates say.
@@ -213,7 +213,9 @@ def _head_text(place: Place) -> bytes:
 
 
 def head_beside(file: str) -> Place | None:
-    """The head in the small file next to a backup, or None if there is none. Raises `Refused` for any other content."""
+    """Return the head in the small file next to a backup, or None if there is none. Raises `Refused` for any other
+    content.
+    """
     if not os.path.isfile(f"{file}{HEAD}"):
         return None
     with open(f"{file}{HEAD}", "rb") as small:
@@ -224,7 +226,7 @@ def head_beside(file: str) -> Place | None:
 
 
 def _oddity(folder: Path, backup: Backup) -> str | None:
-    """How a file differs from the backup that was made, or None if it does not."""
+    """Return how a file differs from the backup that was made, or None if it does not."""
     try:
         found = os.lstat(folder / backup.file)
     except OSError as error:
@@ -246,7 +248,7 @@ def _unlink(folder: Path, backup: Backup) -> None:
 
 
 def read_list(folder: Path) -> list[Backup]:
-    """The backups that were made in a folder, in order. Raises `BadBackupList`, `OSError`."""
+    """Return the backups that were made in a folder, in order. Raises `BadBackupList`, `OSError`."""
     path = folder / LIST
     try:
         with open_own(path, "rb") as file:
@@ -269,7 +271,7 @@ def _listed(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> B
 
 
 def backup_json(backup: Backup) -> dict[str, Any]:
-    """A backup as it is written in the list."""
+    """Return a backup as it is written in the list."""
     return {
         "file": backup.file, "ledger_id": backup.ledger_id, "head": str(backup.head),
         "made_at": format_instant(backup.made_at), "bytes": backup.size,

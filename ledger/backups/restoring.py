@@ -49,7 +49,7 @@ class Whole(NamedTuple):
 
     @property
     def head(self) -> Place:
-        """The head after the last file that was read."""
+        """Return the head after the last file that was read."""
         return self.heads[-1] if self.heads else BEGINNING
 
 
@@ -97,7 +97,7 @@ def store_backup(
 
 
 def _line_of(backup: BackupFiles, whole: Whole, position: int) -> tuple[str, int]:
-    """Which file of a backup holds a position, and on which line."""
+    """Return which file of a backup holds a position, and on which line."""
     ends = [place.position for place in whole.heads]
     index = bisect_left(ends, position)
     return backup.files[index], position - (ends[index - 1] if index else 0)
@@ -119,7 +119,7 @@ def check_backup(backup: BackupFiles) -> Whole:
 
 
 def _rows(backup: BackupFiles, refuse: Callable[[EventRow], None]) -> Generator[EventRow, None, Whole]:
-    """The rows of all files, each continuing the one before. Raises `RefusedFile`."""
+    """Yield the rows of all files, each continuing the one before. Raises `RefusedFile`."""
     latest, whole = Head(0, ZERO, -(2**63)), Whole([], [])
     for name in backup.files:
         try:
@@ -164,7 +164,9 @@ def _rows_of_file(
 
 
 def _lines(name: str, incomplete: bool, passed: list[str]) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file; if it may be `incomplete`, as many as can be read of a compressed one that was cut off."""
+    """Yield the lines of a file; if it may be `incomplete`, as many as can be read of a compressed one that was cut
+    off.
+    """
     try:
         yield from read_lines(name)
     except Refused as problem:
@@ -232,7 +234,7 @@ def _place(head: Head) -> Place:
 
 @contextmanager
 def _fitting() -> Iterator[Callable[[EventRow], None]]:
-    """A check that raises `Refused` unless ids and games occur once and each row supersedes the right event."""
+    """Provide a check that raises `Refused` unless ids and games occur once and each row supersedes the right event."""
     renames = Renames()
     with closing(Lines()) as seen:
 

@@ -42,7 +42,7 @@ WAITING_TIMES = 10
 
 
 def available_cores() -> int:
-    """The processors that this process may use: one if its memory is limited, as others need threads."""
+    """Return the processors that this process may use: one if its memory is limited, as others need threads."""
     if memory_is_limited():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -53,7 +53,7 @@ class TooSlow(Exception):
 
 
 def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = False) -> Generator[bytes]:
-    """What an iterator gives, made by a forked process that runs some messages ahead.
+    """Yield what an iterator gives, made by a forked process that runs some messages ahead.
 
     The process keeps open files open, so no lock may be held that lasts as long as a file does; with `apart` it closes
     all of them. Close the iterator if it is not read to the end: that ends the process. Raises `WorkerLost` when it is
@@ -97,7 +97,8 @@ def pool(
     workers: int, work: Callable[..., Any], apart: bool, passed: tuple[type[Exception], ...],
     seconds: float | None = None,
 ) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:  # fmt: skip
-    """A function that has processes do some work, and one that waits for it, `_done_of`; see `ahead` and `forked`.
+    """Provide a function that has processes do some work, and one that waits for it, `_done_of`; see `ahead` and
+    `forked`.
 
     With `seconds`, each unit of work is limited to so much processor time. Errors that are not `passed` on are a
     `RuntimeError`. The processes end with the context.
@@ -127,7 +128,7 @@ def pool(
 
 
 def _started(executor: Any) -> "list[BaseProcess]":
-    """The processes of a pool, which it starts with its first work; none stays if its thread cannot be started."""
+    """Return the processes of a pool, which it starts with its first work; none stays if its thread cannot be started."""
     # until Python 3.14 has become the oldest, the library neither kills workers nor says how one ended
     try:
         with _undisturbed():
@@ -174,14 +175,14 @@ def _done_of(
 
 
 def _how_lost(codes: Sequence[int]) -> str:
-    """How a worker ended that others were terminated for."""
+    """Return how a worker ended that others were terminated for."""
     code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
     how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
     return f"{how}; if the machine ran out of memory, the system's log says so" if code else "ended without a word"
 
 
 def _open_files() -> dict[int, tuple[int, ...]]:
-    """The open files, by number, each with what tells it from another that gets its number."""
+    """Return the open files, by number, each with what tells it from another that gets its number."""
     found: dict[int, tuple[int, ...]] = {}
     for file in map(int, os.listdir("/dev/fd")):
         with suppress(OSError):  # the listing's own

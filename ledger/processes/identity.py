@@ -21,7 +21,9 @@ def this_process() -> str:
 
 
 def is_there(process: str, started_at: int, now: int) -> bool:
-    """Whether the process of that name, which did something at `started_at`, is still there; times in microseconds."""
+    """Tell whether the process of that name, which did something at `started_at`, is still there; times in
+    microseconds.
+    """
     match = _PROCESS.fullmatch(process)
     if match is None:
         return False
@@ -44,7 +46,7 @@ def _host() -> str:
 
 
 def _started(number: int) -> str | None:
-    """When a process was started, in ticks since boot; None if it is gone, or this system does not say."""
+    """Return when a process was started, in ticks since boot; None if it is gone, or this system does not say."""
     try:
         text = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

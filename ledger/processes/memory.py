@@ -29,7 +29,8 @@ def give_back() -> None:
 
 
 def memory_is_limited() -> bool:
-    """Whether this process has a limit of memory, as `ulimit -v` sets it; then it does without threads where it can.
+    """Tell whether this process has a limit of memory, as `ulimit -v` sets it; then it does without threads where it
+    can.
 
     Where no byte is left, a thread that begins or ends with an error can wait for ever within CPython 3.11, and all
     others with it.

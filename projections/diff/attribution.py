@@ -118,7 +118,7 @@ class Cause(NamedTuple):
 
     @property
     def amount(self) -> Fraction:
-        """The difference it made."""
+        """Return the difference it made."""
         return self.own + self.ripple
 
 
@@ -136,7 +136,7 @@ class Attribution(NamedTuple):
 
 
 def attribute(connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates) -> Attribution:
-    """Why a player's points differ between two coordinates.
+    """Return why a player's points differ between two coordinates.
 
     Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
     """
@@ -167,12 +167,12 @@ class _Walk:
         self.world = self._world(self._ladders(strict=True))
 
     def _ladders(self, strict: bool = False) -> Ladders:
-        """The ladders at the current facts; a version withdrawn on the way no longer scores anything."""
+        """Return the ladders at the current facts; a version withdrawn on the way no longer scores anything."""
         there = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
         return Ladders(self.facts, self.as_of, self.rules if strict or self.rules in there else None)
 
     def _some_version(self, ahead: int) -> Version:
-        """The newest version of the ladder's ruleset; if it is not published yet, or no longer, its first ever.
+        """Return the newest version of the ladder's ruleset; if it is not published yet, or no longer, its first ever.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
@@ -190,7 +190,7 @@ class _Walk:
         return self.facts.rulesets.get(self.name.ruleset_id) or [self.first]
 
     def _stream(self, ladders: Ladders) -> Stream:
-        """The ladder's stream, empty if its ruleset is not published."""
+        """Return the ladder's stream, empty if its ruleset is not published."""
         there = self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
         return ladders.stream(self.ladder) if there else Stream(self.ladder, self.first.rule, [self.first])
 
@@ -211,7 +211,7 @@ class _Walk:
     # -- what was recorded
 
     def recorded(self, until: int) -> Iterator[Cause]:
-        """The causes among the events up to a position, in log order."""
+        """Yield the causes among the events up to a position, in log order."""
         running: set[int] = set()  # the positions of games that came in order and are not replayed yet
         last = self._last()
         for page in read_records(self.connection, after=self.facts.position, until=until):
@@ -239,12 +239,12 @@ class _Walk:
             yield from self._in_order(running)
 
     def _runs_on(self) -> bool:
-        """Whether a game played after all others changes only the points of its players."""
+        """Tell whether a game played after all others changes only the points of its players."""
         versions = self._versions
         return self.running_points and not any(version.params.carry_over for version in versions)
 
     def _last(self) -> Moment:
-        """The moment of the last game or adjustment on the ladder."""
+        """Return the moment of the last game or adjustment on the ladder."""
         adjusted = [(a.occurred_at, a.position) for a in self.world.stream.adjustments]
         return max([*self.world.moments[-1:], *adjusted], default=(-(2**63), 0))
 
@@ -259,12 +259,12 @@ class _Walk:
         return any(is_affected(version, affected) for version in self._versions)
 
     def _touches(self, event: KnownEvent) -> bool:
-        """Whether an event that matters is about this ladder, at the current facts."""
+        """Tell whether an event that matters is about this ladder, at the current facts."""
         row = self._row(event)
         return row is None or (row != NONE and self._on_ladder(row))
 
     def _row(self, event: KnownEvent) -> int | None:
-        """The row of an event's game, NONE before it is recorded; None for other types of events."""
+        """Return the row of an event's game, NONE before it is recorded; None for other types of events."""
         if event.type not in GAME_EVENTS:
             return None
         if event.type == "game.recorded":
@@ -273,7 +273,7 @@ class _Walk:
         return self.facts.rows[event.data["game_id"]]
 
     def _on_ladder(self, row: int) -> bool:
-        """Whether a game is on the ladder by its labels and date; or on one of its months, or an earlier season."""
+        """Tell whether a game is on the ladder by its labels and date; or on one of its months, or an earlier season."""
         versions = self._versions
         ruleset, params = versions[0].ruleset, versions[0].params
         if any(version.params.carry_over for version in versions):
@@ -289,13 +289,13 @@ class _Walk:
         return False
 
     def _in_order(self, positions: set[int]) -> Iterator[Cause]:
-        """The player's games among those recorded as they were played: nobody's points before them change."""
+        """Yield the player's games among those recorded as they were played: nobody's points before them change."""
         _, new, total = self._go_on()
         parts = [(moment[1], played.change) for moment, played in new.played.items() if moment[1] in positions]
         yield from self._each("game", parts, total)
 
     def _each(self, what: str, parts: list[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
-        """A cause for each (position, units); the first includes the start of a player who joins or leaves."""
+        """Yield a cause for each (position, units); the first includes the start of a player who joins or leaves."""
         scale = self.world.stream.rule.scale
         rest = total - Fraction(sum(units for _, units in parts), scale)
         for position, units in sorted(parts):
@@ -304,7 +304,7 @@ class _Walk:
         assert not rest, f"{self.ladder}: a difference of {rest} has no cause"
 
     def _disturbed(self, event: KnownEvent, record: str, late: bool) -> Iterator[Cause]:
-        """What an event does to the points of games that were there before it."""
+        """Yield what an event does to the points of games that were there before it."""
         root = root_of(Log(self.connection), event) or event
         there, theirs = self._touches(event), self._is_theirs(event, root)
         apply_event(self.facts, event.position or 0, record)
@@ -326,7 +326,7 @@ class _Walk:
         yield Cause(what, event.position, own, total - own)
 
     def _is_theirs(self, event: KnownEvent, root: KnownEvent) -> bool:
-        """Whether an event is about the player themselves, or about everybody alike."""
+        """Tell whether an event is about the player themselves, or about everybody alike."""
         row = self._row(event)
         if row is not None:
             return row >= 0 and self._takes_part(row)
@@ -334,11 +334,11 @@ class _Walk:
         return not players or any(self._is_them(player) for player in players)
 
     def _is_them(self, player: str) -> bool:
-        """Whether an id is one of the player's, at the current facts."""
+        """Tell whether an id is one of the player's, at the current facts."""
         return self.facts.current(player) in self._candidates()
 
     def _takes_part(self, row: int) -> bool:
-        """Whether the player takes part in a game."""
+        """Tell whether the player takes part in a game."""
         first = self.facts.start[row]
         participants = self.facts.player[first : first + self.facts.count[row]]
         return any(self._is_them(self.facts.players[number]) for number in participants)
@@ -346,7 +346,7 @@ class _Walk:
     # -- the other axes
 
     def played(self, as_of: int | None) -> Iterator[Cause]:
-        """What was played between two instants."""
+        """Yield what was played between two instants."""
         if as_of == self.as_of:
             return
         low, high = sorted((_or_never(self.as_of), _or_never(as_of)))
@@ -376,7 +376,7 @@ class _Walk:
         yield Cause(what, None, total, Fraction(0))
 
     def _between(self, low: int, high: int) -> dict[int, list[tuple[int, bool]]]:
-        """The ladder's games and adjustments by time: their positions, and whether they are the player's."""
+        """Return the ladder's games and adjustments by time: their positions, and whether they are the player's."""
         found: dict[int, list[tuple[int, bool]]] = {}
         for row, instant in enumerate(self.facts.occurred_at):
             if low < instant <= high and self._on_ladder(row):
@@ -388,7 +388,7 @@ class _Walk:
         return {instant: sorted(those) for instant, those in found.items()}
 
     def _without(self, positions: set[int], as_of: int) -> Ladders:
-        """The ladders at a time without the games and adjustments first recorded at some positions."""
+        """Return the ladders at a time without the games and adjustments first recorded at some positions."""
         facts = self.facts.snapshot()
         facts.adjustments = [entry for entry in facts.adjustments if entry.position not in positions]
         for row, position in enumerate(facts.first_position) if positions else ():
@@ -397,7 +397,7 @@ class _Walk:
         return Ladders(facts, as_of, self._ladders().rules)
 
     def scored(self, rules: str | None) -> Iterator[Cause]:
-        """What a different version for the whole replay does. Raises `UnknownLadder`."""
+        """Yield what a different version for the whole replay does. Raises `UnknownLadder`."""
         if rules == self.rules:
             if rules is not None:
                 versions_of(self.facts, self.ladder, rules)  # it may have been withdrawn on the way
@@ -444,7 +444,7 @@ class Situation:
         self.moments: list[Moment] = [(facts.occurred_at[row], facts.first_position[row]) for row in stream.row]
 
     def _had(self, ladders: Ladders) -> Mapping[str, Fraction]:
-        """The points of the candidates who are on the ladder."""
+        """Return the points of the candidates who are on the ladder."""
         if parse_name(self.stream.ladder).ruleset_id not in ladders.facts.rulesets:
             return {}
         scale = self.stream.rule.scale
@@ -460,7 +460,7 @@ class Situation:
 
     @cached_property
     def _slots(self) -> dict[int, list[int]]:
-        """Where everybody takes part, as indices of the stream's participants."""
+        """Return where everybody takes part, as indices of the stream's participants."""
         found: dict[int, list[int]] = {}
         for slot, player in enumerate(self.stream.players):
             found.setdefault(player, []).append(slot)
@@ -473,7 +473,7 @@ class Situation:
 
     @cached_property
     def played(self) -> dict[Moment, Played]:
-        """The player's games."""
+        """Return the player's games."""
         stream, found = self.stream, {}
         for game, slot in self._games_of(self.player):
             low, high = stream.offsets[game], stream.offsets[game + 1]
@@ -485,14 +485,14 @@ class Situation:
 
     @cached_property
     def adjusted(self) -> list[Inserted]:
-        """The player's adjustments."""
+        """Return the player's adjustments."""
         return self._adjusted_of(self.player)
 
     def _adjusted_of(self, name: str | None) -> list[Inserted]:
         return [a for a in self.stream.adjustments if self.stream.names[a.player] == name]
 
     def points_before(self, name: str, moment: Moment, version: Version) -> int:
-        """What somebody had just before a moment, in units; what they begin with if not on the ladder yet."""
+        """Return what somebody had just before a moment, in units; what they begin with if not on the ladder yet."""
         if name not in self._courses:
             self._courses[name] = self._course_of(name)
         moments, values = self._courses[name]
@@ -504,7 +504,7 @@ class Situation:
         return {}
 
     def _course_of(self, name: str) -> tuple[list[Moment], list[int]]:
-        """The moments at which somebody's points changed, and what they had from each on."""
+        """Return the moments at which somebody's points changed, and what they had from each on."""
         changes = [
             (self.moments[game], self.trace.changes[slot], self.stream.version[game])
             for game, slot in self._games_of(name)
@@ -520,7 +520,9 @@ class Situation:
 
 
 def own_part(old: Situation, new: Situation) -> Fraction:
-    """What the player's games and adjustments give differently in `new`, each with everybody's points as in `old`."""
+    """Return what the player's games and adjustments give differently in `new`, each with everybody's points as in
+    `old`.
+    """
     units = sum(a.units for a in new.adjusted) - sum(a.units for a in old.adjusted)
     for when in old.played.keys() | new.played.keys():
         was, now = old.played.get(when), new.played.get(when)
@@ -534,7 +536,7 @@ def own_part(old: Situation, new: Situation) -> Fraction:
 
 
 def _scored(world: Situation, played: Played, moment: Moment, player: str) -> int:
-    """What a game would give a player if everybody came to it with the points they have in a situation."""
+    """Return what a game would give a player if everybody came to it with the points they have in a situation."""
     version = played.version
     points = [world.points_before(name, moment, version) for name in played.names]
     _, change = score(version, world.stream.ladder, played.row, points, played.columns)
@@ -553,7 +555,7 @@ def attributed(
     note: Note,
     decode: Decode,
 ) -> PointsAttributed:
-    """What changed a player's points on a ladder between two coordinates.
+    """Return what changed a player's points on a ladder between two coordinates.
 
     Raises `BadArgument`, `Unknown` for somebody who is not recorded and what is not published, `RuleFailed`.
     """
@@ -622,7 +624,7 @@ def _compared_at(connection: Connection, one: PublishedList, decode: Decode) -> 
 def _contradicted(
     connection: Connection, ladder: str, player: str, at: Coordinates, points: Fraction | None, decode: Decode
 ) -> Iterator[str]:
-    """Which lists showed points that differ from a replay of their coordinates; `verify` reports them."""
+    """Yield which lists showed points that differ from a replay of their coordinates; `verify` reports them."""
     for one in published_lists(connection, head(connection).position, ladder):
         if (_compared_at(connection, one, decode), one.known_at) == (at.as_of, at.known_at):
             listed, ids = as_published(connection, one), identities(connection).ids(player)
@@ -635,8 +637,9 @@ def _contradicted(
 def causes_between(
     connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates
 ) -> tuple[Fraction, tuple[AttributedCause, ...]]:
-    """What a player had at a place, their start if they were not on the ladder; and what changed that until another
-    one, with the events. Raises `UnknownLadder`, `RuleFailure`."""
+    """Return what a player had at a place, their start if they were not on the ladder; and what changed that until
+    another one, with the events. Raises `UnknownLadder`, `RuleFailure`.
+    """
     found = attribute(connection, ladder, player, before, after)
     return found.start if found.before is None else found.before, _with_events(connection, found)
 

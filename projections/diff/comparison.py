@@ -50,7 +50,7 @@ class Effect(Result):
 
     @property
     def difference(self) -> Fraction:
-        """The points after minus those before; somebody not on the ladder has 0."""
+        """Return the points after minus those before; somebody not on the ladder has 0."""
         if self.change is not None:
             return self.change
         return (self.after or Fraction(0)) - (self.before or Fraction(0))
@@ -114,7 +114,7 @@ class ComparedSide(Result):
     published: int | Absent = ABSENT
 
     def told(self, minute: Callable[[int], str]) -> str:
-        """Where the side is, in words; `minute` writes an instant."""
+        """Return where the side is, in words; `minute` writes an instant."""
         at = self.at
         if at is ABSENT:
             return "not published"
@@ -175,24 +175,24 @@ class Sides:
         self._ladders: dict[Coordinates, Ladders] = {}
 
     def facts(self, position: int) -> Facts:
-        """The facts known at a position."""
+        """Return the facts known at a position."""
         if position not in self._facts:
             self._facts[position] = self._decode(self.connection, position)
         return self._facts[position]
 
     @property
     def latest(self) -> Facts:
-        """The facts asked for so far that know most."""
+        """Return the facts asked for so far that know most."""
         return self._facts[max(self._facts)]
 
     def ladders(self, at: Coordinates) -> Ladders:
-        """The ladders at coordinates."""
+        """Return the ladders at coordinates."""
         if at not in self._ladders:
             self._ladders[at] = Ladders(self.facts(at.known_at), at.as_of, at.rules)
         return self._ladders[at]
 
     def computed(self, ladder: str, at: Coordinates) -> Side:
-        """A ladder at coordinates; nobody is on one whose ruleset was not in force there.
+        """Return a ladder at coordinates; nobody is on one whose ruleset was not in force there.
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
@@ -205,25 +205,26 @@ class Sides:
         return Side(ComparedSide(at.of(facts), found.ruleset), found, facts)
 
     def compared_at(self, one: PublishedList) -> int | None:
-        """The time up to which a published list is compared with what would come out today."""
+        """Return the time up to which a published list is compared with what would come out today."""
         ruleset_id = parse_name(one.ladder).ruleset_id
         versions = self.facts(one.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
         # without its rule here nothing comes out today
         return one.as_of if versions is None else compared_at(one, versions[0].ruleset)
 
     def published(self, one: PublishedList) -> Side:
-        """A list as it was published."""
+        """Return a list as it was published."""
         told = ComparedSide(Coordinates(one.as_of, one.known_at, None), one.ruleset, one.position)
         return Side(told, as_published(self.connection, one), self.facts(one.known_at))
 
     def side(self, ladder: str, what: Meant) -> Side:
-        """A ladder as one of both sides means it. Raises as `computed` does."""
+        """Return a ladder as one of both sides means it. Raises as `computed` does."""
         if what is None:
             return Side(ComparedSide(), None, self.facts(0))
         return self.published(what) if isinstance(what, PublishedList) else self.computed(ladder, what)
 
     def quality(self, ladder: str, what: Meant) -> Quality | None:
-        """How well the points of a side predicted places; None of what was published, and where no rule predicts.
+        """Return how well the points of a side predicted places; None of what was published, and where no rule
+        predicts.
 
         Raises as `computed` does.
         """
@@ -244,7 +245,7 @@ def compared(
     decode: Callable[[Connection, int], Facts],
     predictions: bool = False,
 ) -> Differences:
-    """How the named ladders differ, or all that do; those that cannot be replayed are told in `failed`.
+    """Return how the named ladders differ, or all that do; those that cannot be replayed are told in `failed`.
 
     With `predictions` each has how well its points predicted places at both.
 
@@ -278,7 +279,7 @@ def compared(
 def _pairs(
     worlds: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
 ) -> Iterator[tuple[str, Meant, Meant]]:
-    """What to compare: (ladder, at A, at B). Raises `BadArgument`, `Unknown`."""
+    """Yield what to compare: (ladder, at A, at B). Raises `BadArgument`, `Unknown`."""
     if not ladders:
         _check_versions(worlds, a, b)
     if a.published or b.published:
@@ -351,12 +352,12 @@ class RankedPoints(NamedTuple):
 
     @property
     def points(self) -> Fraction:
-        """The points; made only when asked for, since most are only compared."""
+        """Return the points; made only when asked for, since most are only compared."""
         return Fraction(self.numerator, self.denominator)
 
 
 def had(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
-    """What everybody has, by player."""
+    """Return what everybody has, by player."""
     found = {}
     for rank, player, points, _, _, divisor, gold, _ in rows:
         common = gcd(points, scale * divisor)
@@ -373,7 +374,8 @@ def compare(
     after: Facts,
     ranks: bool = True,
 ) -> tuple[list[E], ImpactSummary]:
-    """The players for whom something differs, or without `ranks` their points, largest gain first; how far it reaches.
+    """Return the players for whom something differs, or without `ranks` their points, largest gain first; how far it
+    reaches.
 
     The facts say who is who: a new id alone is not a difference. Two players becoming one person is. Nobody is on a
     ladder that is None.
@@ -406,7 +408,7 @@ def compare(
 
 
 def _largest_first(effect: Effect) -> tuple[float, Fraction, str]:
-    """Where an effect is among others; most pairs are told apart by the first number, in a fraction of the time."""
+    """Return where an effect is among others; most pairs are told apart by the first number, in a fraction of the time."""
     lost = -effect.difference
     return float(lost), lost, effect.player
 
@@ -415,8 +417,8 @@ Beside = tuple[dict[str, RankedPoints], dict[str, RankedPoints], int, int]
 
 
 def _beside(old: Ranking | None, new: Ranking | None, ranks: bool) -> Beside:
-    """What everybody has in both states or, of long ladders, those who come, go, differ in points or `ranks`, or enter
-    or leave the first places; how many of the others have another rank, and how many pairs swap order.
+    """Return what everybody has in both states or, of long ladders, those who come, go, differ in points or `ranks`, or
+    enter or leave the first places; how many of the others have another rank, and how many pairs swap order.
     """
     if (
         old
@@ -450,7 +452,7 @@ def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: b
 
 
 def _inversions(numbers: Any) -> int:
-    """How many pairs of numbers of a column, not below 0, descend."""
+    """Return how many pairs of numbers of a column, not below 0, descend."""
     import numpy as np
 
     found = 0
@@ -475,7 +477,9 @@ def _effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, n
 
 
 def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """What was known by player, under the ids the same people have in `new`: renamed since, or no longer renamed."""
+    """Return what was known by player, under the ids the same people have in `new`: renamed since, or no longer
+    renamed.
+    """
     found = dict(old)
     if not (before.renamed or after.renamed):
         return found
@@ -492,7 +496,7 @@ def _top(rows: Mapping[str, RankedPoints]) -> set[str]:
 
 
 def swapped(old: Mapping[str, RankedPoints], new: Mapping[str, RankedPoints]) -> int:
-    """How many pairs of players ranked in both swap order: one is ahead in `old`, the other in `new`.
+    """Return how many pairs of players ranked in both swap order: one is ahead in `old`, the other in `new`.
 
     Players who share a rank in either are not swapped.
     """

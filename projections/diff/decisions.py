@@ -87,13 +87,13 @@ class Share(Result):
 
     @property
     def change(self) -> Fraction:
-        """The points at the end minus those at the beginning."""
+        """Return the points at the end minus those at the beginning."""
         before, after = (self.start if points is None else points for points in (self.before, self.after))
         return after - before
 
     @property
     def is_decided(self) -> bool:
-        """Whether a decision has a part in the difference."""
+        """Tell whether a decision has a part in the difference."""
         return any(cause is not None for cause in self.amounts)
 
 
@@ -126,7 +126,8 @@ LogEntry = tuple[int, str, KnownEvent | None]
 def decided(
     connection: Connection, before: int, after: int, times: Times, as_of: int | None = None, ladder: str | None = None
 ) -> Decisions:
-    """What was decided after a position, up to another one, and what it did to all ladders, or to one as of an instant.
+    """Return what was decided after a position, up to another one, and what it did to all ladders, or to one as of an
+    instant.
 
     Raises `StoreDamaged`.
     """
@@ -176,7 +177,7 @@ def _entries(connection: Connection, before: int, after: int) -> Iterator[LogEnt
 
 
 def _decision(entry: LogEntry) -> tuple[str, str, str | None] | None:
-    """The type of a decision, who recorded it, and the reason; None for what is no decision."""
+    """Return the type of a decision, who recorded it, and the reason; None for what is no decision."""
     _, record, event = entry
     if event is None or not TYPES[event.type].decided:
         return None
@@ -242,7 +243,7 @@ class _Shares:
         self._first[name] = self._now[name] = self._rows(ladders, old)
 
     def _rows(self, ladders: Ladders, stream: Stream | None) -> dict[str, RankedPoints]:
-        """What everybody has, by the id they have in the end. Raises `RuleFailure`."""
+        """Return what everybody has, by the id they have in the end. Raises `RuleFailure`."""
         if stream is None:
             return {}
         rows = had(ladders.of_stream(stream).rows, stream.rule.scale)
@@ -254,7 +255,8 @@ class _Shares:
         return found
 
     def _others(self, facts: Facts) -> dict[str, list[str]]:
-        """The ids under which somebody may appear in these facts, for those who end up with a different one or had one.
+        """Return the ids under which somebody may appear in these facts, for those who end up with a different one or
+        had one.
 
         Their last id comes first, as `attribution.attribute` expects.
         """
@@ -270,7 +272,7 @@ class _Shares:
         return self._start[ladder] if row is None else row.points
 
     def ended(self) -> tuple[Share, ...]:
-        """The shares of everybody who has any, on ladders that could be replayed."""
+        """Return the shares of everybody who has any, on ladders that could be replayed."""
         found = []
         for (name, player), amounts in sorted(self._amounts.items()):
             if name not in self._failures:

@@ -52,7 +52,7 @@ from ratings_ledger.projections.rulesets.versions import games_of
 
 
 def event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:
-    """What the last event that `after` knows, and `before` does not, did to everybody. Raises `StoreDamaged`."""
+    """Return what the last event that `after` knows, and `before` does not, did to everybody. Raises `StoreDamaged`."""
     position = after.facts.position
     record = read_records_at(connection, [position])[position]
     try:
@@ -89,7 +89,7 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders, times:
 
 
 def _players(ladders: Ladders, ladder: str) -> int:
-    """How many players are on a ladder; nobody is on one that is no more."""
+    """Return how many players are on a ladder; nobody is on one that is no more."""
     there = ladders.facts.rulesets.get(parse_name(ladder).ruleset_id)
     stream = ladders.every(parse_name(ladder).ruleset_id).get(ladder) if there else None
     return 0 if stream is None else len(ladders.of_stream(stream).rows)
@@ -120,7 +120,7 @@ def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> Lad
 
 
 def _median(sizes: Sequence[Fraction]) -> Fraction:
-    """The middle one, or the mean of the two in the middle."""
+    """Return the middle one, or the mean of the two in the middle."""
     return (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
 
 
@@ -128,8 +128,8 @@ _TELLING: Memo[str, frozenset[int]] = Memo()
 
 
 def telling_positions(connection: Connection, ladders: Ladders) -> frozenset[int]:
-    """The positions of the events that may have moved somebody who did not play: decisions, and games played before an
-    instant of which a list of their ruleset had been published when they were recorded.
+    """Return the positions of the events that may have moved somebody who did not play: decisions, and games played
+    before an instant of which a list of their ruleset had been published when they were recorded.
     """
     return _TELLING.get(ladders, "", lambda: _find_telling_positions(connection, ladders.facts))
 
@@ -140,7 +140,7 @@ def _find_telling_positions(connection: Connection, facts: Facts) -> frozenset[i
 
 
 def _late_games(connection: Connection, facts: Facts) -> list[int]:
-    """The first positions of games that came after a list that they belong on."""
+    """Return the first positions of games that came after a list that they belong on."""
     lists = known_of("list.published", read_where(connection, until=facts.position, type_name="list.published"))
     by_game = defaultdict[int, list[tuple[int, int]]](list)
     for one in lists:

@@ -55,7 +55,7 @@ class Impact(Result):
 
 
 def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
-    """What events that are checked but not appended yet would change on the ladders as they are."""
+    """Return what events that are checked but not appended yet would change on the ladders as they are."""
     after, affected, renames = with_drafts(connection, before, drafts)
     found = impact_between(recorded_up_to(connection, before.facts.position), before, after, affected)
     reasons = tuple(
@@ -83,7 +83,7 @@ def with_drafts(
 
 
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
-    """Why a rename changes points; most do not."""
+    """Yield why a rename changes points; most do not."""
     ladders = dict.fromkeys(effect.ladder for effect in found.changes if effect.before != effect.after)
     if not ladders:
         return
@@ -127,7 +127,7 @@ class RecordedBeside(NamedTuple):
 
 
 def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
-    """What was recorded up to a position."""
+    """Return what was recorded up to a position."""
     return RecordedBeside(
         partial(published_lists, connection, position),
         lambda one: as_published(connection, one),
@@ -177,12 +177,12 @@ class _Replayed:
         self.trace = None if stream is None else replay(stream)
 
     def at(self, as_of: int | None) -> Ranking | None:
-        """The standings as of some time. Raises `RuleFailure`."""
+        """Return the standings as of some time. Raises `RuleFailure`."""
         return None if self.trace is None else self.ladders.ranked_at(self.trace, as_of)
 
 
 def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
-    """The times of a ladder's games and adjustments."""
+    """Return the times of a ladder's games and adjustments."""
     if stream is None:
         return []
     stream = ladders.stream(stream.ladder)  # all of it

@@ -49,7 +49,7 @@ class Predicted(Result):
 
 
 def quality(facts: Facts, stream: Stream) -> Quality | None:
-    """How well the points predicted the games of a ladder; None if one of its rules predicts nothing.
+    """Return how well the points predicted the games of a ladder; None if one of its rules predicts nothing.
 
     Raises `RuleFailure`.
     """
@@ -61,7 +61,9 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
 
 
 def _compiled(stream: Stream, before: Column) -> Quality | None:
-    """The same for a long ladder; None if a rule cannot be compiled, or fails: interpreted, it says at which game."""
+    """Return the same for a long ladder; None if a rule cannot be compiled, or fails: interpreted, it says at which
+    game.
+    """
     rules = {version.rule for version in stream.versions}
     at = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
     place_at = at.pop()
@@ -78,7 +80,7 @@ def _compiled(stream: Stream, before: Column) -> Quality | None:
 
 
 def _interpreted(facts: Facts, stream: Stream, before: Column) -> Quality:
-    """The same for a short ladder, and for what cannot be compiled. Raises `RuleFailure`."""
+    """Return the same for a short ladder, and for what cannot be compiled. Raises `RuleFailure`."""
     squares: list[float] = []
     losses: list[float] = []
     decided = foreseen = unplaced = 0
@@ -104,7 +106,7 @@ def _interpreted(facts: Facts, stream: Stream, before: Column) -> Quality:
 
 
 def _measured(counts: Sequence[int], squares: float, losses: float) -> Quality:
-    """The quality, of counts as `loops.predict` has them and the sums of squares and losses."""
+    """Return the quality, of counts as `loops.predict` has them and the sums of squares and losses."""
     pairs, decided, foreseen, unplaced = counts
     return Quality(
         pairs,
@@ -117,7 +119,7 @@ def _measured(counts: Sequence[int], squares: float, losses: float) -> Quality:
 
 
 def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
-    """The places of these participants of a game; 0 if its type has none."""
+    """Return the places of these participants of a game; 0 if its type has none."""
     first = facts.start[row]
     place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
     return [place[person] for person in persons]

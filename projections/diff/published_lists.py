@@ -61,7 +61,7 @@ class PublishedRowDiff(Result):
 
     @property
     def differs(self) -> bool:
-        """Whether the player has other points or another rank now."""
+        """Tell whether the player has other points or another rank now."""
         return self.before != self.after or self.rank[0] != self.rank[1]
 
 
@@ -89,7 +89,8 @@ class PublishedListDiff(Answer):
 def list_beside(
     connection: Connection, ladders: Ladders, one: PublishedList, note: Note, times: Times
 ) -> PublishedListDiff:
-    """A published list beside the same one as known at the position of these ladders, under the rulesets' timelines.
+    """Return a published list beside the same one as known at the position of these ladders, under the rulesets'
+    timelines.
 
     One that cannot be replayed is told in `failed`. Raises `UnknownLadder`, `RulesetUnusable`.
     """

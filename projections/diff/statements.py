@@ -75,7 +75,8 @@ class Statement(Answer):
 def statement_of(
     connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times, last: int | None = None
 ) -> Statement:
-    """A player's statement on a ladder whose points run on; somebody who is not on it has their start, and no lines.
+    """Return a player's statement on a ladder whose points run on; somebody who is not on it has their start, and no
+    lines.
 
     `player` is a current id. Of more than `last` games and adjustments, one line sums those before the last ones.
     Causes that cancel each other are not looked for. Raises `UnknownLadder`, `RuleFailure`.
@@ -113,7 +114,7 @@ def statement_of(
 
 
 def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
-    """The list of a ladder that was published last, of what was played by then, and up to when it is compared."""
+    """Return the list of a ladder that was published last, of what was played by then, and up to when it is compared."""
     ruleset = ladders.versions(ladder)[0].ruleset
     for one in reversed(published_lists(connection, ladders.facts.position, ladder)):
         until = compared_at(one, ruleset)
@@ -123,7 +124,9 @@ def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[P
 
 
 def _shown(connection: Connection, one: PublishedList, ladders: Ladders, player: str) -> Fraction | None:
-    """What a list showed of a person, under this id or else the first of their others; None for who was not on it."""
+    """Return what a list showed of a person, under this id or else the first of their others; None for who was not on
+    it.
+    """
     listed = as_published(connection, one)
     shown = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
     return shown.get(player, shown[min(shown)] if shown else None)
@@ -132,14 +135,16 @@ def _shown(connection: Connection, one: PublishedList, ladders: Ladders, player:
 def _learned(
     connection: Connection, ladders: Ladders, one: PublishedList, then: int, player: str
 ) -> tuple[Fraction, list[StatementLine]]:
-    """What somebody had when a list was published, and what changed since about what it covers, each with its cause."""
+    """Return what somebody had when a list was published, and what changed since about what it covers, each with its
+    cause.
+    """
     places = (Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
     opening, causes = causes_between(connection, one.ladder, player, *places)
     return opening, lines_of_causes(causes, opening)
 
 
 def lines_of_causes(causes: Iterable[AttributedCause], opening: Fraction) -> list[StatementLine]:
-    """A line for each cause of a difference, with the points after it."""
+    """Return a line for each cause of a difference, with the points after it."""
     points, lines = opening, []
     for cause in causes:
         points += cause.amount
@@ -164,12 +169,12 @@ def lines_of_causes(causes: Iterable[AttributedCause], opening: Fraction) -> lis
 
 
 def _line(cause: str, change: Fraction, after: Fraction) -> StatementLine:
-    """A line without an event."""
+    """Return a line without an event."""
     return StatementLine(cause, None, None, None, None, None, None, None, change, Fraction(0), change, after)
 
 
 def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
-    """A line for each game and adjustment of a course."""
+    """Return a line for each game and adjustment of a course."""
     return [
         StatementLine(
             "adjustment" if row.game_id is None else "game",
@@ -191,7 +196,7 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
 
 
 def _summed(course: Course, first: int, end: int, known: Fraction) -> StatementLine:
-    """What games and adjustments did together, from one up to another, to somebody who had so much before."""
+    """Return what games and adjustments did together, from one up to another, to somebody who had so much before."""
     games, after = sum(course.is_game[first:end]), course.values[end - 1]
     told = [count(games, "game")] if games else []
     told += [count(end - first - games, "adjustment")] if games < end - first else []

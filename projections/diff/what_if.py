@@ -79,7 +79,7 @@ class SimulatedLadder(Result):
 
     @property
     def differs(self) -> bool:
-        """Whether anybody has another rank or other points there."""
+        """Tell whether anybody has another rank or other points there."""
         return bool(self.changes or self.radius.ranks or self.radius.players)
 
 
@@ -106,7 +106,7 @@ class Simulation(Answer):
 
 
 def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
-    """All ladders as they would be if this ruleset had scored its games from the start.
+    """Return all ladders as they would be if this ruleset had scored its games from the start.
 
     Raises `Refused` (bad-ruleset, partition-changed) if it could not be published as a version of its ruleset.
     """
@@ -132,7 +132,7 @@ def simulated(
     ladders: Collection[str],
     times: Times,
 ) -> Simulation:
-    """All games under each of some rulesets, with what was set in them, compared with the ladders as they are.
+    """Return all games under each of some rulesets, with what was set in them, compared with the ladders as they are.
 
     Only the ladders that are named, if any are. Raises `BadArgument` for a name that is not a ladder's, `Unknown` for a
     ladder without games, `RulesetRefused`, `RulesetUnusable`.
@@ -146,7 +146,7 @@ def simulated(
 
 
 def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
-    """What keeps a ruleset from being compared with anything, and which id was probably meant; or None."""
+    """Return what keeps a ruleset from being compared with anything, and which id was probably meant; or None."""
     rulesets = now.facts.rulesets
     if ruleset.id in rulesets and now.every(ruleset.id):
         return None
@@ -187,17 +187,17 @@ def _variant(
 
 
 def left_out_of(found: Iterable[SimulatedLadder], names: Collection[str]) -> tuple[str, ...]:
-    """Which of the ladders that were asked for are not among those that could be replayed."""
+    """Return which of the ladders that were asked for are not among those that could be replayed."""
     return tuple(sorted({*names} - {one.radius.ladder for one in found}))
 
 
 def no_games_under(ruleset: Ruleset, ladder: str, others: Collection[str]) -> Unknown:
-    """The refusal of a ladder that would have no games under a ruleset, which has some others."""
+    """Return the refusal of a ladder that would have no games under a ruleset, which has some others."""
     return Unknown(None, f"{ladder} has no games under {ruleset.name}; it has {_some(others)}")
 
 
 def refused_or_under(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
-    """What `under` gives. Raises `RulesetRefused`."""
+    """Return what `under` gives. Raises `RulesetRefused`."""
     try:
         return under(facts, ruleset, as_of)
     except Refused as problem:
@@ -207,9 +207,10 @@ def refused_or_under(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladde
 def ladders_beside(
     recorded: RecordedBeside, now: Ladders, then: Ladders, ruleset_id: str, only: Collection[str], failed: list[str]
 ) -> tuple[list[SimulatedLadder], tuple[DifferingList, ...]]:
-    """The ladders, or `only` some, as they are and as they would be if a ruleset was another, and the published lists
-    that would come out differently; `failed` gets why some cannot be replayed, which are left out if that is so under
-    the other ruleset."""
+    """Return the ladders, or `only` some, as they are and as they would be if a ruleset was another, and the published
+    lists that would come out differently; `failed` gets why some cannot be replayed, which are left out if that is so
+    under the other ruleset.
+    """
     reach = impact_between(recorded, now, then, {f"ruleset:{ruleset_id}"}, only)
     before = now.every(ruleset_id) if ruleset_id in now.facts.rulesets else {}
     failed += reach.failed
@@ -234,7 +235,7 @@ def _some(names: Collection[str]) -> str:
 
 
 def _quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | None:
-    """How well a ladder predicts, or why it cannot be replayed."""
+    """Return how well a ladder predicts, or why it cannot be replayed."""
     try:
         return None if stream is None else quality(facts, stream)
     except RuleFailure as failure:
@@ -242,7 +243,7 @@ def _quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | Non
 
 
 def _replays(stream: Stream | None) -> bool:
-    """Whether a ladder, if it is one, can be replayed, whatever its rule predicts."""
+    """Tell whether a ladder, if it is one, can be replayed, whatever its rule predicts."""
     if stream is None:
         return True
     try:
@@ -256,7 +257,7 @@ Data = dict[str, Any]
 
 
 def variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dict[str, str], Data]]:
-    """A ruleset's data with each combination of the values given for dotted keys: (what is set, the data).
+    """Return a ruleset's data with each combination of the values given for dotted keys: (what is set, the data).
 
     Values are whole numbers, true, false or otherwise text, and always text if the key holds text; a key without a
     value is left out. Raises `Refused` (bad-value) for a key that holds several values.
@@ -268,7 +269,7 @@ def variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dic
 
 
 def _with(data: Data, key: str, value: str) -> Data:
-    """A copy of nested tables with a new value for a dotted key. Raises `Refused`."""
+    """Return a copy of nested tables with a new value for a dotted key. Raises `Refused`."""
     name, _, rest = key.partition(".")
     there = data.get(name, {} if rest else None)
     if rest and not isinstance(there, dict):
@@ -288,8 +289,8 @@ def _read(text: str) -> int | str | bool:
 
 
 def other_result(seen: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
-    """What a game would have given with other places, in the order of its participants; its players come with the
-    points that they had.
+    """Return what a game would have given with other places, in the order of its participants; its players come with
+    the points that they had.
 
     Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game has.
     """
@@ -317,14 +318,14 @@ def other_result(seen: Survey, game_id: str, places: Sequence[int]) -> OtherResu
 
 
 def has_other_results(data: dict[str, Any]) -> bool:
-    """Whether the participants of a game could have had other places: not where these follow from scores, or where
+    """Tell whether the participants of a game could have had other places: not where these follow from scores, or where
     somebody took over a seat.
     """
     return all("place" in one and not one.keys() & {"score", "replaces"} for one in data["participants"])
 
 
 def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
-    """The correction that gives a game other places. Raises `BadArgument`."""
+    """Return the correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
     if not has_other_results(data):
         raise BadArgument(f"{data['game_id']} has no places that could be others", "place")
@@ -345,7 +346,7 @@ def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
 
 
 def _on_ladder(seen: Survey, after: Ladders, ladder: str, game_id: str, row: int) -> Iterator[HypotheticalResult]:
-    """What everybody would have got there, by their places. Raises `RuleFailure`."""
+    """Yield what everybody would have got there, by their places. Raises `RuleFailure`."""
     ruleset_id = ladder.partition("/")[0]
     if ruleset_id not in seen.usable:
         return

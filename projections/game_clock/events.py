@@ -30,7 +30,8 @@ class ClockProblem(NamedTuple):
 def replay_clock(
     events: Sequence[Mapping[str, Any]], current: Callable[[str], str] = str
 ) -> GameClock | Rejection | None:
-    """The clock after the events of one game, in order, or what is wrong with the first bad one (lines count from 1).
+    """Return the clock after the events of one game, in order, or what is wrong with the first bad one (lines count
+    from 1).
 
     None without events. Each event is a mapping with `type` and `data`, already validated by the ledger's models;
     `current` gives the id that a player now has.
@@ -47,7 +48,7 @@ def replay_clock(
 def take_event(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str] = str
 ) -> GameClock | Rejection:
-    """The clock after one more event, or why the event cannot be taken; the given clock is left as it is."""
+    """Return the clock after one more event, or why the event cannot be taken; the given clock is left as it is."""
     found = _apply(None if clock is None else clock.copy(), type_name, data, current)
     return Rejection(*found) if isinstance(found, ClockProblem) else found
 
@@ -55,7 +56,7 @@ def take_event(
 def _apply(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str]
 ) -> GameClock | ClockProblem:
-    """The same clock with the event applied. After a problem it must not be used."""
+    """Return the same clock with the event applied. After a problem it must not be used."""
     if clock is None:
         if type_name == "clock.started":
             return _start(data, current)
@@ -81,7 +82,7 @@ def _start(data: Data, current: Callable[[str], str]) -> GameClock:
 
 
 def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
-    """Why nothing of this type can happen then, or None."""
+    """Return why nothing of this type can happen then, or None."""
     if type_name not in (*PLAYER_EVENTS, *GAME_EVENTS, "clock.started"):
         return ClockProblem("unknown-type", f"{shown(type_name)} is not an event of a clock")
     if type_name == "clock.started":
@@ -120,7 +121,7 @@ def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | N
 
 
 def unknown_player(clock: GameClock, player: str) -> ClockProblem:
-    """Nobody of this name is playing."""
+    """Return nobody of this name is playing."""
     known = ", ".join(shown(name) for name in clock.players)
     return ClockProblem("clock-player-unknown", f"{shown(player)} is not playing; the clock was started for {known}")
 

@@ -10,7 +10,7 @@ from ratings_ledger.projections.game_clock.state import GameClock, settle_clock
 
 
 def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:
-    """The clock of a game's events after everything up to and in this millisecond; None: at the last event.
+    """Return the clock of a game's events after everything up to and in this millisecond; None: at the last event.
 
     A problem anywhere in the events is returned, whatever the instant.
     """

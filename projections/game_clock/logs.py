@@ -18,7 +18,7 @@ Rulesets = Mapping[str, Sequence[Version]]
 
 
 def timed(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, Any]) -> dict[str, Any]:
-    """A clock event as it is replayed: a start has all timers, those it does not state from the ruleset.
+    """Return a clock event as it is replayed: a start has all timers, those it does not state from the ruleset.
 
     That is the first ruleset with timers, in its version in force then; without one the defaults hold.
     """
@@ -35,7 +35,7 @@ def timed(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, 
 def clock_events(
     connection: Connection, rulesets: Rulesets, game_id: str, until: int | None = None
 ) -> list[dict[str, Any]]:
-    """The live events of a game's clock up to a position, in order, each with its `type` and `data`."""
+    """Return the live events of a game's clock up to a position, in order, each with its `type` and `data`."""
     log = Log(connection) if until is None else Log(connection, until)
     events = [event for event in log.about(f"clock:{game_id}") if is_live(log, event)]
     return [{"type": e.type, "data": timed(rulesets, e.type, e.occurred_at, e.data)} for e in events]
@@ -91,7 +91,7 @@ class Clocks:
             raise Refused("still-needed", f"{told}; void those first, beginning with the last")
 
     def _sound_games(self, ids: set[str]) -> list[str]:
-        """The games of some ids, recorded or pending, whose clocks do not contradict themselves."""
+        """Return the games of some ids, recorded or pending, whose clocks do not contradict themselves."""
         until = head(self._connection).position if self._until is None else self._until
         started = read_live(self._connection, until=until, type_name="clock.started")
         for event in started:
@@ -100,7 +100,7 @@ class Clocks:
         return [game_id for game_id, clock in self._clocks.items() if clock is not None]
 
     def _contradicted(self, games: list[str]) -> str | None:
-        """The first of some games whose clock now contradicts itself, or None."""
+        """Return the first of some games whose clock now contradicts itself, or None."""
         for game_id in games:
             if isinstance(replay_clock(self._events[game_id], self._people.current), Rejection):
                 return game_id

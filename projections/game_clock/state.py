@@ -46,7 +46,7 @@ class PlayerClock:
 
     @property
     def plays(self) -> bool:
-        """Whether they are still in the game; a disconnected player is."""
+        """Tell whether they are still in the game; a disconnected player is."""
         return self.removed_at is None and self.left_at is None
 
     def run(self, now: int, ms: int) -> None:
@@ -105,21 +105,21 @@ class GameClock:
 
     @property
     def is_running(self) -> bool:
-        """Whether timers run: the clock is neither paused nor stopped."""
+        """Tell whether timers run: the clock is neither paused nor stopped."""
         return self.paused_at is None and self.stopped_at is None
 
     @property
     def playing(self) -> list[PlayerClock]:
-        """Who is still in the game."""
+        """Return who is still in the game."""
         return [one for one in self.players.values() if one.plays]
 
     @property
     def yes_needed(self) -> int:
-        """How many players have to say yes to a pause."""
+        """Return how many players have to say yes to a pause."""
         return min(self.timers.pause_yes, len(self.playing))
 
     def find(self, player: str) -> PlayerClock | None:
-        """The player with an id; None if nobody plays under any id of that person, or two do."""
+        """Return the player with an id; None if nobody plays under any id of that person, or two do."""
         if player in self.players:
             return self.players[player]
         person = self.current(player)
@@ -127,7 +127,7 @@ class GameClock:
         return found[0] if len(found) == 1 else None
 
     def copy(self) -> "GameClock":
-        """A clock that can be changed without changing this one."""
+        """Return a clock that can be changed without changing this one."""
         players = {name: replace(one, lines=[*one.lines]) for name, one in self.players.items()}
         return replace(self, players=players)
 
@@ -156,7 +156,7 @@ def run_out(clock: GameClock) -> None:
 
 
 def next_due(clock: GameClock) -> Due | None:
-    """The next thing that happens without an event, or None."""
+    """Return the next thing that happens without an event, or None."""
     return min(_all_due(clock), key=lambda due: due.wait_ms, default=None) if clock.is_running else None
 
 

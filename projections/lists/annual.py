@@ -9,7 +9,7 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """A row for everybody with a place in at least one month; excluded players (by account) have no rank."""
+    """Return a row for everybody with a place in at least one month; excluded players (by account) have no rank."""
     rows = []
     for name in sorted({name for month in results.months.values() for name in month}):
         if places := _places(results, name):
@@ -20,13 +20,13 @@ def rank(results: Results) -> list[RankedRow]:
 
 
 def _places(results: Results, name: str) -> list[tuple[int, str]]:
-    """Somebody's places with their months, best first."""
+    """Return somebody's places with their months, best first."""
     rows = ((month, rows[name]) for month, rows in results.months.items() if name in rows)
     return sorted((row.rank, month) for month, row in rows if row.rank is not None)
 
 
 def _best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, int]]:
-    """The months that make up a sum, as (month, place), best first; a missing one has no name."""
+    """Return the months that make up a sum, as (month, place), best first; a missing one has no name."""
     params = results.params
     if params.cap_at_missing:
         places = sorted((min(place, params.missing), month) for place, month in places)
@@ -36,7 +36,7 @@ def _best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, in
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """The months that made up the sum, those left out, and why somebody has no rank."""
+    """Return the months that made up the sum, those left out, and why somebody has no rank."""
     places = _places(results, name)
     if not places:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]

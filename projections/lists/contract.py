@@ -21,7 +21,7 @@ class RankedRow(NamedTuple):
     places: tuple[int, ...] | None = None
 
     def value(self, scale: int) -> Fraction:
-        """The points as an exact number."""
+        """Return the points as an exact number."""
         return Fraction(self.points, scale * self.divisor)
 
 
@@ -36,13 +36,13 @@ class RankedColumns(Sequence[RankedRow]):
         self.names, self.points, self.games, self.ranks, self.order = names, points, games, ranks, order
 
     def of(self, players: Any) -> Iterator[RankedRow]:
-        """The rows of some players, by their indices."""
+        """Return the rows of some players, by their indices."""
         ranks, names = self.ranks[players], map(self.names.__getitem__, players.tolist())
         columns = (column.tolist() for column in (self.points[players], self.games[players], ranks > 0))
         return map(RankedRow, (rank or None for rank in ranks.tolist()), names, *columns)
 
     def named(self, players: Collection[str]) -> Iterator[RankedRow]:
-        """The rows of some players, by their ids, in any order."""
+        """Return the rows of some players, by their ids, in any order."""
         import numpy as np
 
         return self.of(np.array([n for n, name in enumerate(self.names) if name in players], dtype=np.int64))
@@ -105,7 +105,7 @@ class ExplainedLine(NamedTuple):
 
 
 def too_few(games: int, wanted: int) -> list[ExplainedLine]:
-    """Why somebody with this many games has no rank, if that is the reason."""
+    """Return why somebody with this many games has no rank, if that is the reason."""
     if games >= wanted:
         return []
     missing = wanted - games
@@ -120,7 +120,7 @@ def too_few(games: int, wanted: int) -> list[ExplainedLine]:
 
 
 def ranked(rows: Sequence[RankedRow], key: Callable[[RankedRow], Any]) -> list[RankedRow]:
-    """The rows by their key, lowest first, then by id; equal keys share a rank and the next ones are skipped.
+    """Return the rows by their key, lowest first, then by id; equal keys share a rank and the next ones are skipped.
 
     Unqualified rows follow without a rank, and the ranks of the others are computed without them.
     """

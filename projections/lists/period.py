@@ -11,7 +11,7 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """A row for everybody with a counted game in the period."""
+    """Return a row for everybody with a counted game in the period."""
     params = results.params
     rows = []
     for name, points, games in zip(results.names, results.points, results.games, strict=True):
@@ -38,7 +38,7 @@ def _gold(results: Results, place: int | None, tied: int) -> int:
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """The sum of the games' points, the score, and how many games are missing."""
+    """Return the sum of the games' points, the score, and how many games are missing."""
     player = results.names.index(name)
     params, games = results.params, results.games[player]
     total = Fraction(results.points[player], results.scale)

@@ -7,7 +7,7 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedColum
 
 
 def rank(results: Results) -> Sequence[RankedRow]:
-    """A row for everybody; players with too few games are not qualified."""
+    """Return a row for everybody; players with too few games are not qualified."""
     if results.ids is not None:
         return _ranked_columns(results)
     rows = [
@@ -18,7 +18,7 @@ def rank(results: Results) -> Sequence[RankedRow]:
 
 
 def _ranked_columns(results: Results) -> RankedColumns:
-    """The same as columns."""
+    """Return the same as columns."""
     import numpy as np
 
     points, games = np.asarray(results.points), np.asarray(results.games)
@@ -32,7 +32,7 @@ def _ranked_columns(results: Results) -> RankedColumns:
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """The points after everything that led to them."""
+    """Return the points after everything that led to them."""
     player = results.names.index(name)
     return [
         ExplainedLine("points", Fraction(results.points[player], results.scale), "after all games and adjustments"),

@@ -12,7 +12,7 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """A row for everybody, most points first."""
+    """Return a row for everybody, most points first."""
     params = results.params
     totals = _totals(results)
     rows = [
@@ -26,7 +26,7 @@ def rank(results: Results) -> list[RankedRow]:
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """The sum of the games that count plus adjustments, and what breaks a tie."""
+    """Return the sum of the games that count plus adjustments, and what breaks a tie."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
     counting = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
@@ -45,7 +45,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
 
 
 def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
-    """What decided between somebody and others with the same sum, if anything."""
+    """Return what decided between somebody and others with the same sum, if anything."""
     if results.params.tie_break == "none":
         return []
     rows = {row.player: row for row in rank(results) if row.qualified}
@@ -58,7 +58,7 @@ def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
 
 
 def left_out(results: Results, player: int) -> set[int]:
-    """The games that are not among a player's best."""
+    """Return the games that are not among a player's best."""
     if results.params.best_of == "all":
         return set()
     games = sorted(results.of(player), key=lambda played: -played[1])
@@ -66,7 +66,7 @@ def left_out(results: Results, player: int) -> set[int]:
 
 
 def _totals(results: Results) -> Sequence[int]:
-    """The points of every player; with best_of = N only their N best games, plus adjustments."""
+    """Return the points of every player; with best_of = N only their N best games, plus adjustments."""
     if results.params.best_of == "all":
         return results.points
     changes: list[list[int]] = [[] for _ in results.names]
@@ -80,7 +80,7 @@ def _totals(results: Results) -> Sequence[int]:
 
 
 def _broken(results: Results, rows: Sequence[RankedRow]) -> dict[str, int]:
-    """What breaks a tie, by player; more is better."""
+    """Return what breaks a tie, by player; more is better."""
     scores = [0] * len(results.names)
     numbers = {name: player for player, name in enumerate(results.names)}
     tied = {numbers[row.player]: row.points for row in rows if row.qualified}

@@ -51,12 +51,12 @@ class Changed:
     lists: dict[str, int]
 
     def last(self, position: int) -> int:
-        """The last event about an event that is no game's: itself, or what withdrew it or put it back in force."""
+        """Return the last event about an event that is no game's: itself, or what withdrew it or put it back in force."""
         return self.withdrawn.get(position, position)
 
 
 def changed_in(connection: Connection, facts: Facts) -> Changed:
-    """What was changed up to the position of some facts. Raises `Damaged`."""
+    """Return what was changed up to the position of some facts. Raises `Damaged`."""
     facts.check()
     recorded, withdrawn = facts.recorded, dict[int, int]()
     for position, root in recorded.roots.items():
@@ -96,7 +96,7 @@ def _ids_of_persons(facts: Facts) -> dict[int, set[int]]:
 
 
 def _looks_at_accounts(facts: Facts) -> bool:
-    """Whether some ruleset leaves out players by their accounts."""
+    """Tell whether some ruleset leaves out players by their accounts."""
     return any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None)
         for versions in facts.rulesets.values()
@@ -147,7 +147,7 @@ def _changed_rows(facts: Facts, about: dict[int, int], clocks: dict[int, int]) -
 
 
 def _former(connection: Connection, facts: Facts) -> list[Former]:
-    """What the games were that have been corrected, before each correction."""
+    """Return what the games were that have been corrected, before each correction."""
     corrections = [
         event
         for event in known_of(
@@ -174,7 +174,7 @@ def _former(connection: Connection, facts: Facts) -> list[Former]:
 
 
 def _cell(facts: Facts, game: dict[str, Any]) -> Cell:
-    """The cell of a game that is in the facts no longer, without what only decides whether it counts."""
+    """Return the cell of a game that is in the facts no longer, without what only decides whether it counts."""
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
     slug, kind, group, city, league, season = (NONE if label is None else facts.text_numbers[label] for label in labels)
     return Cell(slug, kind, group, city, league, season, seats_of(game), 0)

@@ -80,7 +80,7 @@ class ClockExplanation(Answer):
 def events_of_clock(
     connection: Connection, game_id: str, until: int
 ) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
-    """The live events of a game's clock up to a position, under current ids, and what gives somebody's id there.
+    """Return the live events of a game's clock up to a position, under current ids, and what gives somebody's id there.
 
     The ids are as recorded if two of a clock's players have become one person. Raises `Unknown` if there are no events.
     """
@@ -95,7 +95,7 @@ def events_of_clock(
 
 
 def _renamed(data: dict[str, Any], current: Callable[[str], str]) -> dict[str, Any]:
-    """What an event of a clock says, with current ids."""
+    """Return what an event of a clock says, with current ids."""
     found = dict(data)
     if "player" in data:
         found["player"] = current(data["player"])
@@ -105,7 +105,7 @@ def _renamed(data: dict[str, Any], current: Callable[[str], str]) -> dict[str, A
 
 
 def games_timed(facts: Facts) -> frozenset[str]:
-    """The games whose clock was started."""
+    """Return the games whose clock was started."""
     gone = facts.recorded.withdrawn
     return frozenset(
         game_id
@@ -115,7 +115,7 @@ def games_timed(facts: Facts) -> frozenset[str]:
 
 
 def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:
-    """Every timer of a game at an instant, by default the last event. Raises `Unknown` as `clock_at` refuses."""
+    """Return every timer of a game at an instant, by default the last event. Raises `Unknown` as `clock_at` refuses."""
     clock = _at(events, at)
     paused = clock.paused_at
     return ClockState(
@@ -134,7 +134,8 @@ def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> Cl
 
 
 def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | None = None) -> ClockExplanation:
-    """How a player's main timer came about, up to an instant, by default as far as the events lead if no more come.
+    """Return how a player's main timer came about, up to an instant, by default as far as the events lead if no more
+    come.
 
     If it is running at the end, the last line says "so far". Raises `Unknown` as `clock_at` refuses, and for somebody
     who does not play.

@@ -53,16 +53,16 @@ class Coordinates(NamedTuple):
         return None if self.as_of is None else moment(self.as_of)
 
     def axes(self) -> dict[str, Any]:
-        """The place on the three axes as JSON states it."""
+        """Return the place on the three axes as JSON states it."""
         as_of = None if self.as_of is None else format_instant(self.as_of)
         return {"as_of": as_of, "known_at": self.known_at, "rules": self.rules}
 
     def stated(self) -> dict[str, Any]:
-        """The coordinates as JSON states them: the axes, and what is left out, if anything."""
+        """Return the coordinates as JSON states them: the axes, and what is left out, if anything."""
         return {**self.axes(), **({"left_out": list(self.left_out)} if self.left_out else {})}
 
     def of(self, facts: Facts) -> Coordinates:
-        """The same, with what these facts leave out."""
+        """Return the same, with what these facts leave out."""
         return self._replace(left_out=tuple(facts.left_out))
 
 
@@ -73,23 +73,23 @@ class Times(NamedTuple):
 
     @property
     def zone(self) -> str:
-        """The name of the zone that times are shown in."""
+        """Return the name of the zone that times are shown in."""
         return self.home or "UTC"
 
     def column(self, word: str) -> str:
-        """The header of a column of times, with a short form of their zone."""
+        """Return the header of a column of times, with a short form of their zone."""
         return f"{word} ({self.zone.rpartition('/')[2].replace('_', ' ')})"
 
     def minute(self, instant: int | str | datetime) -> str:
-        """An instant, in microseconds, as records have it or as a time: the day and the minute."""
+        """Return an instant, in microseconds, as records have it or as a time: the day and the minute."""
         return self._local(instant)[:16]
 
     def second(self, instant: int | str | datetime) -> str:
-        """The same to the second, with the zone."""
+        """Return the same to the second, with the zone."""
         return f"{self._local(instant)[:19]} {self.zone}"
 
     def stated(self, instant: int | str | datetime) -> str:
-        """The same to the minute, with the zone."""
+        """Return the same to the minute, with the zone."""
         return f"{self.minute(instant)} {self.zone}"
 
     def _local(self, instant: int | str | datetime) -> str:
@@ -106,17 +106,17 @@ UTC_TIMES = Times()
 
 
 def moment(instant: int) -> datetime:
-    """An instant, in microseconds since 1970, as a time in UTC."""
+    """Return an instant, in microseconds since 1970, as a time in UTC."""
     return EPOCH + timedelta(microseconds=instant)
 
 
 def times_of(connection: Connection) -> Times:
-    """The times of a ledger, in its home zone at the head of the log."""
+    """Return the times of a ledger, in its home zone at the head of the log."""
     return Times(home_zone(connection))
 
 
 def position_known(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
-    """The log position that `known_at` means; a date means its end in a zone, by default the ledger's.
+    """Return the log position that `known_at` means; a date means its end in a zone, by default the ledger's.
 
     Raises `BadArgument`.
     """
@@ -145,7 +145,8 @@ def position_known(connection: Connection, known_at: str | int | None, time_zone
 
 
 def position_since(connection: Connection, since: str | None) -> int:
-    """The log position after which the events that `since` means begin; a date means its start in the ledger's zone.
+    """Return the log position after which the events that `since` means begin; a date means its start in the ledger's
+    zone.
 
     Raises `BadArgument`.
     """
@@ -161,13 +162,15 @@ def position_since(connection: Connection, since: str | None) -> int:
 
 
 def _behind_end(end: int, text: str) -> str:
-    """What is wrong with a number that is no position of a log that ends at `end`; it may be meant as a year."""
+    """Return what is wrong with a number that is no position of a log that ends at `end`; it may be meant as a year."""
     year = f"; for a year, name a day, such as {text}-12-31" if len(text) == 4 and text[0] in "12" else ""
     return f"the log ends at position {end}, before {text:.20}{year}"
 
 
 def instant_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:
-    """The instant that `since`, or another argument, means in a zone; a date means its start. Raises `BadArgument`."""
+    """Return the instant that `since`, or another argument, means in a zone; a date means its start. Raises
+    `BadArgument`.
+    """
     try:
         return beginning_of(since, time_zone)
     except Refused as problem:
@@ -175,7 +178,9 @@ def instant_since(since: str, time_zone: str, nor: str = "", argument: str = "si
 
 
 def instant_played(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
-    """The instant that `as_of`, or another argument, means in a zone; a date means its end. Raises `BadArgument`."""
+    """Return the instant that `as_of`, or another argument, means in a zone; a date means its end. Raises
+    `BadArgument`.
+    """
     return None if as_of is None else _end(as_of, time_zone, argument)
 
 
@@ -210,7 +215,7 @@ class CoordinateSpec(NamedTuple):
     rules: str | None = None
 
     def resolve(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """The coordinates, in the zone of a ladder's ruleset. Raises `BadArgument`."""
+        """Return the coordinates, in the zone of a ladder's ruleset. Raises `BadArgument`."""
         found = self.among(connection, ladder, note)
         if found.rules != self.rules:
             told = f"{shown(str(self.rules))} is no version of the ruleset of {ladder}"
@@ -218,7 +223,7 @@ class CoordinateSpec(NamedTuple):
         return found
 
     def among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """The same for a ladder or ruleset among others, which keep their own timelines when a version is given.
+        """Return the same for a ladder or ruleset among others, which keep their own timelines when a version is given.
 
         Raises `BadArgument`.
         """
@@ -231,7 +236,7 @@ class CoordinateSpec(NamedTuple):
         )
 
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
-        """The published lists that are meant, of one ladder or of all; with `known_at`, as of then."""
+        """Return the published lists that are meant, of one ladder or of all; with `known_at`, as of then."""
         times = times_of(connection)
         zone = None if ladder is None else date_zone(connection, ladder, times)
         until = position_known(connection, self.known_at, zone, note)
@@ -272,7 +277,7 @@ class UnknownLadder(BadArgument):
 
 
 def time_zone(connection: Connection, ladder: str) -> str:
-    """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
+    """Return the zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
     # including voided versions: what was known at an earlier position may need them, and all share the zone
     there = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
@@ -283,7 +288,7 @@ def time_zone(connection: Connection, ladder: str) -> str:
 
 
 def date_zone(connection: Connection, ladder: str, times: Times) -> str:
-    """The zone in which a given date ends: the ledger's home zone, otherwise that of the ladder's ruleset.
+    """Return the zone in which a given date ends: the ledger's home zone, otherwise that of the ladder's ruleset.
 
     Raises `UnknownLadder`.
     """
@@ -292,7 +297,7 @@ def date_zone(connection: Connection, ladder: str, times: Times) -> str:
 
 
 def ruleset_ids(connection: Connection) -> set[str]:
-    """The ids of all rulesets that were ever published."""
+    """Return the ids of all rulesets that were ever published."""
     every = read_where(connection, until=head(connection).position, type_name="ruleset.published")
     return {event.data["id"] for event in known_of("ruleset.published", every)}
 

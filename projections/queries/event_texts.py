@@ -40,7 +40,7 @@ NAMED = {
 
 
 def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
-    """What an event says, given the log before it."""
+    """Return what an event says, given the log before it."""
     data = event.data
     if event.type == "player.renamed":
         return f"{data['player']} is {data['new_player']}"
@@ -62,7 +62,7 @@ def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Ident
 
 
 def _withdrawn(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
-    """What a withdrawal withdraws: an event, or the withdrawal of one, which counts again."""
+    """Return what a withdrawal withdraws: an event, or the withdrawal of one, which counts again."""
     root, again = root_of(before, void), False
     if root is None:  # a void that does not count
         return str(void.data["id"])
@@ -74,7 +74,7 @@ def _withdrawn(before: Log, void: KnownEvent, times: Times, people: Identities) 
 
 
 def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
-    """How a game was, and how it is after a correction."""
+    """Return how a game was, and how it is after a correction."""
     changes = what_differs(game, new, times, people)
     told = ", ".join(f"{about} {now} instead of {was}".lstrip() for about, was, now in changes)
     moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
@@ -85,7 +85,7 @@ def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Ide
 def what_differs(
     game: RevisedGame, new: dict[str, Any], times: Times, people: Identities
 ) -> list[tuple[str, str, str]]:
-    """What a correction changes: what it is about, nothing for the result, how that was and how it is then."""
+    """Return what a correction changes: what it is about, nothing for the result, how that was and how it is then."""
     moved = new.get("occurred_at", format_instant(game.occurred_at))
     there, here = people.present(game.data), people.present(_undated(new))
     found = []
@@ -106,7 +106,7 @@ def _undated(new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scores(game: dict[str, Any]) -> str:
-    """The scores of a game's participants, as far as they have any."""
+    """Return the scores of a game's participants, as far as they have any."""
     scored = [(one["player"], one["score"]) for one in game["participants"] if "score" in one]
     return ", ".join(f"{player} {score}" for player, score in sorted(scored))
 
@@ -144,7 +144,7 @@ def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
 
 
 def words_of(one: RecordedEvent, times: Times) -> str:
-    """What an event says, with the reason for it."""
+    """Return what an event says, with the reason for it."""
     event, target = one.event, one.target
     if UNREADABLE in event:
         return f"does not count: {event[UNREADABLE]}"
@@ -157,7 +157,7 @@ def words_of(one: RecordedEvent, times: Times) -> str:
 
 
 def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
-    """What an event says, without the reason for it; not of a withdrawal, which says nothing by itself."""
+    """Return what an event says, without the reason for it; not of a withdrawal, which says nothing by itself."""
     if type_name == "game.recorded":
         return f"{data['game_id']}: {result_told(data)}"
     if type_name == "game.corrected":

@@ -132,7 +132,7 @@ class PlayerExplanation(Answer):
 
 
 def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
-    """The row of a game in the facts. Raises `Unknown` (game-unknown)."""
+    """Return the row of a game in the facts. Raises `Unknown` (game-unknown)."""
     recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
     row = facts.row_of(recorded[0][0]) if recorded else NONE
     if row == NONE:
@@ -145,7 +145,7 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
 def explain_game(
     ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES, before: Before | None = None
 ) -> GameExplanation:
-    """Why a game changed the points of a ladder as it did, or why it did not.
+    """Return why a game changed the points of a ladder as it did, or why it did not.
 
     What everybody had `before` it is looked up unless it is given. Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -202,7 +202,7 @@ def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[st
 
 
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
-    """Why a game that the ruleset counts does not count on this particular ladder, or None."""
+    """Return why a game that the ruleset counts does not count on this particular ladder, or None."""
     facts, ruleset = ladders.facts, versions[0].ruleset
     its_own = partition_values(facts, row, ruleset)
     if parse_name(ladder).values not in its_own:
@@ -239,7 +239,7 @@ def _term(term: Term, scale: int) -> ExplainedTerm:
 
 
 def _points(facts: Facts, before: Before, participant: int, version: Version) -> int:
-    """The points of a participant before the game; what they begin with if not on the ladder yet."""
+    """Return the points of a participant before the game; what they begin with if not on the ladder yet."""
     points = before.points_of(facts.person_of(participant))
     return starting_points(facts.name_of(participant), version, before.trace.carried) if points is None else points
 
@@ -251,7 +251,7 @@ def _everybody(
     version: Version | None,
     counted: Mapping[int, tuple[int, list[Term]]],
 ) -> tuple[Explained, ...]:
-    """All participants by place; without places by what they got, most first.
+    """Return all participants by place; without places by what they got, most first.
 
     Those who do not count have a change of 0 and, if it is about them, the reason.
     """
@@ -291,7 +291,8 @@ class PlayedThere(NamedTuple):
 def explain_player(
     connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times = UTC_TIMES
 ) -> PlayerExplanation:
-    """A player's rank, what they began with, their games and adjustments in order, and what the list makes of them.
+    """Return a player's rank, what they began with, their games and adjustments in order, and what the list makes of
+    them.
 
     The games of this ladder that do not count for them are included, with the reason; somebody who is not there has
     none. Raises `UnknownLadder`, `RuleFailure`.
@@ -343,7 +344,7 @@ def explain_player(
 
 
 def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayedThere]:
-    """A player's counted games and adjustments."""
+    """Yield a player's counted games and adjustments."""
     for step, game in zip(steps, played(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
         change = Fraction(step.change, trace.stream.rule.scale)
@@ -351,7 +352,7 @@ def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) ->
 
 
 def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayedThere]:
-    """The games of a player that are on this ladder by their labels, but do not count for them."""
+    """Yield the games of a player that are on this ladder by their labels, but do not count for them."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}

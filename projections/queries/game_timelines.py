@@ -50,14 +50,14 @@ Event = dict[str, Any]
 
 
 def game_story(seen: Survey, game_id: str) -> GameTimeline:
-    """A game as it stands, what became of it, and what it did on its ladders. Raises `Unknown` (game-unknown)."""
+    """Return a game as it stands, what became of it, and what it did on its ladders. Raises `Unknown` (game-unknown)."""
     row = row_of_game(seen.connection, seen.facts, game_id)
     (last,) = _last_events(seen, [row])
     return _story(seen, row, _events(seen, game_id), identities(seen.connection, seen.facts.position), last)
 
 
 def stories(seen: Survey, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
-    """The stories of some games, one at a time; what they did on all ladders, or on one. Raises `Unknown`."""
+    """Yield the stories of some games, one at a time; what they did on all ladders, or on one. Raises `Unknown`."""
     facts, people = seen.facts, identities(seen.connection, seen.facts.position)
     for begin in range(0, len(game_ids), CHUNK_GAMES):
         chunk = game_ids[begin : begin + CHUNK_GAMES]
@@ -77,14 +77,14 @@ def stories(seen: Survey, game_ids: Sequence[str], ladder: str | None = None) ->
 
 
 def _last_events(seen: Survey, rows: Sequence[int]) -> list[LastEvent]:
-    """The last events that games depend on, by their rows."""
+    """Return the last events that games depend on, by their rows."""
     lasts = [last_event_of_game(seen.connection, seen.everything, row) for row in rows]
     times = recorded_times(seen.connection, [*dict.fromkeys(lasts)])
     return [LastEvent(last, moment(times[last])) for last in lasts]
 
 
 def last_positions_of_games(seen: Survey) -> dict[str, int]:
-    """The positions of the last events that games depend on, by their ids, in the order of their first records."""
+    """Return the positions of the last events that games depend on, by their ids, in the order of their first records."""
     facts = seen.facts
     ids = games_by_position(seen.connection, facts.position)
     rows = range(len(facts.first_position))
@@ -93,7 +93,7 @@ def last_positions_of_games(seen: Survey) -> dict[str, int]:
 
 
 def _events(seen: Survey, game_id: str) -> list[Event]:
-    """The events about a game, as they were written."""
+    """Return the events about a game, as they were written."""
     found = read_where(seen.connection, until=seen.facts.position, subject=f"game:{game_id}")
     return [json.loads(text) for _, text in found]
 
@@ -126,7 +126,7 @@ def _story(
 
 
 def _told_now(people: Identities, data: dict[str, Any]) -> dict[str, Any]:
-    """A version of a game with its players' current ids; as it was written if two of them are one person by now.
+    """Return a version of a game with its players' current ids; as it was written if two of them are one person by now.
 
     That can only be a version that was corrected: in a game as it stands nobody takes part twice.
     """
@@ -143,7 +143,7 @@ def _told(event: Event, data: dict[str, Any]) -> TimelineEntry:
 
 
 def _explained(seen: Survey, game_id: str, row: int, on: str | None) -> Iterator[GameExplanation]:
-    """What a game did on each of its ladders, or on one; what cannot be replayed is noted."""
+    """Yield what a game did on each of its ladders, or on one; what cannot be replayed is noted."""
     for ladder in ladders_of_game(seen.facts, row):
         if on not in (None, ladder) or ladder.partition("/")[0] in seen.facts.unusable:
             continue
@@ -154,7 +154,9 @@ def _explained(seen: Survey, game_id: str, row: int, on: str | None) -> Iterator
 
 
 def ladders_of_game(facts: Facts, row: int) -> list[str]:
-    """The ladders that a game belongs to by its labels, whether it counts or not. Lists that sum others have none."""
+    """Return the ladders that a game belongs to by its labels, whether it counts or not. Lists that sum others have
+    none.
+    """
     found = []
     for ruleset_id, versions in sorted(facts.rulesets.items()):
         slugs = games_of(versions)
@@ -194,7 +196,7 @@ class GameTimeline(Answer):
 
 
 def ladders_counting(seen: Survey, game_id: str) -> list[str] | None:
-    """The ladders on which a game counts or, if it counts on none, those it belongs to; None if it is not known."""
+    """Return the ladders on which a game counts or, if it counts on none, those it belongs to; None if it is not known."""
     facts, firsts = seen.facts, first_positions(seen.connection, [game_id])
     row = facts.row_of(firsts[game_id]) if firsts else NONE
     if row == NONE:
@@ -209,7 +211,7 @@ def _versions(seen: Survey, ladder: str) -> list[Version]:
 
 
 def ladders_of_player(seen: Survey, player: str) -> list[str]:
-    """The ladders that a player is on."""
+    """Return the ladders that a player is on."""
     name, found = seen.facts.current(player), list[str]()
     for ladders, stream in seen.streams(seen.usable):
         with seen.noting():
@@ -222,13 +224,14 @@ def ladders_of_player(seen: Survey, player: str) -> list[str]:
 
 
 def longest_first(there: Iterable[LadderRow], names: Sequence[str]) -> list[LadderRow]:
-    """The rows of some ladders, the one with most games first, then in the order in which they are named."""
+    """Return the rows of some ladders, the one with most games first, then in the order in which they are named."""
     place = {name: number for number, name in enumerate(names)}
     return sorted((row for row in there if row.ladder in place), key=lambda row: (-row.games, place[row.ladder]))
 
 
 def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
-    """Which ladders may be meant with a player, or unless `is_player` a game, and those on which it counts as a game.
+    """Return which ladders may be meant with a player, or unless `is_player` a game, and those on which it counts as a
+    game.
 
     Where there is one ladder in all, or nothing of that name, the first. Raises `BadArgument` for who is on none,
     `Unknown`.
@@ -248,7 +251,7 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
 
 
 def same_on(found: Sequence[GameExplanation], note: Callable[[str], None]) -> str | None:
-    """The first of the ladders on which a game is explained, if it did the same on all of them, which is noted."""
+    """Return the first of the ladders on which a game is explained, if it did the same on all of them, which is noted."""
     first, *others = found
     if any(replace(one, ladder=first.ladder) != first for one in others):
         return None

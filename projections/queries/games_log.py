@@ -44,7 +44,7 @@ def is_wanted(
     game: str | None,
     ids: Collection[str] | None,
 ) -> bool:
-    """Whether a game was played in a span, has an id, is of a name, and has a player of some ids; None is any."""
+    """Tell whether a game was played in a span, has an id, is of a name, and has a player of some ids; None is any."""
     return (
         (first or one.occurred_at) <= one.occurred_at <= (last or one.occurred_at)
         and game_id in (None, one.data["game_id"])
@@ -56,7 +56,8 @@ def is_wanted(
 def games_as_they_stand(
     connection: Connection, until: int, wanted: Callable[[RecordedGame], bool], by: str | None, limit: int
 ) -> tuple[list[RecordedGame], int, dict[int, str]]:
-    """The games known at a position that are wanted, or the newest `limit` of them, by the time they were played.
+    """Return the games known at a position that are wanted, or the newest `limit` of them, by the time they were
+    played.
 
     Besides how many there are in all, and the records that no event can have, by position, with the reason. `by` is who
     recorded them first.
@@ -76,9 +77,9 @@ def games_as_they_stand(
 def games_by_page(
     connection: Connection, until: int, left_out: dict[int, str], beginning: str = "", after: int = 0
 ) -> Iterator[list[RecordedGame]]:
-    """The games known at a position as they now stand, in the order in which they were first recorded, by pages of the
-    log; of those first recorded behind a position whose record has a beginning. Records that no event can have are told
-    in `left_out`.
+    """Yield the games known at a position as they now stand, in the order in which they were first recorded, by pages
+    of the log; of those first recorded behind a position whose record has a beginning. Records that no event can have
+    are told in `left_out`.
     """
     changed = _changed_games(connection, until)
     for page in read_records(connection, after, until):
@@ -97,8 +98,8 @@ def games_by_page(
 
 
 def games_that_stand(connection: Connection, until: int, last: int | None, after: int) -> Iterator[RecordedGame]:
-    """The games known at a position, without voided ones, up to an instant, with the current ids of their players; of
-    those first recorded behind another position.
+    """Yield the games known at a position, without voided ones, up to an instant, with the current ids of their
+    players; of those first recorded behind another position.
 
     Not those in which somebody would meet themselves since a rename: they count on no ladder, and nobody records them.
     """
@@ -115,7 +116,7 @@ def _replay_order(game: RecordedGame) -> Any:
 
 
 def _changed_games(connection: Connection, until: int) -> dict[str, RecordedGame]:
-    """The games that were corrected, voided or reinstated, by game_id, as they now stand."""
+    """Return the games that were corrected, voided or reinstated, by game_id, as they now stand."""
     found: dict[str, RecordedGame] = {}
     for type_name in sorted(GAME_EVENTS - {"game.recorded"}):
         for event in known_of(type_name, read_where(connection, until=until, type_name=type_name)):
@@ -138,7 +139,8 @@ def events_as_written(
     limit: int,
     within: Sequence[Batch] | None = None,
 ) -> tuple[tuple[RecordedEvent, ...], int]:
-    """The newest `limit` events (0: all) after a position and up to another one, and how many older ones there are.
+    """Return the newest `limit` events (0: all) after a position and up to another one, and how many older ones there
+    are.
 
     Of all, or of those about one game, event or player; of those that somebody recorded, of some types, or within some
     batches.
@@ -166,7 +168,7 @@ def events_as_written(
 
 
 def _about(connection: Connection, until: int, subject: str) -> dict[int, str]:
-    """The records about a game, an event or a player, by position."""
+    """Return the records about a game, an event or a player, by position."""
     found = dict(
         [
             *read_where(connection, until=until, subject=f"game:{subject}"),
@@ -178,7 +180,7 @@ def _about(connection: Connection, until: int, subject: str) -> dict[int, str]:
 
 
 def _within(connection: Connection, batches: Iterable[Batch]) -> dict[int, str]:
-    """The records of batches, by position, with those that tell of them."""
+    """Return the records of batches, by position, with those that tell of them."""
     found = read_records_at(connection, [one.position for one in batches])
     for first, last in (there for one in batches for there in one.ranges):
         for page in read_records(connection, first - 1, last):
@@ -187,7 +189,7 @@ def _within(connection: Connection, batches: Iterable[Batch]) -> dict[int, str]:
 
 
 def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
-    """The positions of the events about somebody, and of those that withdraw them."""
+    """Yield the positions of the events about somebody, and of those that withdraw them."""
     for event in read_naming(log.connection, sorted(ids), log.until):
         if ids & players_of(event):
             yield event.position or 0
@@ -196,7 +198,7 @@ def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
 
 
 def _as_written(position: int, record: str) -> dict[str, Any]:
-    """An event as in its record; for an invalid record only its names, its text, and what is wrong."""
+    """Return an event as in its record; for an invalid record only its names, its text, and what is wrong."""
     try:
         known_event(position, record)
         event: dict[str, Any] = json.loads(record)

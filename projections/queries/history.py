@@ -78,7 +78,7 @@ def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[s
 
 
 def played(facts: Facts, steps: Sequence[Step]) -> list[LookedUp]:
-    """The games of some steps; an adjustment is one without seats."""
+    """Return the games of some steps; an adjustment is one without seats."""
     games = games_at(facts, [step.row for step in steps if step.row is not None])
     return [
         next(games) if step.row is not None else LookedUp(step.position, step.position, step.occurred_at, [], [], [])
@@ -87,7 +87,7 @@ def played(facts: Facts, steps: Sequence[Step]) -> list[LookedUp]:
 
 
 def records_of(connection: Connection, games: Iterable[LookedUp]) -> dict[int, str]:
-    """The records that games stand by, by their positions."""
+    """Return the records that games stand by, by their positions."""
     return read_records_at(connection, sorted({game.live_position for game in games}))
 
 
@@ -123,7 +123,7 @@ _LAST_COURSE: Memo[tuple[str, str], Course] = Memo(limit=1)
 
 
 def course_of(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
-    """A player's course; empty for somebody not on the ladder. An annual list has no games of its own.
+    """Return a player's course; empty for somebody not on the ladder. An annual list has no games of its own.
 
     `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -147,7 +147,7 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
 def _contradicted(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Course
 ) -> dict[int, list[Shown]]:
-    """The published lists that showed a player differently from today, by the index in the player's course.
+    """Return the published lists that showed a player differently from today, by the index in the player's course.
 
     A list belongs to the last change it covers: what was played up to the time at which it is compared, or for a whole
     period what was recorded when it was computed. A list that showed the player before the first change of today
@@ -169,14 +169,14 @@ def _contradicted(
 
 
 def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: Fraction) -> Fraction | None:
-    """What a list up to then would show for a player today, given their points after what it covers."""
+    """Return what a list up to then would show for a player today, given their points after what it covers."""
     if ladders.versions(ladder)[0].ranking.running:
         return last
     return _shown(ladders.at(until).standings(ladder), ladders.facts, player)
 
 
 def _shown(found: Ranking, facts: Facts, player: str) -> Fraction | None:
-    """The points of a player, by current id, in standings that may know them by an earlier one."""
+    """Return the points of a player, by current id, in standings that may know them by an earlier one."""
     return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)
 
 
@@ -206,7 +206,7 @@ class Moved(NamedTuple):
 
 
 def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Ranks:
-    """The ranks of a player, by current id, who may not be on the ladder. Raises `UnknownLadder`, `RuleFailure`."""
+    """Return the ranks of a player, by current id, who may not be on the ladder. Raises `UnknownLadder`, `RuleFailure`."""
     trace = ladders.trace(ladder)
     stream, at = trace.stream, ladders.coordinates
     if all(stream.ranking.by_points(version.params) for version in stream.versions):
@@ -222,7 +222,7 @@ def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, playe
 
 
 def _by_step(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
-    """Where a player's rank changed, step by step."""
+    """Yield where a player's rank changed, step by step."""
     stream = trace.stream
     if player not in stream.names:
         return
@@ -252,14 +252,14 @@ def _by_step(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
 
 
 def _when(facts: Facts, moved: Moved) -> tuple[int, datetime]:
-    """The position of a game or an adjustment, and the time."""
+    """Return the position of a game or an adjustment, and the time."""
     if moved.adjustment is not None:
         return moved.adjustment.position, moment(moved.adjustment.occurred_at)
     return facts.live_position[moved.row], moment(facts.occurred_at[moved.row])
 
 
 def _had(trace: Trace, player: int) -> list[int]:
-    """The points that a player had after their games and adjustments, in ascending order."""
+    """Return the points that a player had after their games and adjustments, in ascending order."""
     slots, before, changes = trace.slots, trace.before, trace.changes
     own = slots.order[slots.start[player] : slots.end[player]]
     adjusted = zip(trace.stream.adjustments, trace.adjusted_before, strict=True)
@@ -270,14 +270,14 @@ def _had(trace: Trace, player: int) -> list[int]:
 
 
 def _adjusted(trace: Trace, had: Sequence[int]) -> Iterator[Moved]:
-    """Where adjustments left players."""
+    """Yield where adjustments left players."""
     for one, before in zip(trace.stream.adjustments, trace.adjusted_before, strict=True):
         level = bisect_left(had, before + one.units)
         yield Moved(one.game, None, None, one, (one.player,), (level,))
 
 
 def _played(trace: Trace, had: Sequence[int]) -> Iterator[Moved]:
-    """Where games left players."""
+    """Yield where games left players."""
     stream = trace.stream
     levels = [bisect_left(had, before + change) for before, change in zip(trace.before, trace.changes, strict=True)]
     players = [*stream.players]
@@ -287,7 +287,7 @@ def _played(trace: Trace, had: Sequence[int]) -> Iterator[Moved]:
 
 
 def _counts(size: int) -> Counts:
-    """A count of 0 for each of so many levels, for every 64 of them, and so on."""
+    """Return a count of 0 for each of so many levels, for every 64 of them, and so on."""
     found = [[0] * size]
     while size > MASK + 1:
         size = (size + MASK) >> BITS
@@ -307,7 +307,7 @@ def _move(counts: Counts, old: int, new: int) -> None:
 
 
 def _higher(counts: Counts, level: int) -> int:
-    """How many are at higher levels."""
+    """Return how many are at higher levels."""
     found = 0
     for row in counts:
         found += sum(row[level + 1 : (level | MASK) + 1])
@@ -327,8 +327,9 @@ END_OF: dict[Unit, Callable[[date, str], int]] = {
 
 
 def _ends(ladders: Ladders, trace: Trace, zone: str, most: int) -> tuple[Unit, list[int]]:
-    """The ends of the days on which something was done on a ladder; if these are more than `most`, of the months, else
-    of the years. An annual list, which has no games of its own, has those of its months."""
+    """Return the ends of the days on which something was done on a ladder; if these are more than `most`, of the
+    months, else of the years. An annual list, which has no games of its own, has those of its months.
+    """
     facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
     if stream.ranking.sums_lists:
         by = stream.versions[0].ruleset.partition.by
@@ -344,7 +345,7 @@ def _ends(ladders: Ladders, trace: Trace, zone: str, most: int) -> tuple[Unit, l
 
 
 def _at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
-    """Where a player's rank had changed at some instants."""
+    """Yield where a player's rank had changed at some instants."""
     known = None
     for instant in ends:
         row = rows_of(ladders.ranked_at(trace, instant).rows, {player}).get(player)
@@ -433,36 +434,36 @@ class Course(Sequence[Change]):
 
     @cached_property
     def moments(self) -> list[datetime]:
-        """When each was, as a time."""
+        """Return when each was, as a time."""
         return [*map(moment, self.instants)]
 
     @cached_property
     def rows(self) -> tuple[Change, ...]:
-        """All of them."""
+        """Return all of them."""
         return self[:]
 
     @cached_property
     def values(self) -> list[Fraction]:
-        """The points after each."""
+        """Return the points after each."""
         return [Fraction(units, self.scale) for units in self.units]
 
     @property
     def start(self) -> Fraction:
-        """The points before the first, of a course that has one."""
+        """Return the points before the first, of a course that has one."""
         return Fraction(self._steps[0].before, self.scale)
 
     def games(self) -> Iterator[LookedUp]:
-        """The games among them, with their seats."""
+        """Return the games among them, with their seats."""
         return (game for game, is_game in zip(self._games, self.is_game, strict=True) if is_game)
 
     def revised(self) -> Iterator[tuple[int, Change]]:
-        """The games that no longer stand as they were recorded, with their indices."""
+        """Yield the games that no longer stand as they were recorded, with their indices."""
         for index, game in enumerate(self._games):
             if game.live_position != game.first_position and self[index].revised_at is not None:
                 yield index, self[index]
 
     def last_known(self, position: int) -> int:
-        """The index of the last that was recorded up to a position; -1 if none was."""
+        """Return the index of the last that was recorded up to a position; -1 if none was."""
         known = [index for index, game in enumerate(self._games) if game.first_position <= position]
         return known[-1] if known else -1
 
@@ -496,7 +497,7 @@ class History(Answer):
 
     @property
     def rows(self) -> tuple[Change, ...]:
-        """Every change, made of the `steps` of the course."""
+        """Return every change, made of the `steps` of the course."""
         found: tuple[Change, ...] = self.steps.rows
         return found
 
@@ -506,7 +507,7 @@ CHUNK_STEPS = 10_000
 
 
 def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
-    """What every game and adjustment of a ladder did to everybody, in replay order.
+    """Yield what every game and adjustment of a ladder did to everybody, in replay order.
 
     Raises `UnknownLadder`, `RuleFailure` before the first one.
     """

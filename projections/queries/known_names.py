@@ -17,19 +17,19 @@ from ratings_ledger.projections.rulesets.periods import month_start
 
 
 def game_names(facts: Facts) -> set[str]:
-    """What the games are called, such as catan."""
+    """Return what the games are called, such as catan."""
     return {facts.texts[cell.game] for cell in facts.cells}
 
 
 def similar_name(facts: Facts, player: str | None, game: str | None) -> str:
-    """What was probably meant by a player, or else by what a game is called, as the end of a sentence."""
+    """Return what was probably meant by a player, or else by what a game is called, as the end of a sentence."""
     hint = "" if player is None else did_you_mean(player, known_players(facts))
     return hint or ("" if game is None else did_you_mean(game, game_names(facts)))
 
 
 def known_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
-    """The names in the facts, and the ids of some games, by kind: players, ladders, ids, rulesets, versions, and the
-    labels of games, such as game and league. Those that came last stand last, or all are in order.
+    """Return the names in the facts, and the ids of some games, by kind: players, ladders, ids, rulesets, versions, and
+    the labels of games, such as game and league. Those that came last stand last, or all are in order.
     """
     versions = [version.ruleset for every in facts.rulesets.values() for version in every]
     found = {
@@ -48,7 +48,7 @@ def known_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
 
 
 def ladder_names(facts: Facts) -> list[str]:
-    """The ladders that have games or adjustments, as far as the labels and times of games tell; in order."""
+    """Return the ladders that have games or adjustments, as far as the labels and times of games tell; in order."""
     found = {adjustment.ladder for adjustment in facts.adjustments}
     for versions in facts.rulesets.values():
         ruleset = versions[0].ruleset
@@ -81,7 +81,7 @@ def _samples(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
 
 
 def _months(facts: Facts, zone: str) -> Iterator[int]:
-    """When the months begin, from that of the first game on."""
+    """Yield when the months begin, from that of the first game on."""
     if len(times := compiling.in_memory(facts.occurred_at)):
         first, last = local_time(min(times), zone), local_time(max(times), zone)
         for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):

@@ -69,7 +69,7 @@ class KeptLadders:
         self._kept: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
 
     def at(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
-        """The ladders as known at a position, with one ruleset under the version `rules`.
+        """Return the ladders as known at a position, with one ruleset under the version `rules`.
 
         What is read from their facts may raise `Damaged`: see `forget`. Raises `StoreDamaged`.
         """
@@ -112,7 +112,7 @@ class KeptLadders:
         return None
 
     def checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
-        """The same; everything in the files that their facts come from is checked."""
+        """Return the same; everything in the files that their facts come from is checked."""
         found = self.at(connection, position, rules)
         try:
             found.facts.check()
@@ -122,7 +122,7 @@ class KeptLadders:
         return found
 
     def newest(self, connection: Connection) -> Ladders:
-        """The same at the head of the log."""
+        """Return the same at the head of the log."""
         return self.checked(connection, head(connection).position)
 
     def forget(self, problem: Damaged | Unreadable) -> None:
@@ -141,12 +141,12 @@ Labelled = tuple[str, ...]
 
 
 def label_places(by: Sequence[str]) -> list[int]:
-    """Which parts of a ladder's name are labels of its games."""
+    """Return which parts of a ladder's name are labels of its games."""
     return [place for place, part in enumerate(by) if part in LABELS]
 
 
 def labelled(facts: Facts, known: Sequence[Version]) -> set[Labelled]:
-    """The labels in the names of a ruleset's ladders that have a live game or an adjustment."""
+    """Return the labels in the names of a ruleset's ladders that have a live game or an adjustment."""
     ruleset = known[0].ruleset
     places = label_places(ruleset.partition.by)
     voided = facts.voided
@@ -160,8 +160,8 @@ def labelled(facts: Facts, known: Sequence[Version]) -> set[Labelled]:
 
 
 def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tuple[int, str] | None:
-    """Which part of a ladder's name is probably a typo, and of what: the other labels are the same. None if no label is
-    close to an existing one, or the ladder's own labels exist.
+    """Return which part of a ladder's name is probably a typo, and of what: the other labels are the same. None if no
+    label is close to an existing one, or the ladder's own labels exist.
     """
     places = label_places(known[0].ruleset.partition.by)
     labels = tuple(name.values[place] for place in places)
@@ -173,12 +173,12 @@ def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tu
 
 
 def apart(labels: Labelled, place: int) -> Labelled:
-    """The labels without the one at a place."""
+    """Return the labels without the one at a place."""
     return labels[:place] + labels[place + 1 :]
 
 
 def other_ladder(facts: Facts, ladder: str) -> str | None:
-    """Which ladder was probably meant instead of one without a game: one with a similar label."""
+    """Return which ladder was probably meant instead of one without a game: one with a similar label."""
     name = parse_name(ladder)
     known = facts.rulesets.get(name.ruleset_id, [])
     if not known or (found := slip(name, known, labelled(facts, known))) is None:
@@ -209,12 +209,12 @@ class Ranking:
 
     @cached_property
     def digest(self) -> str:
-        """The hash of ruleset and rows, as `digest_of` defines it; of a long ladder it takes a while."""
+        """Return the hash of ruleset and rows, as `digest_of` defines it; of a long ladder it takes a while."""
         rows = ",".join(_canonical_row(row, self.scale) for row in self.rows)
         return digest_of_text(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
     def json_rows(self) -> list[dict[str, Any]]:
-        """The rows as the contract writes them."""
+        """Return the rows as the contract writes them."""
         return [_json_row(row, self.scale) for row in self.rows]
 
 
@@ -234,7 +234,7 @@ def _json_row(row: RankedRow, scale: int) -> dict[str, Any]:
 
 
 def _canonical_row(row: RankedRow, scale: int) -> str:
-    """The same as `dump` of `_json_row`, several times as fast: a nightly run has many."""
+    """Return the same as `dump` of `_json_row`, several times as fast: a nightly run has many."""
     rank, player, points, games, qualified, divisor, gold, places = row
     unit = scale * divisor
     whole, rest = divmod(points, unit)
@@ -291,11 +291,11 @@ class Ladders:
 
     @property
     def coordinates(self) -> Coordinates:
-        """Where on the axes these ladders are."""
+        """Return where on the axes these ladders are."""
         return Coordinates(self.as_of, self.facts.position, self.rules, tuple(self.facts.left_out))
 
     def at(self, as_of: int | None) -> Ladders:
-        """The same ladders at another `as_of`."""
+        """Return the same ladders at another `as_of`."""
         root = self._root() or self
         if as_of == root.as_of:
             return root
@@ -308,7 +308,7 @@ class Ladders:
 
     @cached_property
     def players(self) -> set[str]:
-        """The players that the facts know."""
+        """Return the players that the facts know."""
         return known_players(self.facts)
 
     def _ordered(self) -> Column:
@@ -319,17 +319,17 @@ class Ladders:
         return self._rows
 
     def versions(self, ladder: str) -> list[Version]:
-        """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        """Return the versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
         if ladder not in self._versions:
             self._versions[ladder] = versions_of(self.facts, ladder, self._rules_of(ladder.partition("/")[0]))
         return self._versions[ladder]
 
     def _rules_of(self, ruleset_id: str) -> str | None:
-        """The version that replaces a ruleset's timeline; the others keep theirs."""
+        """Return the version that replaces a ruleset's timeline; the others keep theirs."""
         return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
 
     def every(self, ruleset_id: str, *, light: bool = False) -> dict[str, Stream]:
-        """The streams of all ladders of a usable ruleset, by name.
+        """Return the streams of all ladders of a usable ruleset, by name.
 
         With `light`, one whose trace is known may have no games: it is only good for replaying it.
         """
@@ -350,7 +350,7 @@ class Ladders:
         return self._streams[ruleset_id]
 
     def stream(self, ladder: str) -> Stream:
-        """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        """Return the stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
         versions = self.versions(ladder)
         found = self._streams.get(ladder.partition("/")[0], self._single)
         if found is self._single and ladder not in found:
@@ -358,12 +358,12 @@ class Ladders:
         return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
 
     def replayed_stream(self, ladder: str) -> Stream:
-        """The same, taken from the trace of the ladder if that is at hand. Raises as `stream` does."""
+        """Return the same, taken from the trace of the ladder if that is at hand. Raises as `stream` does."""
         known = self._at_hand(ladder)
         return known.whole().stream if known is not None and known.is_kept else self.stream(ladder)
 
     def trace(self, ladder: str, keep: bool = True) -> Trace:
-        """The trace of one ladder, with the points before all games if they are to be kept.
+        """Return the trace of one ladder, with the points before all games if they are to be kept.
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
@@ -379,7 +379,7 @@ class Ladders:
         return known
 
     def _at_hand(self, ladder: str) -> Trace | None:
-        """The ladder's trace if nothing has to be replayed for it, or only what was kept once.
+        """Return the ladder's trace if nothing has to be replayed for it, or only what was kept once.
 
         An earlier time is a part of the whole history, which is worth replaying if it will be kept.
         """
@@ -388,7 +388,7 @@ class Ladders:
         return self._traces.get(ladder)
 
     def _found(self, ladder: str) -> Trace | None:
-        """The ladder's trace among those that are kept, or as a part of its whole history."""
+        """Return the ladder's trace among those that are kept, or as a part of its whole history."""
         if self.as_of is None:
             if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
                 return continued
@@ -425,7 +425,7 @@ class Ladders:
                 every[ladder] = replace(stream, known=self.trace(ladder))
 
     def _is_worth_keeping(self, ladder: str) -> bool:
-        """Whether its trace may be kept; those of other versions would take the place of its own."""
+        """Tell whether its trace may be kept; those of other versions would take the place of its own."""
         if self.facts.cache is None or self.rules is not None:
             return False
         from ratings_ledger.projections.replay.kept_traces import can_be_kept
@@ -433,7 +433,7 @@ class Ladders:
         return can_be_kept(self.facts, self.versions(ladder))
 
     def just_before(self, ladder: str, moment: tuple[int, int]) -> Before:
-        """What everybody had on a ladder before a (time, position).
+        """Return what everybody had on a ladder before a (time, position).
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, but not for what is later.
         """
@@ -444,7 +444,7 @@ class Ladders:
         return Before(trace, trace.count, trace.adjustments)
 
     def first(self, ladder: str) -> tuple[int, str] | None:
-        """When a ladder begins, and whether with a `game` or an `adjustment`; None if it has neither.
+        """Return when a ladder begins, and whether with a `game` or an `adjustment`; None if it has neither.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
@@ -452,15 +452,15 @@ class Ladders:
         return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
 
     def standings(self, ladder: str) -> Ranking:
-        """The standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
+        """Return the standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
         return self.ranked(self.trace(ladder, keep=False))[0]
 
     def of_stream(self, stream: Stream) -> Ranking:
-        """The standings of a stream. Raises `RuleFailure`."""
+        """Return the standings of a stream. Raises `RuleFailure`."""
         return self.ranked(replay(stream, keep=not stream.ranking.running))[0]
 
     def ranked_at(self, trace: Trace, as_of: int | None) -> Ranking:
-        """The standings at an earlier `as_of`, given a trace to the end.
+        """Return the standings at an earlier `as_of`, given a trace to the end.
 
         Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
         Raises `RuleFailure`.
@@ -470,7 +470,7 @@ class Ladders:
         return self.ranked(trace if as_of is None else up_to(self.facts, trace, as_of))[0]
 
     def ranked(self, trace: Trace) -> tuple[Ranking, Results]:
-        """The standings at the end of a trace, and what its list ranked. Raises `RuleFailure`."""
+        """Return the standings at the end of a trace, and what its list ranked. Raises `RuleFailure`."""
         stream, version, games = trace.stream, ranking_version(trace), trace.count
         annual = stream.ranking.sums_lists
         months = self._months(stream, version) if annual else {}
@@ -510,7 +510,7 @@ class Ladders:
         )
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
-        """The monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
+        """Return the monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
         params: Any = version.params
         if params.of in self.facts.unusable:
             raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
@@ -522,7 +522,7 @@ class Ladders:
         return {month: self.of_stream(every[name]) for month, name in names.items() if name in every}
 
     def _excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
-        """Who is kept off an annual list by their account, and why."""
+        """Return who is kept off an annual list by their account, and why."""
         params: Any = version.params
         values = parse_name(stream.ladder).values
         period = period_of(version.ruleset, values)
@@ -564,7 +564,7 @@ class Memo(Generic[K, T]):
 
 
 def months_of(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
-    """The names of the twelve monthly lists that an annual one may sum, by month; see `refuse_months`."""
+    """Return the names of the twelve monthly lists that an annual one may sum, by month; see `refuse_months`."""
     by = annual.ruleset.partition.by
     values = dict(zip(by, parse_name(ladder).values, strict=True))
     found = {}
@@ -576,17 +576,17 @@ def months_of(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[
 
 
 def is_prefix(stream: Stream) -> bool:
-    """Whether a ladder at an earlier time is a prefix of this one; otherwise more than its own games decides."""
+    """Tell whether a ladder at an earlier time is a prefix of this one; otherwise more than its own games decides."""
     return not stream.ranking.sums_lists and stream.previous is None
 
 
 def up_to(facts: Facts, trace: Trace, as_of: int) -> Trace:
-    """The trace of what was played up to an instant."""
+    """Return the trace of what was played up to an instant."""
     return trace.up_to(*trace.place(facts, (as_of + 1, 0)))
 
 
 def ranking_version(trace: Trace) -> Version:
-    """The version that ranks a ladder: the one that scored its last counted game, otherwise the newest.
+    """Return the version that ranks a ladder: the one that scored its last counted game, otherwise the newest.
 
     An annual list has no games; it is ranked by the version in force at the end of its year.
     """
@@ -599,7 +599,8 @@ def ranking_version(trace: Trace) -> Version:
 
 
 def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
-    """The versions that may score a ladder's games; with `rules` (ID@VERSION) only that one, in force from the start.
+    """Return the versions that may score a ladder's games; with `rules` (ID@VERSION) only that one, in force from the
+    start.
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
@@ -623,7 +624,9 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
 
 
 def _day_meant(name: LadderName, ruleset: Ruleset) -> str:
-    """The end of a message about a name with a month or day, where the ruleset has no such ladders: what is meant."""
+    """Return the end of a message about a name with a month or day, where the ruleset has no such ladders: what is
+    meant.
+    """
     if by_time(ruleset):
         return ""
     for value in name.values:
@@ -666,12 +669,12 @@ def _refuse_withdrawn(facts: Facts, rules: str) -> None:
 
 
 def _only(versions: Iterable[Version], rules: str) -> list[Version]:
-    """The version of this name alone, in force from the start; empty if there is none."""
+    """Return the version of this name alone, in force from the start; empty if there is none."""
     return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
 
 
 def known_ones(facts: Facts, players: Collection[str]) -> set[str]:
-    """The current ids of some players. Raises `Unknown` (player-unknown)."""
+    """Return the current ids of some players. Raises `Unknown` (player-unknown)."""
     for player in players:
         refuse_unknown(facts, player)
     return {facts.current(player) for player in players}

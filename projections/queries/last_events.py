@@ -78,8 +78,8 @@ _GAMES: Memo[str, dict[Values, Column]] = Memo()
 
 
 def last_event(connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, least: int = 0) -> int:
-    """The position of the last event that a ladder depends on, or a player there whom the facts know, and what was
-    done at the position `least`, too.
+    """Return the position of the last event that a ladder depends on, or a player there whom the facts know, and what
+    was done at the position `least`, too.
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
@@ -97,8 +97,8 @@ def last_event(connection: Connection, ladders: Ladders, ladder: str, player: st
 
 
 def last_event_of_game(connection: Connection, ladders: Ladders, row: int) -> int:
-    """The position of the last event that a game, given its row in the facts, depends on, with all that it gave on the
-    ladders that it is on.
+    """Return the position of the last event that a game, given its row in the facts, depends on, with all that it gave
+    on the ladders that it is on.
 
     Raises `RulesetUnusable`.
     """
@@ -106,7 +106,7 @@ def last_event_of_game(connection: Connection, ladders: Ladders, row: int) -> in
 
 
 def last_events_of_games(connection: Connection, ladders: Ladders, rows: Sequence[int]) -> Iterator[int]:
-    """The same for many games, in the order of their rows. Raises `RulesetUnusable`."""
+    """Yield the same for many games, in the order of their rows. Raises `RulesetUnusable`."""
     facts, changed = ladders.facts, _changed(connection, ladders)
     cells, places = dict[int, _OfCell](), dict[str, dict[int, int]]()
     for row in rows:
@@ -141,7 +141,7 @@ class _OfCell(NamedTuple):
 
 
 def _of_cell(connection: Connection, ladders: Ladders, row: int) -> _OfCell:
-    """The same for the cell of a game."""
+    """Return the same for the cell of a game."""
     facts, changed = ladders.facts, _changed(connection, ladders)
     slug = facts.texts[facts.cell_of(row).game]
     scoring = {one.ruleset.id for one in facts.recorded.versions if slug in one.ruleset.scope.game}
@@ -154,7 +154,7 @@ def _of_cell(connection: Connection, ladders: Ladders, row: int) -> _OfCell:
 
 
 def _on(connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[Sequence[Version]]) -> list[Dependence]:
-    """The ladders of some rulesets, each given by its versions, that a game is on."""
+    """Return the ladders of some rulesets, each given by its versions, that a game is on."""
     return [
         _dependence(connection, ladders, "/".join([versions[0].ruleset.id, *values]))
         for versions in rulesets
@@ -163,7 +163,7 @@ def _on(connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[S
 
 
 def _after(position: int, ladders: Sequence[Dependence]) -> int:
-    """The first position from this one on at which all of the ladders were the beginnings of what they are now."""
+    """Return the first position from this one on at which all of the ladders were the beginnings of what they are now."""
     while True:
         before = position
         for one in ladders:
@@ -178,12 +178,12 @@ def _after(position: int, ladders: Sequence[Dependence]) -> int:
 
 
 def _changed(connection: Connection, ladders: Ladders) -> Changed:
-    """What was changed in the log of these ladders, worked out once for all times that are asked for."""
+    """Return what was changed in the log of these ladders, worked out once for all times that are asked for."""
     return _CHANGED.get(ladders.at(None), "", lambda: changed_in(connection, ladders.facts))
 
 
 def _named(facts: Facts, changed: Changed, number: int) -> int:
-    """An event that names an id, the first of some kind; by then the ledger knows it."""
+    """Return an event that names an id, the first of some kind; by then the ledger knows it."""
     recorded = facts.recorded
     found = [account.position for account in recorded.accounts if account.player == number]
     found += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
@@ -196,7 +196,7 @@ def _named(facts: Facts, changed: Changed, number: int) -> int:
 
 
 def _of_ruleset(connection: Connection, ladders: Ladders, ruleset_id: str, versions: Sequence[Version]) -> OfRuleset:
-    """What was changed on the ladders of a ruleset."""
+    """Return what was changed on the ladders of a ruleset."""
     return _OF_RULESET.get(ladders, ruleset_id, lambda: _find_changes(connection, ladders, versions))
 
 
@@ -213,7 +213,7 @@ def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[V
 
 
 def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
-    """The numbers of the games that a ruleset scores."""
+    """Return the numbers of the games that a ruleset scores."""
     return {facts.text_numbers.get(name, NONE - 1) for name in games_of(versions)}
 
 
@@ -222,7 +222,7 @@ def _is_by(ladders: Ladders, instant: int) -> bool:
 
 
 def _indices(column: Column) -> Column:
-    """Where a column is not 0."""
+    """Return where a column is not 0."""
     if not compiling.pays(len(column)):
         return array("q", [index for index, number in enumerate(column) if number])
     import numpy as np
@@ -284,7 +284,7 @@ def _starts(facts: Facts, changed: Changed, versions: Sequence[Version]) -> dict
 
 
 def _dependence(connection: Connection, ladders: Ladders, ladder: str) -> Dependence:
-    """What a ladder depends on, worked out once."""
+    """Return what a ladder depends on, worked out once."""
     return _DEPENDENCES.get(ladders, ladder, lambda: _find_dependence(connection, ladders, ladder))
 
 
@@ -321,7 +321,7 @@ def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> D
 
 
 def _positions(facts: Facts, stream: Stream) -> Column:
-    """The first positions of a stream's games and adjustments, in their order."""
+    """Return the first positions of a stream's games and adjustments, in their order."""
     at = compiling.taken(facts.first_position, stream.row)
     if not stream.adjustments:
         return at
@@ -354,7 +354,7 @@ def _late(order: Column) -> tuple[array[int], array[int]]:
 
 
 def _running_max(order: Column) -> Column:
-    """The largest number up to each."""
+    """Return the largest number up to each."""
     if not compiling.pays(len(order)):
         return array("q", accumulate(order, max))
     import numpy as np
@@ -383,7 +383,7 @@ def _merged(low: Column, high: Column) -> list[tuple[int, int]]:
 
 
 def _rules_of(facts: Facts, changed: Changed, versions: Sequence[Version]) -> int:
-    """The last event about the versions that a ladder depends on."""
+    """Return the last event about the versions that a ladder depends on."""
     ids = {versions[0].ruleset.id} | {getattr(version.params, "of", "") for version in versions}
     if facts.recorded.clocks and any("seconds_played" in version.rule.columns for version in versions):
         # timers may come from any ruleset
@@ -392,7 +392,9 @@ def _rules_of(facts: Facts, changed: Changed, versions: Sequence[Version]) -> in
 
 
 def _began(facts: Facts, of_ruleset: OfRuleset, versions: Sequence[Version], values: Values) -> int:
-    """The last event that may have changed when a ladder's league began, or any league of a ruleset without them."""
+    """Return the last event that may have changed when a ladder's league began, or any league of a ruleset without
+    them.
+    """
     by = versions[0].ruleset.partition.by
     if "league" not in by:
         return max(of_ruleset.starts.values(), default=0)
@@ -400,7 +402,7 @@ def _began(facts: Facts, of_ruleset: OfRuleset, versions: Sequence[Version], val
 
 
 def _seasons_before(connection: Connection, ladders: Ladders, ladder: str, versions: Sequence[Version]) -> int:
-    """The last event that the same ladder in earlier seasons depends on, also where nothing is left of one."""
+    """Return the last event that the same ladder in earlier seasons depends on, also where nothing is left of one."""
     part, (ruleset_id, values) = versions[0].ruleset.partition.by.index("season"), parse_name(ladder)
     of_ruleset = _of_ruleset(connection, ladders, ruleset_id, versions)
     names = {parse_name(name).values for name in ladders.every(ruleset_id)} | {*of_ruleset.rows} | {*of_ruleset.former}
@@ -414,7 +416,7 @@ def _seasons_before(connection: Connection, ladders: Ladders, ladder: str, versi
 
 
 def _ranked_since(facts: Facts, stream: Stream) -> int:
-    """The first record of the first of the last games that the same version scored: that one ranks the ladder."""
+    """Return the first record of the first of the last games that the same version scored: that one ranks the ladder."""
     if len(stream.versions) == 1 or not len(stream.row):
         return 0
     if compiling.pays(len(stream.version)):
@@ -427,7 +429,7 @@ def _ranked_since(facts: Facts, stream: Stream) -> int:
 
 
 def _months(ladders: Ladders, ladder: str, versions: Sequence[Version]) -> set[str]:
-    """The names of the monthly lists that an annual one may sum."""
+    """Return the names of the monthly lists that an annual one may sum."""
     found: set[str] = set()
     for version in versions:
         of = getattr(version.params, "of", "")
@@ -459,8 +461,8 @@ def _own(connection: Connection, ladders: Ladders, ladder: str) -> dict[int, int
 
 
 def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Column | None = None) -> dict[str, int]:
-    """The position of the last event about a game of each person, counted or not, among some rows, which ascend, or
-    all; or about a game that they were in before it was corrected, or about who they are.
+    """Return the position of the last event about a game of each person, counted or not, among some rows, which ascend,
+    or all; or about a game that they were in before it was corrected, or about who they are.
     """
     facts, changed = ladders.facts, _changed(connection, ladders)
     found = _last_of_each(facts, changed, _indices(facts.count) if rows is None else array("q", rows))

@@ -97,7 +97,7 @@ class Unmet(Answer):
 
 
 def league_state(seen: Survey, name: str) -> LeagueState:
-    """The live league of this name. Raises `LedgerError` (league-unknown)."""
+    """Return the live league of this name. Raises `LedgerError` (league-unknown)."""
     log, current = Log(seen.connection, seen.facts.position), identities(seen.connection, seen.facts.position).current
     there = _known(log, name)
     games = tuple(
@@ -125,7 +125,7 @@ def league_state(seen: Survey, name: str) -> LeagueState:
 
 
 def ladder_named(seen: Survey, name: str) -> str:
-    """The ladder that has the table of the league of this name; or the name itself, if it is a ruleset's.
+    """Return the ladder that has the table of the league of this name; or the name itself, if it is a ruleset's.
 
     Raises `LedgerError` (league-unknown), `Unknown` for a league that no ruleset scores.
     """
@@ -147,21 +147,21 @@ def _known(log: Log, name: str) -> League:
 
 
 def _played(log: Log, game_id: str, until: datetime | None) -> datetime | None:
-    """When a game ended, None if it is open: not played until then, or voided."""
+    """Return when a game ended, None if it is open: not played until then, or voided."""
     game = live_game(log.about(f"game:{game_id}"))
     ended = None if game is None or game.voided else moment(game.occurred_at)
     return None if ended is None or (until is not None and ended > until) else ended
 
 
 def _state(there: League, played: int) -> str:
-    """What a league waits for."""
+    """Return what a league waits for."""
     if there.scheduled is None:
         return "no schedule" if len(there.players) == PLAYERS else f"{len(there.players)} of {PLAYERS} players"
     return "finished" if played == len(there.games) else f"{played} of {len(there.games)} games"
 
 
 def _ladders_scoring(facts: Facts, there: League) -> list[str]:
-    """The ladders that score a league, by usable rulesets."""
+    """Return the ladders that score a league, by usable rulesets."""
     found = []
     for ruleset_id, versions in facts.rulesets.items():
         ruleset = versions[0].ruleset
@@ -172,7 +172,9 @@ def _ladders_scoring(facts: Facts, there: League) -> list[str]:
 
 
 def _table(seen: Survey, there: League) -> Ranking | None:
-    """The standings of a league's ladder; None if no ruleset scores it, or it cannot be replayed, which is noted."""
+    """Return the standings of a league's ladder; None if no ruleset scores it, or it cannot be replayed, which is
+    noted.
+    """
     found = None
     for ladder in _ladders_scoring(seen.facts, there):
         with seen.noting():
@@ -181,7 +183,7 @@ def _table(seen: Survey, there: League) -> Ranking | None:
 
 
 def all_leagues(seen: Survey) -> AllLeagues:
-    """The live leagues, by name."""
+    """Return the live leagues, by name."""
     rows = []
     created = read_live(seen.connection, until=seen.facts.position, type_name="league.created")
     for name in sorted(event.data["league"] for event in created):
@@ -196,7 +198,7 @@ def all_leagues(seen: Survey) -> AllLeagues:
 
 
 def league_ids(connection: Connection, facts: Facts, versions: list[Version]) -> dict[str, int]:
-    """The league ids by player (current id): 1, 2, 3 ... in the order in which the log first names people.
+    """Return the league ids by player (current id): 1, 2, 3 ... in the order in which the log first names people.
 
     They are permanent: a game that is voided or corrected later keeps the ids it gave, and none is given twice. If
     somebody has several ids, the first counts.
@@ -217,7 +219,7 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
 
 
 def _game(position: int, record: str) -> dict[str, Any] | None:
-    """The game in a record, as it was then; None for other events."""
+    """Return the game in a record, as it was then; None for other events."""
     event = next(known_events([(position, record)]), None) if '"participants"' in record else None
     if event is None:
         return None
@@ -225,7 +227,7 @@ def _game(position: int, record: str) -> dict[str, Any] | None:
 
 
 def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Unmet:
-    """The players of a ladder with whom somebody has no counted game on it yet, by id.
+    """Return the players of a ladder with whom somebody has no counted game on it yet, by id.
 
     In a league they are those who subscribed, whether they have played or not, and no substitutes. Raises `Unknown` for
     somebody who has neither subscribed nor played.
@@ -242,7 +244,7 @@ def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, ti
 
 
 def _subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[str]:
-    """Who subscribed to the league that a ladder is of (current ids); nobody if it is of none."""
+    """Return who subscribed to the league that a ladder is of (current ids); nobody if it is of none."""
     ruleset = stream.versions[0].ruleset
     values = parse_name(stream.ladder).values if ruleset.partition.by == ["league"] else ()
     found = [league_of(Log(connection, facts.position), name) for name in values]
@@ -251,7 +253,7 @@ def _subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[st
 
 
 def _met(stream: Stream, player: str) -> set[str]:
-    """Who was in a counted game of a ladder with somebody."""
+    """Return who was in a counted game of a ladder with somebody."""
     if player not in stream.names:
         return set()
     number, met = stream.names.index(player), set[int]()

@@ -125,7 +125,7 @@ class Profile(Answer):
 
     @property
     def course(self) -> tuple[Change, ...]:
-        """Every change, made of the `steps` of the course."""
+        """Return every change, made of the `steps` of the course."""
         found: tuple[Change, ...] = self.steps.rows
         return found
 
@@ -153,7 +153,8 @@ class Gold(NamedTuple):
 
 
 def player_statistics(seen: Survey, player: str, game: str | None = None) -> PlayerStatistics:
-    """What somebody did, over all games or those of one name, and their gold over all lists whose period is over.
+    """Return what somebody did, over all games or those of one name, and their gold over all lists whose period is
+    over.
 
     Raises `Unknown` (player-unknown) for somebody who played nothing like that.
     """
@@ -168,7 +169,7 @@ def player_statistics(seen: Survey, player: str, game: str | None = None) -> Pla
 
 
 def person_of(seen: Survey, player: str) -> Person:
-    """What somebody did and where they stand. Raises `Unknown` (player-unknown) for who is on no ladder."""
+    """Return what somebody did and where they stand. Raises `Unknown` (player-unknown) for who is on no ladder."""
     facts = seen.facts
     player = facts.current(player)
     everybody = seen.once("by player", rows_by_player)
@@ -186,11 +187,11 @@ def person_of(seen: Survey, player: str) -> Person:
 
 
 def _statistics(seen: Survey, player: str, game: str | None, paying: Gold) -> dict[str, Any]:
-    """The members of `PlayerStatistics`."""
+    """Return the members of `PlayerStatistics`."""
     at = seen.coordinates
 
     def counts(one: Paid) -> bool:
-        """Whether a list is over, and of this game."""
+        """Tell whether a list is over, and of this game."""
         games = games_of(seen.facts.rulesets[parse_name(one.ladder).ruleset_id])
         return game in {None, *games} and not (one.period and is_running(one.period, clock.now(), one.as_of))
 
@@ -218,7 +219,7 @@ def _statistics(seen: Survey, player: str, game: str | None, paying: Gold) -> di
 
 
 def _ids(facts: Facts, player: str) -> set[int]:
-    """The numbers of all ids of a person."""
+    """Return the numbers of all ids of a person."""
     if not facts.knows(player):
         return set()
     number = facts.player_numbers[player]
@@ -226,7 +227,7 @@ def _ids(facts: Facts, player: str) -> set[int]:
 
 
 def _games(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
-    """Whether each of the games they started was finished, in the order played; and how many they took over."""
+    """Tell whether each of the games they started was finished, in the order played; and how many they took over."""
     done: list[bool] = []
     substituted = 0
     ids = _ids(facts, player)
@@ -255,7 +256,7 @@ def _stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
 
 
 def _gold(seen: Survey, player: str | None = None) -> Gold:
-    """What every list pays, or those that a player is on."""
+    """Return what every list pays, or those that a player is on."""
     found = Gold(defaultdict(list), [])
     paying = [one for one in seen.usable if seen.facts.rulesets[one][0].ranking.pays_gold]
     for ladders, stream in seen.streams(paying):
@@ -284,7 +285,9 @@ class OwnGame(NamedTuple):
 
 
 def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Profile:
-    """The profile of a player, by current id, who may not be on the ladder. Raises `UnknownLadder`, `RuleFailure`."""
+    """Return the profile of a player, by current id, who may not be on the ladder. Raises `UnknownLadder`,
+    `RuleFailure`.
+    """
     trace = ladders.trace(ladder)
     found, _ = ladders.ranked(trace)
     row = rows_of(found.rows, {player}).get(player)
@@ -317,7 +320,7 @@ def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: st
 
 
 def _own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGame]:
-    """A player's games, in order."""
+    """Yield a player's games, in order."""
     if not course:
         return
     stream = trace.stream
@@ -334,14 +337,16 @@ def _own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGame]:
 
 
 def _extremes(course: Course) -> tuple[Change | None, Change | None]:
-    """The highest and the lowest, the first of each."""
+    """Return the highest and the lowest, the first of each."""
     if not course:
         return None, None
     return course[course.units.index(max(course.units))], course[course.units.index(min(course.units))]
 
 
 def _streaks(course: Course, results: Sequence[tuple[int, bool]], won: bool) -> tuple[Streak | None, Streak | None]:
-    """The longest streak of games that were won, or were not, and the one that the last game is in, if it is in one."""
+    """Return the longest streak of games that were won, or were not, and the one that the last game is in, if it is in
+    one.
+    """
     runs = [(outcome, [game for game, _ in run]) for outcome, run in groupby(results, key=lambda one: one[1])]
     longest = max((run for outcome, run in runs if outcome == won), key=len, default=None)
     current = runs[-1][1] if runs and runs[-1][0] == won else None
@@ -358,7 +363,7 @@ def _streak(course: Course, run: Sequence[int] | None) -> Streak | None:
 
 
 def _opponents(trace: Trace, own: Iterable[OwnGame]) -> tuple[Opponent, ...]:
-    """Everybody met in some games, most often met first, then by id."""
+    """Return everybody met in some games, most often met first, then by id."""
     met: dict[int, list[int]] = {}
     for game in own:
         for other, place in game.others:

@@ -43,7 +43,7 @@ class Publication(Result):
 
 
 def publication(ladders: Ladders, found: Ranking, now: int, asked: bool = True) -> list[tuple[str, dict[str, Any]]]:
-    """The events (type, data) that publish these standings: rows in parts, then the head that names them.
+    """Return the events (type, data) that publish these standings: rows in parts, then the head that names them.
 
     `asked`: their `as_of` was asked for explicitly, and must then be in the past.
 
@@ -80,7 +80,7 @@ def publication(ladders: Ladders, found: Ranking, now: int, asked: bool = True) 
 
 
 def as_published(connection: Connection, one: PublishedList) -> Ranking:
-    """A list as recorded in its events. Raises `StoreDamaged` if they do not hold all of it."""
+    """Return a list as recorded in its events. Raises `StoreDamaged` if they do not hold all of it."""
     try:
         rows = [_standing(row) for row in published_rows(Log(connection), one.digest, one.parts, one.position)]
     except Refused as problem:
@@ -136,12 +136,12 @@ class Publications(Answer):
 
 
 def publications(connection: Connection, until: int, times: Times) -> Publications:
-    """The lists published up to a position, the last one of each ladder and time."""
+    """Return the lists published up to a position, the last one of each ladder and time."""
     return Publications(publication_rows(connection, until), times=times)
 
 
 def publication_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
-    """The same without how times are shown."""
+    """Return the same without how times are shown."""
     return tuple(
         PublicationRow(
             one.ladder,

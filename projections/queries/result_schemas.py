@@ -37,7 +37,7 @@ _COORDINATES: Shape = {
 
 
 def shapes_of(kinds: Iterable[type[Result]]) -> dict[str, Shape]:
-    """The shapes of some kinds of results, and of all that are in them, by name."""
+    """Return the shapes of some kinds of results, and of all that are in them, by name."""
     found: dict[str, Shape] = {}
     for kind in kinds:
         _named(kind, found)
@@ -45,7 +45,9 @@ def shapes_of(kinds: Iterable[type[Result]]) -> dict[str, Shape]:
 
 
 def _named(kind: type[Any], found: dict[str, Shape]) -> Shape:
-    """A reference to the shape of a kind of result, or of a tuple with names, which is added where it is missing."""
+    """Return a reference to the shape of a kind of result, or of a tuple with names, which is added where it is
+    missing.
+    """
     name = kind.__name__
     if name not in found:
         found[name] = {}  # some hold their own kind
@@ -91,7 +93,7 @@ def _object(kind: type[Any], found: dict[str, Shape]) -> Shape:
 
 
 def _of_hint(hint: Any, found: dict[str, Shape]) -> Shape:
-    """The shape of what has a type."""
+    """Return the shape of what has a type."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return _either([_of_hint(one, found) for one in _choices(hint)])
@@ -107,7 +109,7 @@ def _of_hint(hint: Any, found: dict[str, Shape]) -> Shape:
 
 
 def _choices(hint: Any) -> list[Any]:
-    """The types of which a value has one, if it is there."""
+    """Return the types of which a value has one, if it is there."""
     return [one for one in get_args(hint) or [hint] if one is not Absent]
 
 

@@ -61,7 +61,7 @@ class Result:
     """An answer, or a part of one."""
 
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
-        """The result as plain data, as JSON states it."""
+        """Return the result as plain data, as JSON states it."""
         found: dict[str, Any] = {}
         for name, told, is_exact, is_spread, as_is in members(type(self)):
             value = getattr(self, name)
@@ -81,7 +81,7 @@ class Result:
         return found
 
     def arrow(self) -> pa.Table:
-        """The rows of an answer as a `pyarrow.Table`, with the columns that their plain data have.
+        """Return the rows of an answer as a `pyarrow.Table`, with the columns that their plain data have.
 
         Raises `BadArgument` for a result without rows, or without the extra `frames`.
         """
@@ -90,7 +90,7 @@ class Result:
 
     @classmethod
     def row_kind(cls) -> type[Result]:
-        """What the rows of such an answer are. Raises `BadArgument` if it has none."""
+        """Return what the rows of such an answer are. Raises `BadArgument` if it has none."""
         there = cls.__dict__.get("rows")
         hint = get_type_hints(there.fget)["return"] if isinstance(there, property) else get_type_hints(cls).get("rows")
         for told in get_args(hint) if get_origin(hint) is UnionType else (hint,):
@@ -107,12 +107,12 @@ class Rows(Result):
     rows: tuple[Result, ...]
 
     def model_dump(self, mode: Literal["json"] = "json") -> list[dict[str, Any]]:  # type: ignore[override]
-        """The rows as plain data."""
+        """Return the rows as plain data."""
         return [row.model_dump(mode) for row in self.rows]
 
 
 def _columns(kind: type[Result], rows: Sequence[Result]) -> Iterator[Column]:
-    """The members of rows as columns, but for those that apply to no row."""
+    """Yield the members of rows as columns, but for those that apply to no row."""
 
     hints = get_type_hints(kind)
     for name, told, is_exact, *_ in members(kind):

@@ -85,7 +85,7 @@ class RulesetState(Answer):
 
     @property
     def differences(self) -> list[tuple[str, str | None, str | None]]:
-        """Every key that says something else than in the earlier version: there, and here; None for nothing."""
+        """Return every key that says something else than in the earlier version: there, and here; None for nothing."""
         if self.earlier is None:
             return []
         there, here = (
@@ -100,7 +100,7 @@ class RulesetState(Answer):
 
     @property
     def keys(self) -> list[tuple[str, str, str]]:
-        """Every key with its value and, if that is assumed, why; those in tables, as TABLE.KEY, come last."""
+        """Return every key with its value and, if that is assumed, why; those in tables, as TABLE.KEY, come last."""
         rows = sorted(_keys_in(self.data), key=lambda row: ("." in row[0], row[0]))
         return [(key, value, _assumption(assumptions_of(self.ruleset), key)) for key, value in rows]
 
@@ -114,12 +114,12 @@ def _keys_in(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]
 
 
 def _written(value: object) -> str:
-    """A value as it stands in TOML, without quotation marks."""
+    """Return a value as it stands in TOML, without quotation marks."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _assumption(assumed: dict[str, str], key: str) -> str:
-    """Why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
+    """Return why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
     return next((assumed[part] for part in reversed(key.split(".")) if part in assumed), "")
 
 
@@ -137,7 +137,7 @@ class RecordedVersion(NamedTuple):
 
     @property
     def source(self) -> tuple[int, str, str]:
-        """Where it is in the log, when it was recorded, and by whom."""
+        """Return where it is in the log, when it was recorded, and by whom."""
         return self.position, self.event["recorded_at"], self.event["by"]
 
 
@@ -155,7 +155,7 @@ def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
 
 
 def all_rulesets(connection: Connection, until: int) -> AllRulesets:
-    """The versions published up to a position; in force is what scores games that end now."""
+    """Return the versions published up to a position; in force is what scores games that end now."""
     versions, now = _read_versions(connection, until), clock.now()
     rows = []
     for position, ruleset, _, event, withdrawn in versions:
@@ -177,7 +177,7 @@ def all_rulesets(connection: Connection, until: int) -> AllRulesets:
 
 
 def ruleset_state(connection: Connection, name: str, until: int, times: Times) -> RulesetState:
-    """The version of this name, ID@VERSION, or the newest in force of a ruleset, ID.
+    """Return the version of this name, ID@VERSION, or the newest in force of a ruleset, ID.
 
     Raises `BadArgument` if none is published.
     """
@@ -219,7 +219,7 @@ def _describe_withdrawal(version: RecordedVersion) -> str:
 
 
 def _in_words(version: Version | None) -> tuple[str, ...]:
-    """What a rule does: the paragraphs at the beginning of its module; formulas are indented."""
+    """Return what a rule does: the paragraphs at the beginning of its module; formulas are indented."""
     module = "" if version is None else getattr(version.rule.score, "__module__", "")
     told = getattr(sys.modules.get(module), "__doc__", None)
     return tuple(cleandoc(told or "").split("\n\n")) if told else ()

@@ -61,7 +61,7 @@ class Standings(LadderAnswer):
 
     @property
     def digest(self) -> str:
-        """The hash of the ruleset and all rows."""
+        """Return the hash of the ruleset and all rows."""
         return str(self.ranking.digest)
 
 
@@ -108,25 +108,25 @@ def standings_answer(
 
 
 def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """The rows of some players, by current ids, or of all if none are named; of them the first `limit` (0: all)."""
+    """Return the rows of some players, by current ids, or of all if none are named; of them the first `limit` (0: all)."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
 def rows_of(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
-    """The rows of some players, of those who have one, by player; of a long list no others are made."""
+    """Return the rows of some players, of those who have one, by player; of a long list no others are made."""
     found = rows.named(players) if isinstance(rows, RankedColumns) else (row for row in rows if row.player in players)
     return {row.player: row for row in found}
 
 
 def standing_row(row: RankedRow, scale: int) -> Standing:
-    """A row of a list as a result."""
+    """Return a row of a list as a result."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
     return Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
 
 
 def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
-    """A sentence if a list's period still runs or has not begun, else None."""
+    """Return a sentence if a list's period still runs or has not begun, else None."""
     period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
         return None
@@ -138,7 +138,7 @@ def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
 
 
 def balance_answer(found: Ranking, at: Coordinates, times: Times) -> Balance:
-    """The trial balance of a ladder.
+    """Return the trial balance of a ladder.
 
     What the players have in total was there at the start, minted by rules or adjusted by people, minus what was burned.
     """
@@ -173,7 +173,7 @@ class Wanted(NamedTuple):
 def overview_of(
     ladders: Ladders, ladder: str, since: int | None, zone: str, wanted: Wanted, times: Times, remark: str | None
 ) -> Overview:
-    """The overview with the rows that are wanted.
+    """Return the overview with the rows that are wanted.
 
     Without an instant `since` the end of the month before that of the last game counts, in the zone. The remark says
     that the period of a list runs. Raises `UnknownLadder`, `RuleFailure`.
@@ -205,7 +205,7 @@ def overview_of(
 
 
 def _active(facts: Facts, trace: Trace, rows: Sequence[RankedRow], since: int) -> Iterator[RankedRow]:
-    """The rows of those who played at an instant or later."""
+    """Yield the rows of those who played at an instant or later."""
     for row in rows:
         last = _last_row(facts, trace, row)
         if last is not None and facts.occurred_at[last] >= since:
@@ -213,19 +213,19 @@ def _active(facts: Facts, trace: Trace, rows: Sequence[RankedRow], since: int) -
 
 
 def _last_row(facts: Facts, trace: Trace, row: RankedRow) -> int | None:
-    """The row in the facts of somebody's last game; an annual list has no games of its own."""
+    """Return the row in the facts of somebody's last game; an annual list has no games of its own."""
     number = None if trace.stream.ranking.sums_lists else trace.stream.numbers.get(facts.player_numbers[row.player])
     return None if number is None else trace.last_row_of(number)
 
 
 def _then(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
-    """The rows of some players at an instant, if it is earlier than now."""
+    """Return the rows of some players at an instant, if it is earlier than now."""
     instant = since if ladders.as_of is None else min(since, ladders.as_of)
     return rows_of(ladders.ranked_at(trace, instant).rows, players)
 
 
 def _month_before(facts: Facts, trace: Trace, zone: str) -> int | None:
-    """The end of the month before that of the last game; None without games."""
+    """Return the end of the month before that of the last game; None without games."""
     if trace.last_row is None:
         return None
     last = local_time(facts.occurred_at[trace.last_row], zone)
@@ -233,7 +233,7 @@ def _month_before(facts: Facts, trace: Trace, zone: str) -> int | None:
 
 
 def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, scale: int) -> OverviewRow:
-    """A row with what has moved since `then`; an annual list has no games of its own."""
+    """Return a row with what has moved since `then`; an annual list has no games of its own."""
     numbers = {} if trace.stream.ranking.sums_lists else trace.stream.numbers
     number = numbers.get(facts.player_numbers[row.player])
     last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
@@ -275,7 +275,7 @@ class OverviewRow(Standing):
 
     @property
     def last_points(self) -> tuple[Fraction, ...]:
-        """The points, exactly."""
+        """Return the points, exactly."""
         return tuple(Fraction(units, self.last_units.scale) for units in self.last_units.units)
 
 

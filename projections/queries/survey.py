@@ -36,7 +36,7 @@ from ratings_ledger.projections.rulesets.periods import is_running, period_of
 
 
 def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
-    """The ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several.
+    """Return the ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several.
 
     `which` says what is special about them, behind the word "ladders"; `as_of` up to when they were played.
     """
@@ -162,16 +162,16 @@ class Survey:
 
     @property
     def usable(self) -> list[str]:
-        """The ids of the rulesets that run here."""
+        """Return the ids of the rulesets that run here."""
         return sorted(self.facts.rulesets.keys() - self.facts.unusable.keys())
 
     @property
     def coordinates(self) -> Coordinates:
-        """The coordinates of anything that no ruleset decides: without a home zone a date ends in UTC."""
+        """Return the coordinates of anything that no ruleset decides: without a home zone a date ends in UTC."""
         return self._at("UTC").coordinates
 
     def ladders(self, ruleset_id: str) -> Ladders:
-        """The ladders at a ruleset's coordinates; rulesets that share the instant share them."""
+        """Return the ladders at a ruleset's coordinates; rulesets that share the instant share them."""
         return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone)
 
     def _at(self, time_zone: str) -> Ladders:
@@ -179,7 +179,7 @@ class Survey:
         return self.everything.at(instant)
 
     def streams(self, ruleset_ids: Iterable[str]) -> Iterator[tuple[Ladders, Stream]]:
-        """Every ladder of some rulesets, by name."""
+        """Yield every ladder of some rulesets, by name."""
         for ruleset_id in ruleset_ids:
             ladders = self.ladders(ruleset_id)
             for _, stream in sorted(ladders.every(ruleset_id).items()):
@@ -187,15 +187,15 @@ class Survey:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """A ladder that cannot be replayed is noted, and the others continue."""
+        """Provide a ladder that cannot be replayed is noted, and the others continue."""
         try:
             yield
         except RuleFailure as failure:
             self.failures.append(told_with_game(failure, self.facts, self.connection))
 
     def once(self, name: str, work: Callable[[Survey], T]) -> T:
-        """What several questions about all that was played share, worked out for the first of them; what cannot be
-        replayed is noted for all.
+        """Return what several questions about all that was played share, worked out for the first of them; what cannot
+        be replayed is noted for all.
         """
         if self.asked is not None:
             return work(self)
@@ -211,7 +211,7 @@ class Survey:
         return answer, failures
 
     def told(self) -> dict[str, Any]:
-        """The members that answers about many ladders share, once all ladders were asked."""
+        """Return the members that answers about many ladders share, once all ladders were asked."""
         unusable = tuple(ruleset.reason for ruleset in self.facts.unusable.values())
         return {
             "asked": self.asked,
@@ -222,7 +222,7 @@ class Survey:
 
 
 def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standings | Failed]:
-    """The standings of the named ladders or, without names, of all, one at a time, and what fails."""
+    """Yield the standings of the named ladders or, without names, of all, one at a time, and what fails."""
     for problem in seen.facts.unusable.values():
         yield Failed(None, problem.reason)
     every = (name for one in seen.usable for name in sorted(seen.ladders(one).every(one)))
@@ -238,7 +238,7 @@ def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standing
 
 
 def all_ladders(seen: Survey) -> AllLadders:
-    """The ladders that have games or adjustments."""
+    """Return the ladders that have games or adjustments."""
     facts, rows, months_shown = seen.facts, list[LadderRow](), dict[int, int]()
     for ladders, stream in seen.streams(sorted(facts.rulesets)):
         with seen.noting():
@@ -259,7 +259,8 @@ def all_ladders(seen: Survey) -> AllLadders:
 
 
 def _by_month(seen: Survey, stream: Stream, known: dict[int, int]) -> tuple[int, ...]:
-    """How many games of a stream were played in each of its last months; `known` are the beginnings of some, by number.
+    """Return how many games of a stream were played in each of its last months; `known` are the beginnings of some, by
+    number.
 
     The games come in the order of time.
     """
@@ -280,7 +281,7 @@ def _month_of(instant: int, zone: str) -> int:
 
 
 def everybody(seen: Survey) -> Everybody:
-    """Where everybody stands on every ladder."""
+    """Return where everybody stands on every ladder."""
     return Everybody(seen.coordinates, seen.once("everybody", _everybody), **seen.told())
 
 
@@ -296,7 +297,7 @@ def _everybody(seen: Survey) -> tuple[PersonRow, ...]:
 
 
 def rows_by_player(seen: Survey) -> dict[str, list[PersonRow]]:
-    """The same by player."""
+    """Return the same by player."""
     return grouped(seen.once("everybody", _everybody), "player")
 
 
@@ -309,7 +310,7 @@ def grouped(rows: Iterable[PersonRow], name: str) -> dict[str, list[PersonRow]]:
 
 
 def all_lists(seen: Survey, period: str | None) -> AllLists:
-    """The lists of months and years, of one period, YYYY or YYYY-MM, or of all; and of it the published lists.
+    """Return the lists of months and years, of one period, YYYY or YYYY-MM, or of all; and of it the published lists.
 
     Raises `BadArgument`.
     """
@@ -346,17 +347,17 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
 
 
 def timed_rulesets(seen: Survey) -> list[str]:
-    """The ids of the rulesets that make lists of months or years."""
+    """Return the ids of the rulesets that make lists of months or years."""
     return [one for one in seen.usable if by_time(seen.facts.rulesets[one][0].ruleset)]
 
 
 def _ends_in(seen: Survey, one: PublicationRow, period: str) -> bool:
-    """Whether a published list shows what was played up to a time in a month or year."""
+    """Tell whether a published list shows what was played up to a time in a month or year."""
     return one.as_of is not None and seen.times.minute(one.as_of).startswith(period)
 
 
 def due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
-    """The lists whose period is over and that were never published, by the end of their period."""
+    """Return the lists whose period is over and that were never published, by the end of their period."""
     published = {one.ladder for one in published_lists(seen.connection, seen.facts.position)}
     found = []
     for ladders, stream in seen.streams(seen.usable):

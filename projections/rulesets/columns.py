@@ -40,7 +40,7 @@ COLUMNS_OF: dict[str, dict[str, str]] = {
 
 
 def numbers_of(game: dict[str, Any]) -> dict[str, Sequence[int]]:
-    """The numbers of a validated game's participants that are specific to its type, by column."""
+    """Return the numbers of a validated game's participants that are specific to its type, by column."""
     own = numbers(game)
     derived = _DERIVED.get(game.get("kind", "placing"), {})
     return {**own, **{column: derive(own) for column, (_, derive) in derived.items()}}

@@ -29,7 +29,7 @@ class Broken(Exception):
 
 
 def fault(error: BaseException, function: Any) -> str:
-    """What went wrong in a function of a rule, in one line, and where in its file.
+    """Return what went wrong in a function of a rule, in one line, and where in its file.
 
     Raises the error itself if somebody interrupted the program.
     """
@@ -44,7 +44,7 @@ def fault(error: BaseException, function: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A rule's text, in one line of printable characters, whatever it is."""
+    """Return a rule's text, in one line of printable characters, whatever it is."""
     try:
         text = str(value)
     except BaseException as error:
@@ -55,7 +55,7 @@ def _text(value: Any) -> str:
 
 
 def _line_in(traceback: TracebackType | None, file: str) -> int | None:
-    """The innermost line of a file on the way to an error."""
+    """Return the innermost line of a file on the way to an error."""
     found = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == file:
@@ -65,7 +65,7 @@ def _line_in(traceback: TracebackType | None, file: str) -> int | None:
 
 
 def is_ours(rule: Rule) -> bool:
-    """Whether a rule comes with this program."""
+    """Tell whether a rule comes with this program."""
     return str(getattr(rule.score, "__module__", "")).startswith(OURS)
 
 
@@ -112,26 +112,26 @@ _true_exit = os._exit
 
 
 def whole(value: Any, what: str) -> int:
-    """A number that a rule returned. Raises `Broken` for anything else."""
+    """Return a number that a rule returned. Raises `Broken` for anything else."""
     if isinstance(value, int):
         return int(value)
     raise Broken(f"{what} returned {told_value(value)}; a whole number is needed")
 
 
 def told_value(value: Any) -> str:
-    """A value that a rule returned, in a few words."""
+    """Return a value that a rule returned, in a few words."""
     return "nothing" if value is None else shown(str(value)) if isinstance(value, str) else _text(value)[:80]
 
 
 @cache
 def argument_count(function: Callable[..., Any]) -> int:
-    """How many positional arguments a function takes."""
+    """Return how many positional arguments a function takes."""
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return sum(one.kind in positional for one in signature(function).parameters.values())
 
 
 def rule_table(rule: Rule) -> Numbers:
-    """The table of a rule; for a package's rule it is read once, and is the same at every game. Raises `Broken`."""
+    """Return the table of a rule; for a package's rule it is read once, and is the same at every game. Raises `Broken`."""
     return rule.table() if is_ours(rule) else _table(rule.table)
 
 
@@ -154,12 +154,12 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def compiles(rule: Rule) -> bool:
-    """Whether compiled code may stand in for a rule: not for a package's rule that uses anything but integers."""
+    """Tell whether compiled code may stand in for a rule: not for a package's rule that uses anything but integers."""
     return is_ours(rule) or inexact(rule) is None
 
 
 def inexact(rule: Rule) -> str | None:
-    """Where a rule's scoring function, or a function it calls, uses numbers other than integers, or None."""
+    """Return where a rule's scoring function, or a function it calls, uses numbers other than integers, or None."""
     return _inexact(rule.score)
 
 

@@ -19,7 +19,7 @@ class Period(NamedTuple):
 
 
 def period_of(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
-    """The period of the ladder with these partition values, or None if its ruleset does not partition by time."""
+    """Return the period of the ladder with these partition values, or None if its ruleset does not partition by time."""
     for part, value in zip(ruleset.partition.by, values, strict=True):
         if part == "month":
             year, month = int(value[:4]), int(value[5:])
@@ -30,7 +30,7 @@ def period_of(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
 
 
 def is_running(period: Period, now: int, as_of: int | None) -> bool:
-    """Whether a list's period is not over at a moment, or not fully covered by `as_of`."""
+    """Tell whether a list's period is not over at a moment, or not fully covered by `as_of`."""
     return now <= period.end or (as_of is not None and as_of < period.end)
 
 
@@ -39,7 +39,7 @@ def _period(time_zone: str, first: tuple[int, int], following: tuple[int, int]) 
 
 
 def month_start(year: int, month: int, time_zone: str) -> int:
-    """When a month begins there."""
+    """Return when a month begins there."""
     if (year, month) <= (1, 1):
         return INSTANT_MIN
     return INSTANT_MAX + 1 if year > 9999 else day_start(date(year, month, 1), time_zone)

@@ -33,7 +33,7 @@ BUILT_IN = {
 
 @cache
 def rule(name: str) -> Rule | None:
-    """The rule of that name and number, or None.
+    """Return the rule of that name and number, or None.
 
     Raises `ValueError` if two packages register the same one, it cannot be loaded, or it is not a rule.
     """
@@ -87,7 +87,7 @@ def _parts(name: str) -> Iterator[str | int]:
 
 
 def _why_malformed(found: Rule) -> Iterator[str]:
-    """What is wrong with the members of a rule, whatever they contain."""
+    """Yield what is wrong with the members of a rule, whatever they contain."""
     if not isinstance(found.scale, int) or not 1 <= found.scale <= UNITS_MAX:
         yield f"has the scale {found.scale!r}; a whole number of units in a point is needed"
     if not isinstance(found.columns, tuple) or not all(isinstance(name, str) for name in found.columns):
@@ -133,5 +133,5 @@ def _contested(name: str, outside: Iterable[EntryPoint]) -> str:
 
 
 def rule_names() -> list[str]:
-    """The names of all registered rules, sorted."""
+    """Return the names of all registered rules, sorted."""
     return sorted({*BUILT_IN, *(entry.name for entry in entry_points(group=ENTRY_POINT_GROUP))})

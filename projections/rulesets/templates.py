@@ -20,7 +20,7 @@ WIDTH = 34  # where comments begin
 
 
 def as_toml(data: dict[str, Any]) -> str:
-    """A ruleset's data as the text of an equivalent file, in the order of the documentation."""
+    """Return a ruleset's data as the text of an equivalent file, in the order of the documentation."""
     given = {name: data[name] for name in Ruleset.model_fields if name in data}
     if "effective_from" in given:
         given["effective_from"] = date.fromisoformat(given["effective_from"])
@@ -28,7 +28,7 @@ def as_toml(data: dict[str, Any]) -> str:
 
 
 def _section(name: str, table: dict[str, Any]) -> Iterator[str]:
-    """A table and the tables in it, each under its heading."""
+    """Yield a table and the tables in it, each under its heading."""
     if name:
         yield f"\n[{name}]"
     inner = {key: value for key, value in table.items() if isinstance(value, dict)}
@@ -38,7 +38,7 @@ def _section(name: str, table: dict[str, Any]) -> Iterator[str]:
 
 
 def template(rule: Rule, game: str, time_zone: str) -> str:
-    """A ruleset with this rule for a game, with every key and what it means; optional keys are commented out.
+    """Return a ruleset with this rule for a game, with every key and what it means; optional keys are commented out.
 
     Its values are those of a shipped ruleset with the rule. If there is none, the required values are left to be filled
     in.
@@ -80,7 +80,7 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
 
 
 def _example(rule: Rule, game: str) -> dict[str, Any]:
-    """A shipped ruleset with this rule."""
+    """Return a shipped ruleset with this rule."""
     for text in (shipped_elo(game), *shipped()):
         data, _ = parse_toml(text)
         if data is not None and data["rule"] == rule.id:
@@ -135,7 +135,7 @@ def _key(name: str) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value as TOML writes it, a list on one line."""
+    """Return a value as TOML writes it, a list on one line."""
     if isinstance(value, list):
         return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, dict):
@@ -144,7 +144,7 @@ def _written(value: Any) -> str:
 
 
 def values_of(rule: Rule, name: str) -> list[str]:
-    """The kinds of values a rule's parameter takes, in words."""
+    """Return the kinds of values a rule's parameter takes, in words."""
     schema = rule.params.model_json_schema()["properties"][name]
     choices = schema.get("anyOf", [schema])
     return [_values(choice, len(choices) > 1) for choice in choices if choice.get("type") != "null"]

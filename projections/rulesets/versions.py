@@ -55,17 +55,17 @@ class Version(NamedTuple):
 
     @property
     def ranking(self) -> RankingList:
-        """The kind of list that ranks its points."""
+        """Return the kind of list that ranks its points."""
         return LISTS[self.rule.ranking]
 
     @property
     def start(self) -> int:
-        """The points of a new player, in units."""
+        """Return the points of a new player, in units."""
         return self.params.start * self.rule.scale
 
 
 def games_of(versions: Iterable[Version]) -> set[str]:
-    """The games that versions score, by name."""
+    """Return the games that versions score, by name."""
     return {game for version in versions for game in version.ruleset.scope.game}
 
 
@@ -81,7 +81,7 @@ NESTED = RulesetProblem("", "the brackets are nested too deeply")
 
 
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """The tables of a ruleset file, or why it is not TOML."""
+    """Return the tables of a ruleset file, or why it is not TOML."""
     for number, written in enumerate(text.splitlines(), 1):
         # dotted keys make tables within tables: reading time grows with the square of their number
         if max(map(written.count, ".[{")) > NESTED_MAX:
@@ -107,7 +107,7 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
 
 
 def nested_too_deeply(data: dict[str, Any]) -> bool:
-    """Whether tables and lists are nested too deeply to walk through."""
+    """Tell whether tables and lists are nested too deeply to walk through."""
     level: list[Any] = [data]
     for _ in range(NESTED_MAX):
         inner = [value.values() if isinstance(value, dict) else value for value in level]
@@ -116,7 +116,7 @@ def nested_too_deeply(data: dict[str, Any]) -> bool:
 
 
 def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """A ruleset file as a ruleset, or everything that is wrong with it."""
+    """Return a ruleset file as a ruleset, or everything that is wrong with it."""
     data, problems = parse_toml(text)
     if data is None:
         return None, problems
@@ -125,7 +125,7 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """A ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
+    """Return a ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
     if nested_too_deeply(data):
         return None, [NESTED]
     if problems := [RulesetProblem(key, INEXACT)
@@ -148,7 +148,7 @@ def _not_installed(ruleset: Ruleset) -> RulesetProblem:
 
 
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
-    """The ruleset with its rule and checked parameters, or everything that does not fit."""
+    """Return the ruleset with its rule and checked parameters, or everything that does not fit."""
     try:
         found = rule(ruleset.rule)
     except ValueError as error:
@@ -206,7 +206,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
 
 
 def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
-    """What keeps a rule from running at all: its list, or what it reads from games."""
+    """Yield what keeps a rule from running at all: its list, or what it reads from games."""
     if found.ranking not in LISTS:
         hint = did_you_mean(found.ranking, LISTS)
         yield RulesetProblem(
@@ -236,7 +236,7 @@ def _columns_told() -> str:
 
 
 def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
-    """A rule's constants for some parameters, or why these cannot be used for up to `players_max` players."""
+    """Return a rule's constants for some parameters, or why these cannot be used for up to `players_max` players."""
     function: Any = found.refuse_params
     try:
         with quiet(found):
@@ -256,17 +256,17 @@ def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int,
 
 
 def _nested(params: dict[str, Any]) -> set[str]:
-    """The keys of the tables within some parameters."""
+    """Return the keys of the tables within some parameters."""
     return {name for value in params.values() if isinstance(value, dict) for name in value}
 
 
 def kinds_of(found: Rule) -> list[str]:
-    """The game types whose participants have everything a rule reads."""
+    """Return the game types whose participants have everything a rule reads."""
     return [name for name, columns in COLUMNS_OF.items() if {*found.columns} <= {*COMMON_COLUMNS, *columns}]
 
 
 def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
-    """Why `new` cannot be another version of the ruleset of `old`, or None."""
+    """Return why `new` cannot be another version of the ruleset of `old`, or None."""
     for member in ("partition", "time_zone", "freeze"):
         before = getattr(old.ruleset, member)
         if getattr(new.ruleset, member) != before:
@@ -284,7 +284,9 @@ def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
 
 
 def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
-    """Why an annual list cannot sum the places on the lists of `params.of`, whose versions are `monthly`, or None."""
+    """Return why an annual list cannot sum the places on the lists of `params.of`, whose versions are `monthly`, or
+    None.
+    """
     of, by = getattr(annual.params, "of", ""), annual.ruleset.partition.by
     if not monthly:
         return f"no ruleset is called {shown(of)}, whose places it sums"
@@ -296,19 +298,21 @@ def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
 
 
 def in_force(versions: Iterable[Version], instant: int) -> Version | None:
-    """The version with the latest effective date not after the instant; for equal dates, the one recorded last."""
+    """Return the version with the latest effective date not after the instant; for equal dates, the one recorded last."""
     candidates = [v for v in versions if v.effective_from is not None and v.effective_from <= instant]
     return max(candidates, key=lambda v: (v.effective_from, v.position), default=None)
 
 
 def newest(versions: Iterable[Version]) -> Version:
-    """The version that is in force in the end; if none ever is, the one recorded last."""
+    """Return the version that is in force in the end; if none ever is, the one recorded last."""
     known = list(versions)
     return in_force(known, 2**63) or max(known, key=lambda version: version.position)
 
 
 def oldest(versions: Iterable[Version]) -> Version:
-    """The version that comes into force first (for equal dates, the one recorded last), else the one recorded first."""
+    """Return the version that comes into force first (for equal dates, the one recorded last), else the one recorded
+    first.
+    """
     known = list(versions)
     dated = [version.effective_from for version in known if version.effective_from is not None]
     first = in_force(known, min(dated)) if dated else None
@@ -316,12 +320,12 @@ def oldest(versions: Iterable[Version]) -> Version:
 
 
 def shipped() -> list[str]:
-    """The texts of the shipped ruleset files, in the order in which `init` publishes them."""
+    """Return the texts of the shipped ruleset files, in the order in which `init` publishes them."""
     return [_shipped_file(name) for name in SHIPPED]
 
 
 def shipped_elo(game: str, time_zone: str = "UTC") -> str:
-    """The text of the shipped Elo ruleset for a game, a slug: `elo-chess` for chess."""
+    """Return the text of the shipped Elo ruleset for a game, a slug: `elo-chess` for chess."""
     return _shipped_file("elo-1").replace("GAME", game).replace("ZONE", time_zone)
 
 
@@ -330,7 +334,7 @@ def _shipped_file(name: str) -> str:
 
 
 def band_range(band: str) -> tuple[int, int]:
-    """The smallest and largest number of players of a band such as 3-4, 8 or all."""
+    """Return the smallest and largest number of players of a band such as 3-4, 8 or all."""
     if band == "all":
         return 0, PLAYERS_MAX
     low, _, high = band.partition("-")
@@ -343,7 +347,7 @@ def _start(day: str, time_zone: str) -> int:
 
 
 def _inexact(value: Any, key: str = "") -> list[str]:
-    """The keys of floats and times, which a record cannot hold."""
+    """Return the keys of floats and times, which a record cannot hold."""
     if isinstance(value, dict):
         return [found for name, part in value.items() for found in _inexact(part, f"{key}.{name}".lstrip("."))]
     if isinstance(value, list):
@@ -372,7 +376,7 @@ NEEDED = {
 
 
 def _needed(problem: ErrorDetails) -> str:
-    """What a value should have been."""
+    """Return what a value should have been."""
     if problem["loc"][0] == "assumed":
         return "the reason why it is assumed is needed, a text in quotes"
     plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
@@ -380,7 +384,7 @@ def _needed(problem: ErrorDetails) -> str:
 
 
 def _whose(key: str, table: str, model: type[BaseModel]) -> str:
-    """Which rules have a key that this one lacks, or which of its own was probably meant."""
+    """Return which rules have a key that this one lacks, or which of its own was probably meant."""
     name = key.rpartition(".")[2]
     if key != f"{table}.{name}".lstrip("."):
         return ""
@@ -400,7 +404,7 @@ def _rules_here() -> Iterator[Rule]:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """The line of a dotted key in a TOML text, or of its table, or None; good enough for plain ruleset files."""
+    """Return the line of a dotted key in a TOML text, or of its table, or None; good enough for plain ruleset files."""
     *tables, name = key.split(".")
     table, best = "", None
     for number, line in enumerate(text.splitlines(), 1):

@@ -57,7 +57,7 @@ class ComputePlan(NamedTuple):
 
 
 def stored_row(row: RankedRow) -> tuple[Any, ...]:
-    """A standing as plain values in the order of its members, places as text; most have neither gold nor places."""
+    """Return a standing as plain values in the order of its members, places as text; most have neither gold nor places."""
     rank, player, points, games, qualified, divisor, gold, places = row
     if gold is None and places is None:
         return rank, player, points, games, int(qualified), divisor
@@ -66,18 +66,18 @@ def stored_row(row: RankedRow) -> tuple[Any, ...]:
 
 
 def standing(values: tuple[Any, ...]) -> RankedRow:
-    """The standing stored as these values."""
+    """Return the standing stored as these values."""
     found = RankedRow(*values)
     return found if found.places is None else found._replace(places=tuple(map(int, str(found.places).split(","))))
 
 
 def is_named(ladder: str, names: Collection[str]) -> bool:
-    """Whether a ladder or its ruleset is among some names."""
+    """Tell whether a ladder or its ruleset is among some names."""
     return ladder in names or parse_name(ladder).ruleset_id in names
 
 
 def of_packages(facts: Facts) -> list[str]:
-    """The rulesets that run on rules of packages, and those whose lists sum their places."""
+    """Return the rulesets that run on rules of packages, and those whose lists sum their places."""
     own = {name for name, versions in facts.rulesets.items() if not all(is_ours(version.rule) for version in versions)}
     sums = {
         name for name, versions in facts.rulesets.items()
@@ -89,7 +89,7 @@ def of_packages(facts: Facts) -> list[str]:
 def plan(
     ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] = (), apart: Collection[str] = ()
 ) -> ComputePlan:  # fmt: skip
-    """What is to be computed for the requested ladders and rulesets (default: all).
+    """Return what is to be computed for the requested ladders and rulesets (default: all).
 
     These are the ladders with games or adjustments, and the `stored` ones even if they no longer have any. The rulesets
     in `apart` are left to `compute`.
@@ -128,7 +128,7 @@ def _look_at_months(ladders: Ladders, version: Version) -> None:
 
 
 def built(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """A ladder as it is stored, or why it cannot be built."""
+    """Return a ladder as it is stored, or why it cannot be built."""
     try:
         found = ladders.of_stream(stream)
     except RuleFailure as error:
@@ -138,7 +138,7 @@ def built(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
 
 
 def built_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """The same with every change that led there."""
+    """Return the same with every change that led there."""
     try:
         trace = replay(stream)
         found = ladders.ranked(trace)[0]
@@ -150,7 +150,7 @@ def built_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailur
 
 
 def ladder_failure(ladder: str, ladders: Ladders, error: RuleFailure) -> LadderFailure:
-    """Why a ladder, or a ruleset's ladders, cannot be built, as plain data."""
+    """Return why a ladder, or a ruleset's ladders, cannot be built, as plain data."""
     return LadderFailure(ladder, int(error.place(ladders.facts)), str(error))
 
 
@@ -206,13 +206,14 @@ def packed(results: Iterable[Built | LadderFailure]) -> bytes:
 
 
 def unpacked(message: bytes) -> Iterator[Built | LadderFailure]:
-    """What `packed` wrote."""
+    """Yield what `packed` wrote."""
     for is_built, values in marshal.loads(message):
         yield Built(*values) if is_built else LadderFailure(*values)
 
 
 def _units(streams: list[Stream], cores: int) -> list[list[Stream]]:
-    """The streams in parts of about the same cost, enough for all cores to end together; the most expensive come first.
+    """Return the streams in parts of about the same cost, enough for all cores to end together; the most expensive come
+    first.
 
     A ladder is never split; small ones stay in order.
     """

@@ -91,7 +91,7 @@ def checks(ledger: Ledger) -> Checks:
 
 
 def _objects(connection: Connection) -> Check:
-    """Whether the tables and views are those that this program makes."""
+    """Tell whether the tables and views are those that this program makes."""
     try:
         wrong = [told for told in object_differences(connection) if told is not None]
     except DBAPIError as error:
@@ -105,7 +105,7 @@ def _objects(connection: Connection) -> Check:
 
 
 def _rights(connection: Connection) -> list[Check]:
-    """Who may do more than the documented roles may, or less than they need."""
+    """Return who may do more than the documented roles may, or less than they need."""
     who, wrong = dialect_of(connection).wrong_rights(connection)
     if not wrong:
         return [Check("ok", "rights", f"as documented, asked as {who}")]
@@ -113,7 +113,7 @@ def _rights(connection: Connection) -> list[Check]:
 
 
 def _cache(connection: Connection, newest: int) -> Check:
-    """Where the columns of long histories are kept, and how far they reach."""
+    """Return where the columns of long histories are kept, and how far they reach."""
     cache = column_cache.found(connection, newest)
     if cache is None:
         return Check("-", "cache", "none", "this account has no home folder", "name another place with XDG_CACHE_HOME")
@@ -123,7 +123,7 @@ def _cache(connection: Connection, newest: int) -> Check:
 
 
 def _jobs(state: LedgerStatus) -> Iterator[Check]:
-    """What nightly jobs left behind: missing rules, ladders whose rules failed, runs that failed."""
+    """Yield what nightly jobs left behind: missing rules, ladders whose rules failed, runs that failed."""
     for one in state.rules_missing:
         yield Check(
             WRONG, "rule", f"{one.rule} is not installed", f"{one.ruleset} needs it; its ladders stay as they are",

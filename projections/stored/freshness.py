@@ -48,7 +48,7 @@ class Missing(NamedTuple):
 
 
 def stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list[Stale]:
-    """The ladders of the live generation that are older than it, by name; `runs` come newest first."""
+    """Return the ladders of the live generation that are older than it, by name; `runs` come newest first."""
     latest = head(connection).position
 
     def stale(ladder: str, position: int | None, built_at: int | None, why: str, message: str | None) -> Stale:
@@ -74,7 +74,7 @@ def stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list
 
 
 def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:
-    """Why ladders or rulesets failed when they were last built, by name, as far as the rebuild runs show."""
+    """Return why ladders or rulesets failed when they were last built, by name, as far as the rebuild runs show."""
     failed: dict[str, str] = {}
     for run in reversed(runs):
         number, asked, now = (run.details.get(name) for name in ("generation", "asked", "failed"))
@@ -89,7 +89,7 @@ def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str
 
 
 def missing_rules(connection: Connection) -> list[Missing]:
-    """The rulesets of the ledger whose rules are not installed here; this loads no rules."""
+    """Return the rulesets of the ledger whose rules are not installed here; this loads no rules."""
     installed = set(rule_names())
     published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
     rulesets = [Ruleset.model_validate(event.data) for event in published]

@@ -236,14 +236,14 @@ def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:
 
 
 def _finished(connection: Connection) -> list[Row[Any]]:
-    """The rows of `generations` for the live one and the finished ones before it, newest first."""
+    """Return the rows of `generations` for the live one and the finished ones before it, newest first."""
     number, newest = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
     before = (number < newest) & generations.c.finished_at.is_not(None)
     return list(connection.execute(select(generations).where((number == newest) | before).order_by(number.desc())))
 
 
 def _builds(connection: Connection, of: Iterable[int]) -> set[tuple[int, str]]:
-    """The (build, ladder) pairs that some generations name."""
+    """Return the (build, ladder) pairs that some generations name."""
     pairs = select(generation_ladders.c.build, generation_ladders.c.ladder)
     return {(row[0], row[1]) for row in connection.execute(pairs.where(generation_ladders.c.generation.in_(list(of))))}
 
@@ -308,13 +308,13 @@ def _forget_orphans(ledger: Ledger) -> None:
 
 
 def live(connection: Connection) -> Row[Any] | None:
-    """The live generation's row of `generations`, or None before the first rebuild."""
+    """Return the live generation's row of `generations`, or None before the first rebuild."""
     query = select(generations).join(live_generation, live_generation.c.generation == generations.c.generation)
     return connection.execute(query.where(live_generation.c.singleton == 1)).one_or_none()
 
 
 def pointer_findings(connection: Connection) -> Iterator[str]:
-    """What is wrong with the pointer to the live generation, or with what it points to."""
+    """Yield what is wrong with the pointer to the live generation, or with what it points to."""
     rows = connection.execute(select(live_generation)).all()
     for row in rows:
         there = connection.execute(select(generations).where(generations.c.generation == row.generation)).one_or_none()
@@ -330,12 +330,12 @@ def pointer_findings(connection: Connection) -> Iterator[str]:
 
 
 def before_live(connection: Connection) -> Row[Any] | None:
-    """The finished generation before the live one, or None."""
+    """Return the finished generation before the live one, or None."""
     return next(iter(_finished(connection)[1:]), None)
 
 
 def kept_generations(connection: Connection, now: int) -> list[Generation]:
-    """The live generation and the finished ones before it, newest first; none before the first rebuild."""
+    """Return the live generation and the finished ones before it, newest first; none before the first rebuild."""
     ladders, found = generation_ladders, []
     for number, row in enumerate(_finished(connection)):
         counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
@@ -347,17 +347,19 @@ def kept_generations(connection: Connection, now: int) -> list[Generation]:
 
 
 def whole_second(instant: int) -> str:
-    """An instant in whole seconds, rounded down, such as 2026-11-22T15:14:56Z."""
+    """Return an instant in whole seconds, rounded down, such as 2026-11-22T15:14:56Z."""
     return f"{format_instant(instant)[:19]}Z"
 
 
 def age_seconds(instant: int, now: int) -> int:
-    """The whole seconds since an instant."""
+    """Return the whole seconds since an instant."""
     return max(0, (now - instant) // 1_000_000)
 
 
 def _head(row: Row[Any]) -> tuple[bytes, int]:
-    """The chain hash of a generation, and when it was finished. Raises `StoreDamaged` for values no rebuild writes."""
+    """Return the chain hash of a generation, and when it was finished. Raises `StoreDamaged` for values no rebuild
+    writes.
+    """
     chain, at = row.chain_hash, row.finished_at
     numbers = isinstance(row.position, int) and isinstance(at, int) and INSTANT_MIN <= at <= INSTANT_MAX
     if not numbers or not isinstance(chain, (bytes, memoryview)):
@@ -375,14 +377,15 @@ def ages_of(connection: Connection, generation: int) -> list[Row[Any]]:
 
 
 def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
-    """The rows of `generation_ladders` for a generation, by ladder."""
+    """Return the rows of `generation_ladders` for a generation, by ladder."""
     query = select(generation_ladders).where(generation_ladders.c.generation == generation)
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
 
 
 def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[Any, ...]]:
-    """A ladder's stored standings in order, each after its ordinal, as the store has them: nothing is converted except
-    booleans to 0 or 1."""
+    """Return a ladder's stored standings in order, each after its ordinal, as the store has them: nothing is converted
+    except booleans to 0 or 1.
+    """
     table = generation_standings
     columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *RankedRow._fields)]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
@@ -411,7 +414,7 @@ def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
 
 
 def built_otherwise(connection: Connection, generation: int) -> list[str]:
-    """The ladders of a generation that name another one's build but disagree with it about that build."""
+    """Return the ladders of a generation that name another one's build but disagree with it about that build."""
     here, there = generation_ladders.alias(), generation_ladders.alias()
     same = [there.c[column.name] == column for column in here.c if column.name != "generation"]
     built = (there.c.generation == here.c.build) & (there.c.ladder == here.c.ladder)
@@ -421,7 +424,7 @@ def built_otherwise(connection: Connection, generation: int) -> list[str]:
 
 
 def stored_rows(connection: Connection, build: int, ladder: str) -> list[RankedRow]:
-    """A ladder's stored standings in order."""
+    """Return a ladder's stored standings in order."""
     table = generation_standings
     columns = [table.c[name] for name in RankedRow._fields]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)

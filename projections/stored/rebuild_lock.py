@@ -23,7 +23,7 @@ class RebuildLock(NamedTuple):
 
     @contextmanager
     def fenced(self) -> Iterator[Connection]:
-        """A transaction during which nobody else begins, promotes or rolls back; on the lock's own connection.
+        """Provide a transaction during which nobody else begins, promotes or rolls back; on the lock's own connection.
 
         It fails if that connection is gone, and the lock with it.
         """
@@ -38,7 +38,7 @@ class RebuildLock(NamedTuple):
 
 @contextmanager
 def fenced(ledger: Ledger) -> Iterator[Connection]:
-    """The same for somebody who does not hold the lock, or cannot know whether they still do."""
+    """Provide the same for somebody who does not hold the lock, or cannot know whether they still do."""
     with ledger.writing("rebuilder") as connection:
         ledger.dialect.fence(connection)
         yield connection

@@ -202,7 +202,7 @@ def _tell_failures(run: RunOutcome, done: Rebuilt) -> None:
 
 
 def _some(names: list[str]) -> str:
-    """The first few of some names, and how many more there are."""
+    """Return the first few of some names, and how many more there are."""
     more = len(names) - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -260,7 +260,7 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
 
 
 def _games_at(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
-    """The games that some events are about, by position."""
+    """Return the games that some events are about, by position."""
     with ledger.reading() as connection:
         records = read_records_at(connection, positions)
     found = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
@@ -268,7 +268,7 @@ def _games_at(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
 
 
 def _stored(ledger: Ledger, generation: Row[Any] | None) -> list[Row[Any]]:
-    """The rows of the ladders of a generation, if there is one."""
+    """Return the rows of the ladders of a generation, if there is one."""
     if generation is None:
         return []
     with ledger.reading() as connection:
@@ -340,7 +340,7 @@ def _differing(
     ledger: Ledger, generation: int, facts: Facts, results: Generator[Built | LadderFailure], built: set[str],
     failed: set[str], keeping: Keeping | None, tell: Tell,
 ) -> list[str]:  # fmt: skip
-    """The ladders of a generation whose rows, as they are stored by now, are not those of another replay."""
+    """Return the ladders of a generation whose rows, as they are stored by now, are not those of another replay."""
     again, differing, failed_again = set[str](), set[str](), set[str]()
     with closing(results), ledger.reading() as connection:
         stored = {row.ladder: row for row in generations.ladders_of(connection, generation)}
@@ -363,13 +363,13 @@ def _differing(
 
 
 def _plainly(ledger: Ledger, position: int) -> Ladders:
-    """All ladders at a position, from the log alone and without any speed-ups."""
+    """Return all ladders at a position, from the log alone and without any speed-ups."""
     with ledger.reading() as connection:
         return Ladders(decode(connection, position, cached=False))
 
 
 def _digested(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """A ladder with the digest by its definition."""
+    """Return a ladder with the digest by its definition."""
     try:
         found = ladders.of_stream(stream)
     except RuleFailure as error:
@@ -379,7 +379,7 @@ def _digested(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
 
 
 def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """The same with all changes that led there."""
+    """Return the same with all changes that led there."""
     found = _digested(ladders, stream)
     return (
         found if isinstance(found, LadderFailure) else found._replace(changes=blocks_of(ladders.facts, replay(stream)))

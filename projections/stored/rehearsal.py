@@ -60,7 +60,7 @@ class BackupChecked(Result):
 
 
 def backup_made(folder: Path, done: Made) -> BackupMade:
-    """What became of a backup in a folder."""
+    """Return what became of a backup in a folder."""
     backup, dropped = done.backup, tuple(str(folder / name) for name in done.dropped)
     named = backup_json(backup) | {"file": str(folder / backup.file)}
     lost, ahead = tuple(map(backup_json, done.lost)), tuple(map(backup_json, done.ahead))
@@ -129,7 +129,7 @@ def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generato
 
 
 def _digests(ledger: Ledger, position: int) -> dict[str, str | LadderFailure]:
-    """The digest of each ladder at a position, or why it cannot be replayed."""
+    """Return the digest of each ladder at a position, or why it cannot be replayed."""
     with ledger.reading() as connection:
         ladders = Ladders(decode(connection, position, cached=False))
     with closing(compute(ladders, plan(ladders))) as results:

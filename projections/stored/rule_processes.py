@@ -63,7 +63,7 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
 
 
 def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFailure:
-    """A single ladder; with the rule of a package, in a process of its own.
+    """Return a single ladder; with the rule of a package, in a process of its own.
 
     Raises `UnknownLadder`, `RulesetUnusable`, and `TooSlow` or `WorkerLost` for a rule that gives no result.
     """
@@ -85,7 +85,7 @@ def guarded(
     ladders: Ladders, asked: Collection[str], stored: Collection[str],
     one: Callable[[Ladders, Stream], Built | LadderFailure], seconds: float,
 ) -> Callable[[str], Generator[Built | LadderFailure]]:  # fmt: skip
-    """A function that yields `one` of every ladder of a ruleset, computed in processes of their own."""
+    """Return a function that yields `one` of every ladder of a ruleset, computed in processes of their own."""
     return lambda ruleset_id: _guarded(ladders, ruleset_id, asked, stored, one, seconds)
 
 

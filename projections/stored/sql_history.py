@@ -48,7 +48,7 @@ class Keeping(NamedTuple):
 
 
 def pointer(connection: Connection) -> int | None:
-    """The generation whose history is kept, or None. After a rollback it is not the live one."""
+    """Return the generation whose history is kept, or None. After a rollback it is not the live one."""
     found: int | None = connection.execute(select(live_history.c.generation)).scalar()
     return found
 
@@ -104,7 +104,7 @@ def _of_games(part: int, block: GameBlock) -> Iterator[tuple[Table, tuple[Any, .
 
 
 def _part(keeping: Keeping, ladder: str, number: int, digest: str) -> tuple[int, bool]:
-    """The part that holds a block, and whether it is a new one."""
+    """Return the part that holds a block, and whether it is a new one."""
     known = keeping.known.get((ladder, number, digest))
     return (next(keeping.numbers), True) if known is None else (known, False)
 
@@ -181,7 +181,7 @@ def sweep_history(ledger: Ledger, until: int, building: bool = False) -> None:
 
 
 def _parts_of(connection: Connection, table: Table, until: int) -> Iterator[int]:
-    """The parts of generations up to a number that have rows in a table, whether a generation names them or not."""
+    """Yield the parts of generations up to a number that have rows in a table, whether a generation names them or not."""
     first = select(func.min(table.c.part)).where(table.c.part < (until + 1) * PARTS)
     part = connection.execute(first).scalar()
     while part is not None:
@@ -207,7 +207,7 @@ def _few(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def differing(connection: Connection, stored: Sequence[Row[Any]], replayed: Built) -> str | None:
-    """What the stored changes of a ladder, given its parts, have that a replay does not, or vice versa; or None."""
+    """Return what the stored changes of a ladder, given its parts, have that a replay does not, or vice versa; or None."""
     blocks = replayed.changes or []
     named = [(number, replayed.scale, len(block[1]), block[0]) for number, block in enumerate(blocks)]
     what = f"{replayed.ladder}: the stored changes"
@@ -222,7 +222,7 @@ def differing(connection: Connection, stored: Sequence[Row[Any]], replayed: Buil
 
 
 def games_differing(connection: Connection, stored: Sequence[Row[Any]], facts: Facts) -> str | None:
-    """What the stored games, given their parts, have that the log does not, or vice versa; or None."""
+    """Return what the stored games, given their parts, have that the log does not, or vice versa; or None."""
     parts = list(stored)
     for number, block in enumerate(blocks_of_games(connection, facts)):
         if not parts:
@@ -240,7 +240,7 @@ def games_differing(connection: Connection, stored: Sequence[Row[Any]], facts: F
 
 
 def kept_parts(connection: Connection, generation: int) -> dict[str, list[Row[Any]]]:
-    """The parts that a generation names, by ladder, in order; those of games without a ladder."""
+    """Return the parts that a generation names, by ladder, in order; those of games without a ladder."""
     table = history_parts.c
     rows = connection.execute(
         select(history_parts).where(table.generation == generation).order_by(table.ladder, table.block)
@@ -252,7 +252,7 @@ def kept_parts(connection: Connection, generation: int) -> dict[str, list[Row[An
 
 
 def _rows(connection: Connection, table: Table, part: int) -> list[tuple[Any, ...]]:
-    """The rows of a part in order, without the part's number."""
+    """Return the rows of a part in order, without the part's number."""
     # a boolean as it is stored: in SQLite that may be any number
     columns = [type_coerce(column, Integer) if isinstance(column.type, Boolean) else column for column in table.columns]
     query = select(*columns[1:]).where(table.c.part == part).order_by(*table.primary_key.columns)

@@ -30,7 +30,7 @@ Block: TypeAlias = tuple[str, list[str], list[str], bytes]
 
 
 def blocks_of(facts: Facts, trace: Trace) -> list[Block]:
-    """The changes of a trace with the points before all games, in order.
+    """Return the changes of a trace with the points before all games, in order.
 
     An annual list has none, since it has no games of its own.
     """
@@ -79,7 +79,7 @@ def portable(numbers: "array[int]") -> bytes:
 
 
 def change_rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
-    """The rows of a ladder's block number `number`, from 0: the ordinal, then the columns of a change."""
+    """Yield the rows of a ladder's block number `number`, from 0: the ordinal, then the columns of a change."""
     _, players, rulesets, packed = block
     numbers = array("q", packed)
     columns = [numbers[first::NUMBERS] for first in range(NUMBERS)]
@@ -107,7 +107,7 @@ class GameBlock(NamedTuple):
 
 
 def blocks_of_games(connection: Connection, facts: Facts) -> Iterator[GameBlock]:
-    """All games of some facts that are not voided, in blocks; each is read from the log on demand."""
+    """Yield all games of some facts that are not voided, in blocks; each is read from the log on demand."""
     people = identities(connection, facts.position)
     for first in range(0, len(facts.first_position), BLOCK_GAMES):
         rows = range(first, min(first + BLOCK_GAMES, len(facts.first_position)))
@@ -130,7 +130,7 @@ def _digest_of_games(facts: Facts, rows: list[int]) -> str:
 
 
 def _read(connection: Connection, facts: Facts, rows: list[int], people: Identities) -> tuple[Rows, Rows]:
-    """The rows of games and of participants, each from its position on."""
+    """Return the rows of games and of participants, each from its position on."""
     records = read_records_at(connection, [facts.first_position[row] for row in rows])
     games: Rows = []
     participants: Rows = []
@@ -148,7 +148,7 @@ def _read(connection: Connection, facts: Facts, rows: list[int], people: Identit
 
 
 def _live(connection: Connection, until: int, game_id: str) -> dict[str, Any]:
-    """The data of a game with several recorded events."""
+    """Return the data of a game with several recorded events."""
     game = live_game(Log(connection, until).about(f"game:{game_id}"))
     assert game is not None
     return game.data

@@ -47,11 +47,11 @@ class RunState(Result):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it did not end well."""
+        """Tell whether it did not end well."""
         return self.result in (FAILED, LOST)
 
     def told(self, times: Times) -> tuple[str, str]:
-        """How it ended, when, and if it failed by whom; and why it failed."""
+        """Return how it ended, when, and if it failed by whom; and why it failed."""
         at = times.second(self.finished or self.started)
         if self.has_failed:
             return f"failed, {at}, by {self.by}", self.message or "nobody said why"
@@ -105,7 +105,7 @@ class DatedAhead(Result):
 
     @property
     def message(self) -> str:
-        """What is wrong, and how to fix it."""
+        """Return what is wrong, and how to fix it."""
         return (
             f"{self.name} is dated {self.dated}, after this machine's time; set the clock, or if it is right: "
             f"{self.remedy}"
@@ -161,7 +161,7 @@ def last_comparison(ledger: Ledger, connection: Connection) -> str | None:
 
 
 def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
-    """The state of a ledger now. Raises `StoreDamaged`."""
+    """Return the state of a ledger now. Raises `StoreDamaged`."""
     now = clock.now()
     runs, times, latest = all_runs(ledger, connection, now), times_of(connection), head(connection)
     generations, stale = kept_generations(connection, now), stale_ladders(connection, runs, now)

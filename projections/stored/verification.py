@@ -80,7 +80,7 @@ def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
 
 
 def _is(facts: Facts, player: str, participant: int) -> bool:
-    """Whether an id is that of a participant."""
+    """Tell whether an id is that of a participant."""
     number = facts.player_numbers.get(player)
     return number is not None and facts.person[number] == facts.person_of(participant)
 
@@ -119,7 +119,7 @@ def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS)
 
 
 def _recomputed(facts: Facts, one: PublishedList, rule_seconds: float, lost: dict[str, str]) -> Built | str:
-    """A list as computed from the facts, or why it cannot be; `lost`: the rulesets that gave no result."""
+    """Return a list as computed from the facts, or why it cannot be; `lost`: the rulesets that gave no result."""
     ruleset_id = parse_name(one.ladder).ruleset_id
     if ruleset_id in lost:
         return lost[ruleset_id]
@@ -134,7 +134,7 @@ def _recomputed(facts: Facts, one: PublishedList, rule_seconds: float, lost: dic
 
 
 def _why_not_whole(connection: Connection, one: PublishedList) -> str | None:
-    """What is wrong with the recorded rows, or None."""
+    """Return what is wrong with the recorded rows, or None."""
     try:
         found = as_published(connection, one)
     except StoreDamaged as problem:
@@ -221,7 +221,7 @@ def verify_standings(
 
 
 def _has_history(connection: Connection, generation: Row[Any]) -> bool:
-    """Whether a generation is the live one, and its changes and games are kept."""
+    """Tell whether a generation is the live one, and its changes and games are kept."""
     now = live(connection)
     return now is not None and generation.generation == now.generation == sql_history.pointer(connection)
 
@@ -235,7 +235,7 @@ def _of(message: str | None) -> list[Finding]:
 
 
 def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
-    """What in the rows of a generation has a different type from what is written, or None."""
+    """Return what in the rows of a generation has a different type from what is written, or None."""
     for row in (generation, *ladders):
         what = f"generation {generation.generation}" if row is generation else shown(str(row.ladder))
         for name, value in row._mapping.items():
@@ -302,7 +302,9 @@ def _computed(
     ledger: Ledger, connection: Connection, checked: Verified, findings: Sequence[Finding], rule_seconds: float,
     at: WorkAt | None,
 ) -> Generator[Finding, None, Verified]:  # fmt: skip
-    """What is wrong with anything computed from the log; `findings` are those so far, extended by what is yielded."""
+    """Yield what is wrong with anything computed from the log; `findings` are those so far, extended by what is
+    yielded.
+    """
     try:
         try_to_load(ledger, rule_seconds)
         yield from verify_clocks(connection)

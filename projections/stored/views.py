@@ -8,7 +8,7 @@ from ratings_ledger.ledger.store.dialect import Dialect
 
 
 def history_views(dialect: Dialect) -> dict[str, str]:
-    """The statements that make the views, by name."""
+    """Return the statements that make the views, by name."""
     instant = dialect.instant
     # asked for by itself: joined, a server takes the two tables of one row for long ones, and plans accordingly
     live = (

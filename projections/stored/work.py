@@ -45,7 +45,7 @@ class Work(NamedTuple):
 
 
 def work_here(facts: Facts, rule_seconds: float, cores: int | None = None) -> Work:
-    """The work as this machine does it, in some processes. What `compute` gives raises `WorkerLost`."""
+    """Return the work as this machine does it, in some processes. What `compute` gives raises `WorkerLost`."""
     ladders = Ladders(facts)
 
     def computed(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
@@ -58,5 +58,5 @@ def work_here(facts: Facts, rule_seconds: float, cores: int | None = None) -> Wo
 
 
 def work_here_at(rule_seconds: float) -> WorkAt:
-    """The work at a position, from the log alone."""
+    """Return the work at a position, from the log alone."""
     return lambda connection, position: nullcontext(work_here(decode(connection, position, cached=False), rule_seconds))

@@ -37,7 +37,7 @@ LISTS, LOG, STATUS = ("lists",), ("log",), ("status",)
 
 
 def segment(text: str) -> str:
-    """An id as a segment of a path.
+    """Return an id as a segment of a path.
 
     >>> segment("anna"), segment("Łukasz"), segment("con"), segment("2024-03")
     ('anna', '~c5~81ukasz', '~63on', '2024-03')
@@ -55,7 +55,7 @@ def segment(text: str) -> str:
 
 
 def text_of(found: str) -> str | None:
-    """The id of a segment; None if it is none, or was cut.
+    """Return the id of a segment; None if it is none, or was cut.
 
     >>> text_of("~c5~81ukasz"), text_of("Łukasz"), text_of("~41~~" + "0" * 32)
     ('Łukasz', None, None)
@@ -71,12 +71,12 @@ def text_of(found: str) -> str | None:
 
 
 def is_cut(found: str) -> bool:
-    """Whether a segment may be that of an id that was too long: only those who know all ids can tell which."""
+    """Tell whether a segment may be that of an id that was too long: only those who know all ids can tell which."""
     return "~~" in found and len(found) <= SEGMENT_MAX
 
 
 def among(found: str, ids: Iterable[str]) -> str | None:
-    """The id of a segment that was cut, among those that there are."""
+    """Return the id of a segment that was cut, among those that there are."""
     return next((one for one in ids if segment(one) == found), None)
 
 
@@ -150,7 +150,8 @@ def _ladder(name: str) -> Path:
 
 
 def relative(start: Path, target: Path, ending: str, **query: object) -> str:
-    """A link from one page to another; a page's address ends in `ending`: on a server in nothing, in a folder in .html.
+    """Return a link from one page to another; a page's address ends in `ending`: on a server in nothing, in a folder in
+    .html.
 
     >>> relative(("ladders", "elo", "all"), ("games", "g-1"), ".html")
     '../../games/g-1.html'
@@ -167,7 +168,9 @@ def relative(start: Path, target: Path, ending: str, **query: object) -> str:
 
 
 def file_of(path: Path, ending: str, after: int = 0) -> str:
-    """A page's file in a folder, or its address on a server without the first slash; behind the first few segments."""
+    """Return a page's file in a folder, or its address on a server without the first slash; behind the first few
+    segments.
+    """
     if not path:
         return f"index{ending}" if ending else ""
     return "/".join(path[after:]) + ending

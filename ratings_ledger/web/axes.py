@@ -20,7 +20,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def number_of(x: datetime | Number) -> Number:
-    """A time as microseconds since 1970; other numbers as they are."""
+    """Return a time as microseconds since 1970; other numbers as they are."""
     return (x - _EPOCH) // _MICROSECOND if isinstance(x, datetime) else x
 
 
@@ -35,7 +35,7 @@ def whole_numbers(numbers: Sequence[Number]) -> tuple[int, list[int]]:
 
 
 def reach_of(numbers: Sequence[Number], more: int = 0) -> tuple[Number, Number]:
-    """The lowest and the highest of some numbers; around equal ones `more`, or 1, or a hundredth of them."""
+    """Return the lowest and the highest of some numbers; around equal ones `more`, or 1, or a hundredth of them."""
     low, high = min(numbers, default=0), max(numbers, default=0)
     if low < high:
         return low, high
@@ -44,7 +44,7 @@ def reach_of(numbers: Sequence[Number], more: int = 0) -> tuple[Number, Number]:
 
 
 def round_step(span: Number, most: int, is_whole: bool = False) -> Fraction:
-    """The least of ... 0.1, 0.2, 0.5, 1, 2, 5, 10 ... of which at most so many make a span.
+    """Return the least of ... 0.1, 0.2, 0.5, 1, 2, 5, 10 ... of which at most so many make a span.
 
     >>> round_step(147, 5), round_step(Fraction(1, 3), 5), round_step(3, 5, is_whole=True)
     (Fraction(50, 1), Fraction(1, 10), Fraction(1, 1))
@@ -99,7 +99,9 @@ def game_rows(first: Number, last: Number) -> Iterator[list[tuple[Number, str]]]
 
 
 def date_rows(first: Number, last: Number, most: int) -> Iterator[list[tuple[Number, str]]]:
-    """The first instants of days, months or years, from close to far, with their labels; rows of fewer than `most`."""
+    """Yield the first instants of days, months or years, from close to far, with their labels; rows of fewer than
+    `most`.
+    """
     for length, every, starts in _CALENDAR:
         if last - first < most * length * every * DAY:
             days = starts(_day_of(first), _day_of(last), every)
@@ -118,19 +120,19 @@ def _date_labels(ticks: Sequence[tuple[Number, date]], length: int) -> list[tupl
 
 
 def _days(first: date, last: date, every: int) -> Iterator[date]:
-    """Every so many days; of seven, Mondays."""
+    """Yield every so many days; of seven, Mondays."""
     start = first.toordinal()
     yield from (date.fromordinal(n) for n in range(start, last.toordinal() + 1) if (n - 1) % every == 0)
 
 
 def _months(first: date, last: date, every: int) -> Iterator[date]:
-    """The first days of every so many months, of January among them."""
+    """Yield the first days of every so many months, of January among them."""
     numbers = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
     yield from (date(number // 12, number % 12 + 1, 1) for number in numbers if number % every == 0)
 
 
 def _years(first: date, last: date, every: int) -> Iterator[date]:
-    """The first days of every so many years."""
+    """Yield the first days of every so many years."""
     yield from (date(year, 1, 1) for year in range(first.year, last.year + 1) if year % every == 0)
 
 
@@ -143,7 +145,7 @@ _CALENDAR: list[tuple[int, int, Callable[[date, date, int], Iterator[date]]]] = 
 
 
 def _day_of(x: Number) -> date:
-    """The day of a number of microseconds, as far as the calendar goes."""
+    """Return the day of a number of microseconds, as far as the calendar goes."""
     earliest, latest = date.min.toordinal(), date.max.toordinal()
     return date.fromordinal(min(max(_EPOCH.toordinal() + floor(x / DAY), earliest), latest))
 

@@ -171,7 +171,7 @@ def distribution(
     here: Mark | None = None,
     standalone: bool = False,
 ) -> str:
-    """How many players have how many points: bars of equal ranges, each with its lower end, fewer for few.
+    """Return how many players have how many points: bars of equal ranges, each with its lower end, fewer for few.
 
     `here` marks one player by their points. Otherwise as `steps`. ValueError: a prefix that is no id.
     """
@@ -219,7 +219,7 @@ class _Line:
     _told: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def told(self, index: int) -> tuple[str, str]:
-        """The title and the link of a point; all drawings have the same."""
+        """Return the title and the link of a point; all drawings have the same."""
         if index not in self._told:
             _, _, _, title, link = self.points[index]
             title, link = (one() if callable(one) else one for one in (title, link))
@@ -241,11 +241,11 @@ class _Frame:
     high: Number
 
     def across(self, numbers: Sequence[Number]) -> list[int]:
-        """The places of numbers on the axis across."""
+        """Return the places of numbers on the axis across."""
         return _places(numbers, self.first, self.last, self.left, self.right)
 
     def down(self, values: Sequence[Number]) -> list[int]:
-        """The places of values on the upright axis."""
+        """Return the places of values on the upright axis."""
         return _places(values, self.low, self.high, self.bottom, self.top)
 
 
@@ -256,7 +256,7 @@ _INSET = 120
 
 
 def _places(numbers: Sequence[Number], first: Number, last: Number, start: int, end: int) -> list[int]:
-    """Where numbers between first and last lie between two places, to the nearest tenth, halves up."""
+    """Return where numbers between first and last lie between two places, to the nearest tenth, halves up."""
     _, (low, high, *whole) = whole_numbers([first, last, *numbers])
     span, reach = high - low, 2 * (end - start)
     return [start + ((number - low) * reach + span) // (2 * span) for number in whole]
@@ -347,7 +347,7 @@ def _draw_bars(paper: _Paper, bins: Sequence[int], first: int, width: Fraction, 
 
 
 def _edges(first: int, width: Fraction, bounds: Sequence[str]) -> Iterator[list[tuple[Number, str]]]:
-    """The ends of bars with their labels: all, every second one, every fifth, and so on."""
+    """Yield the ends of bars with their labels: all, every second one, every fifth, and so on."""
     for every in (1, 2, 5, 10, 20):
         numbered = enumerate(bounds, first)
         yield [(number * width, name) for number, name in numbered if number % every == 0]
@@ -382,7 +382,7 @@ def _figure(
 
 
 def _file(paper: _Paper, height: int, title: str, inner: str) -> str:
-    """A drawing as a file: with its style, a background, a margin and its title above it."""
+    """Return a drawing as a file: with its style, a background, a margin and its title above it."""
     width, whole = paper.width + 32, height + 56
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="-16 -40 {width} {whole}" width="{width}" '
@@ -392,7 +392,7 @@ def _file(paper: _Paper, height: int, title: str, inner: str) -> str:
 
 
 def _legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind]) -> tuple[str, int]:
-    """What lines and marks mean, in rows, and the height of all rows in units: 0 for a lone line of games."""
+    """Return what lines and marks mean, in rows, and the height of all rows in units: 0 for a lone line of games."""
     line = f'<path class="step" d="M0 0h{2 * paper.text}"/>'
     named = labels if len(labels) > 1 else []
     items = [
@@ -417,7 +417,7 @@ def _legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind]) -> tupl
 
 
 def _grid(paper: _Paper, frame: _Frame, values: Sequence[Number], names: Sequence[str]) -> str:
-    """A line across for each value, with its label on the left."""
+    """Return a line across for each value, with its label on the left."""
     end, left = tenths(frame.left - _INSET - 80), tenths(frame.left - _INSET)
     places = [*zip(frame.down(values), names, strict=True)]
     lines = "".join(f"M{left} {tenths(y)}H{paper.width}" for y, _ in places)
@@ -426,7 +426,7 @@ def _grid(paper: _Paper, frame: _Frame, values: Sequence[Number], names: Sequenc
 
 
 def _feet(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> str:
-    """A short line below the axis for each number across, with its label."""
+    """Return a short line below the axis for each number across, with its label."""
     places = frame.across([x for x, _ in ticks])
     lines = "".join(f"M{tenths(place)} {tenths(frame.bottom)}v5" for place in places)
     y = tenths(frame.bottom + 16 * paper.text)
@@ -455,7 +455,7 @@ def _uprights(paper: _Paper, frame: _Frame, marks: Sequence[tuple[Number, Mark]]
 
 
 def _dot(series: int, x: int, y: int, kind: Kind, size: int, title: str = "", link: str = "") -> str:
-    """The mark of a point, `size` tenths in each direction, by its kind and for a game by its series."""
+    """Return the mark of a point, `size` tenths in each direction, by its kind and for a game by its series."""
     if kind == "start":
         return ""
     told = f"<title>{title}</title>" if title else ""
@@ -468,7 +468,9 @@ def _dot(series: int, x: int, y: int, kind: Kind, size: int, title: str = "", li
 
 
 def _outline(kind: Kind, series: int, size: int) -> str:
-    """A shape around the place where the pen is: tick, diamond, and for games that of their series; two are hollow."""
+    """Return a shape around the place where the pen is: tick, diamond, and for games that of their series; two are
+    hollow.
+    """
     if kind == "change":
         return "m0-6v12"
     if kind == "published":
@@ -486,8 +488,8 @@ def _outline(kind: Kind, series: int, size: int) -> str:
 
 
 def _thinned(kinds: Sequence[Kind], heights: Sequence[int], most: int) -> list[int]:
-    """The points that get a mark: of each kind at most so many, at equal distances, which are powers of 2, so that the
-    smaller drawing has some of those of the larger one; and the highest, the lowest and the last.
+    """Return the points that get a mark: of each kind at most so many, at equal distances, which are powers of 2, so
+    that the smaller drawing has some of those of the larger one; and the highest, the lowest and the last.
     """
     kept: set[int] = set()
     for kind, share in (("game", most), ("change", most // 2), ("published", most // 2)):
@@ -500,7 +502,7 @@ def _thinned(kinds: Sequence[Kind], heights: Sequence[int], most: int) -> list[i
 def _fitting(
     paper: _Paper, frame: _Frame, candidates: Iterable[Sequence[tuple[Number, str]]]
 ) -> list[tuple[Number, str]]:
-    """The first row of labels of which none comes close to the next; nothing, if all do."""
+    """Return the first row of labels of which none comes close to the next; nothing, if all do."""
     for ticks in candidates:
         boxes = _boxes(paper, frame, ticks)
         gaps = [after - end for (_, end), (after, _) in pairwise(boxes)]
@@ -520,5 +522,5 @@ def _boxes(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) ->
 
 
 def _left(paper: _Paper, names: Sequence[str]) -> int:
-    """Where the upright axis lies, in tenths: right of its labels."""
+    """Return where the upright axis lies, in tenths: right of its labels."""
     return max(text_width(name, paper.text) for name in names) + 80

@@ -75,7 +75,7 @@ def _pinned(visit: Visit, text: str) -> CoordinateSpec:
 
 
 def _suggested(visit: Visit, ladder: str | None) -> Iterator[Suggested]:
-    """What was published beside what is known now, and each version of a ruleset beside the one before it."""
+    """Yield what was published beside what is known now, and each version of a ruleset beside the one before it."""
     if visit.view.events(types=["list.published"], limit=1).rows:
         yield Suggested("What was published, beside what is known now", "published", "now", ladder)
     ladders = [row.ladder for row in visit.ladders.rows if ladder in (None, row.ladder)]
@@ -122,7 +122,7 @@ def compared_page(visit: Visit) -> Page:
 
 
 def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Profile]:
-    """What a ladder says of some players, each once."""
+    """Yield what a ladder says of some players, each once."""
     seen = set[str]()
     for player in players:
         found = visit.view.profile(ladder, player)
@@ -134,7 +134,7 @@ def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Pro
 
 
 def _chart(found: Sequence[Profile], game_link: Callable[[str], str], name: Callable[[str], str], by: By) -> str:
-    """The points of all of them."""
+    """Return the points of all of them."""
 
     def told(row: Change) -> str:
         what = row.reason if row.game_id is None else row.game_id

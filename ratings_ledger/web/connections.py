@@ -45,7 +45,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client has yet to send the head of a request."""
+        """Tell whether the client has yet to send the head of a request."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
     def drop(self) -> None:

@@ -53,7 +53,7 @@ def _link(link: Callable[[str], str], course: Course, index: int) -> str:
 
 
 def shown_otherwise(course: Course, told: Callable[[Fraction], str]) -> list[Point]:
-    """What published lists showed where the points are others now, at the times of the lists, each once."""
+    """Return what published lists showed where the points are others now, at the times of the lists, each once."""
     shown = [(one, index) for index, lists in course.published.items() for one in lists]
     found = [
         Point(one.as_of or course.moments[index], one.points, "published", told(one.points))
@@ -63,7 +63,7 @@ def shown_otherwise(course: Course, told: Callable[[Fraction], str]) -> list[Poi
 
 
 def revisions(course: Course, by: By, told: Callable[[Change], str]) -> list[Mark]:
-    """A mark where a game was played that was corrected later, or voided and counted again."""
+    """Return a mark where a game was played that was corrected later, or voided and counted again."""
     places = _places(course, by)
     return [Mark(places[index], "corrected later", told(row)) for index, row in course.revised()]
 
@@ -90,11 +90,11 @@ def span_of(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, in
 
 
 def _places(course: Course, by: By) -> Sequence[datetime | int]:
-    """Where each step is on the axis across."""
+    """Return where each step is on the axis across."""
     return course.moments if by == "date" else [*accumulate(map(int, course.is_game))]
 
 
 def _games_by(course: Course, instant: object) -> int:
-    """How many games had been played by an instant."""
+    """Return how many games had been played by an instant."""
     assert isinstance(instant, datetime)
     return sum(course.is_game[: bisect_right(course.moments, instant)])

@@ -19,7 +19,7 @@ OTHERWISE_MAX = 16
 
 
 def game_page(visit: Visit, game_id: str) -> Page:
-    """A game as it stands, its story, and on every ladder why it gave what it gave, term by term.
+    """Return a game as it stands, its story, and on every ladder why it gave what it gave, term by term.
 
     Raises `Unknown` (game-unknown).
     """
@@ -27,7 +27,7 @@ def game_page(visit: Visit, game_id: str) -> Page:
 
 
 def page_of_story(visit: Visit, found: GameTimeline) -> Page:
-    """The page of a game whose story is known."""
+    """Return the page of a game whose story is known."""
     found = known_at_last(found, found.last)
     found = replace(found, ladders=tuple(known_at_last(one, found.last) for one in found.ladders))
     title = f"Game {found.game_id}"
@@ -38,7 +38,7 @@ def page_of_story(visit: Visit, found: GameTimeline) -> Page:
 
 
 def otherwise_page(visit: Visit, game_id: str) -> Page:
-    """What a game would have given with other places, asked for in the order of its participants.
+    """Return what a game would have given with other places, asked for in the order of its participants.
 
     Raises as `View.other_result` does.
     """
@@ -60,7 +60,7 @@ def otherwise_page(visit: Visit, game_id: str) -> Page:
 
 
 def clock_page(visit: Visit, game_id: str) -> Page:
-    """The timers of a game at the last event of its clock, and why who was removed. Raises as `View.clock` does."""
+    """Return the timers of a game at the last event of its clock, and why who was removed. Raises as `View.clock` does."""
     found = visit.view.clock(game_id)
     removed = [
         visit.view.clock_of(game_id, one.player, found.at) for one in found.players if one.removed_at is not None
@@ -71,7 +71,7 @@ def clock_page(visit: Visit, game_id: str) -> Page:
 
 
 def game_lines(visit: Visit, after: int = 0) -> Iterator[bytes]:
-    """All games that are not voided and recorded behind a position, as `import` takes them: many lines at a time.
+    """Yield all games that are not voided and recorded behind a position, as `import` takes them: many lines at a time.
 
     Raises as `View.live_games` does.
     """

@@ -23,7 +23,7 @@ Moment = tuple[str, dict[str, str | None], bool]
 
 
 def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
-    """The standings of a ladder, with what has moved: of a long one a page of its rows.
+    """Return the standings of a ladder, with what has moved: of a long one a page of its rows.
 
     Asked for `active_since`, it has those who played from then on; the digest is that of all rows. Raises as
     `View.overview` does, `Unknown` for a page behind the last.
@@ -47,12 +47,12 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
 
 
 def pages_of(players: int) -> range:
-    """The numbers of the pages of a ladder with so many players."""
+    """Return the numbers of the pages of a ladder with so many players."""
     return range(1, max(1, ceil(players / ROWS)) + 1)
 
 
 def _pages(ladder: str, number: int, players: int) -> list[tuple[str, addresses.Path | None]]:
-    """The first, the last and the next pages, by the numbers of their rows; the one that is shown has no path."""
+    """Return the first, the last and the next pages, by the numbers of their rows; the one that is shown has no path."""
     every = pages_of(players)
     near = [one for one in every if one in (1, every[-1]) or abs(one - number) <= NEAR]
     told = {one: f"{(one - 1) * ROWS + 1:,}–{min(one * ROWS, players):,}" for one in near}
@@ -60,7 +60,7 @@ def _pages(ladder: str, number: int, players: int) -> list[tuple[str, addresses.
 
 
 def _distribution(found: Overview) -> str:
-    """How the points of everybody on the ladder are spread; nothing for a handful."""
+    """Return how the points of everybody on the ladder are spread; nothing for a handful."""
     values = [row.value(found.ranking.scale) for row in found.ranking.rows]
     if len(values) < SPREAD_MIN:
         return ""

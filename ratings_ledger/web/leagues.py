@@ -7,7 +7,7 @@ from ratings_ledger.web.visits import Visit
 
 
 def league_page(visit: Visit, league: str) -> Page:
-    """A league's schedule with what is played and what is open, and its table. Raises `Unknown`."""
+    """Return a league's schedule with what is played and what is open, and its table. Raises `Unknown`."""
     try:
         found = visit.view.league(league)
     except LedgerError as problem:

@@ -20,7 +20,7 @@ Older = tuple[Path, dict[str, Any]] | None
 
 
 def log_page(visit: Visit) -> Page:
-    """The newest events, or those about something, of a type, by somebody. Raises as `View.events` does."""
+    """Return the newest events, or those about something, of a type, by somebody. Raises as `View.events` does."""
     filters = {name: value for name in FILTERS if (value := visit.one(name)) is not None}
     about, type_name = filters.get("about"), filters.get("type")
     found = visit.view.events(
@@ -36,7 +36,7 @@ def log_page(visit: Visit) -> Page:
 
 
 def part_page(visit: Visit, part: int) -> Page:
-    """A complete part of the log, as known at its end. Raises `Unknown` where there is none."""
+    """Return a complete part of the log, as known at its end. Raises `Unknown` where there is none."""
     most = complete_pages(visit.head)
     if part > most:
         raise Unknown("page-unknown", f"the log has {many(most, 'complete page')}, and no page {part:,}")
@@ -48,7 +48,7 @@ def part_page(visit: Visit, part: int) -> Page:
 
 
 def complete_pages(head: int) -> int:
-    """How many pages the log has besides the newest one, which always ends at its head."""
+    """Return how many pages the log has besides the newest one, which always ends at its head."""
     return max(0, head - 1) // PAGE_EVENTS
 
 

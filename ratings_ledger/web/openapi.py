@@ -48,12 +48,12 @@ ABOUT = (
 
 @cache
 def as_openapi() -> bytes:
-    """The document, as it is served."""
+    """Return the document, as it is served."""
     return (json.dumps(document(), ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def document() -> Shape:
-    """The document: OpenAPI 3.1."""
+    """Return the document: OpenAPI 3.1."""
     error = {
         "type": "object", "required": ["error"],
         "properties": {"error": {
@@ -85,7 +85,7 @@ def document() -> Shape:
 
 
 def _results() -> Iterator[type[Result]]:
-    """The kinds of results that pages answer with."""
+    """Yield the kinds of results that pages answer with."""
     for route in ROUTES:
         yield get_args(route.answer)[0] if get_origin(route.answer) is list else route.answer
 
@@ -102,7 +102,7 @@ def _paths() -> Iterator[tuple[str, Shape]]:
 
 
 def _addresses(route: Route, ladder: list[str]) -> Iterator[tuple[str, Shape]]:
-    """The addresses of a route's pages, where a ladder's name has such parts."""
+    """Yield the addresses of a route's pages, where a ladder's name has such parts."""
     names = [one for name in route.names for one in (ladder if name == "ladder" else [name])]
     path = route.pattern.replace("{ladder}", "/".join(f"{{{part}}}" for part in ladder))
     path = "/index" if path == "/" else path

@@ -15,7 +15,9 @@ LAST = 5
 
 
 def index_page(visit: Visit) -> Page:
-    """All ladders by ruleset, what was published last, and what was corrected last. Raises as `View.ladders` does."""
+    """Return all ladders by ruleset, what was published last, and what was corrected last. Raises as `View.ladders`
+    does.
+    """
     found = visit.ladders
     groups = [(name, list(rows)) for name, rows in groupby(found.rows, lambda row: row.ladder.partition("/")[0])]
     published = visit.view.events(types=["list.published"], limit=LAST)

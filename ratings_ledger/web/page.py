@@ -61,7 +61,7 @@ class Site(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether the pages are files, so that nothing can be asked of them."""
+        """Tell whether the pages are files, so that nothing can be asked of them."""
         return bool(self.ending)
 
 
@@ -86,7 +86,7 @@ class Page:
 
     @cached_property
     def plain(self) -> Any:
-        """The answer as plain data."""
+        """Return the answer as plain data."""
         return self.answer.model_dump() if isinstance(self.answer, Result) else self.answer
 
 
@@ -94,18 +94,18 @@ TITLES = {400: "That cannot be asked", 404: "Not here", 405: "Not that way", 421
 
 
 def refusal(path: Path, status: int, reason: str) -> Page:
-    """What is shown in place of a page that there is not, with the status of HTTP."""
+    """Return what is shown in place of a page that there is not, with the status of HTTP."""
     answer = {"error": {"status": status, "reason": reason}}
     return Page(path, "refused", TITLES.get(status, "Not possible"), answer, UTC_TIMES, {"reason": reason})
 
 
 def as_html(page: Page, site: Site) -> bytes:
-    """The page for people."""
+    """Return the page for people."""
     return _rendered(page, site, _templates(), style=addresses.relative(page.path, STYLE, ".css"))
 
 
 def as_file(page: Page, site: Site) -> bytes:
-    """The page as a file that stands alone: with its style, with exact numbers, and with links to itself alone."""
+    """Return the page as a file that stands alone: with its style, with exact numbers, and with links to itself alone."""
     return _rendered(page, site._replace(game_pages=False), _templates(exact), css=Markup(CSS.decode()))
 
 
@@ -119,12 +119,13 @@ def _rendered(page: Page, site: Site, templates: Environment, **more: str) -> by
 
 
 def as_json(page: Page, site: Site) -> bytes:
-    """The answer as its command prints it."""
+    """Return the answer as its command prints it."""
     return (_JSON.encode(page.plain) + "\n").encode()
 
 
 def as_csv(page: Page, site: Site) -> bytes:
-    """The rows of the answer, one a line. A column is a member of the rows in JSON; one in another is OUTER.INNER.
+    """Return the rows of the answer, one a line. A column is a member of the rows in JSON; one in another is
+    OUTER.INNER.
 
     A list is joined by spaces. What a spreadsheet would run as a formula has an apostrophe before it.
     """
@@ -147,7 +148,7 @@ FORMATS: dict[str, tuple[str, Callable[[Page, Site], bytes]]] = {
 
 
 def known_at_last(found: A, last: LastEvent) -> A:
-    """An answer that says it is known at the last event that it depends on: there it is the same."""
+    """Return an answer that says it is known at the last event that it depends on: there it is the same."""
     return replace(found, at=found.at._replace(known_at=last.position))
 
 
@@ -176,7 +177,7 @@ Written = Callable[[Fraction | None], str]
 
 @cache
 def _templates(written: Written | None = None) -> Environment:
-    """The templates, with points as they are written there."""
+    """Return the templates, with points as they are written there."""
     written = written or points
     found = Environment(
         loader=PackageLoader("ratings_ledger.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -193,13 +194,13 @@ def _templates(written: Written | None = None) -> Environment:
 
 
 def _link(page: Page, site: Site, target: Path, ending: str | None = None, **query: object) -> str:
-    """A link to another page at the same coordinates, or at others where they are given."""
+    """Return a link to another page at the same coordinates, or at others where they are given."""
     members = {} if site.is_folder else {**page.query, **query}
     return addresses.relative(page.path, target, site.ending if ending is None else ending, **members)
 
 
 def _game_link(page: Page, site: Site, game_id: str) -> str:
-    """A link to a game's page; without such pages to its line, on this page or another, or nothing."""
+    """Return a link to a game's page; without such pages to its line, on this page or another, or nothing."""
     if site.game_pages:
         return _link(page, site, addresses.game(game_id))
     there = page.line_of(game_id)
@@ -209,7 +210,9 @@ def _game_link(page: Page, site: Site, game_id: str) -> str:
 
 
 def _somebody(page: Page, site: Site, player: str, ladder: str, has_page: bool) -> Markup:
-    """Somebody on a ladder by name, as a link where they have a page of it: who does not count there may have none."""
+    """Return somebody on a ladder by name, as a link where they have a page of it: who does not count there may have
+    none.
+    """
     shown = Markup("<bdi>{}</bdi>").format(site.names.get(player, player))
     if not has_page:
         return shown
@@ -217,7 +220,7 @@ def _somebody(page: Page, site: Site, player: str, ladder: str, has_page: bool) 
 
 
 def line_id(game_id: str) -> str:
-    """What the line of a game is found by on a page."""
+    """Return what the line of a game is found by on a page."""
     return f"game-{addresses.segment(game_id)}"
 
 
@@ -251,7 +254,7 @@ def exact(value: Fraction | None) -> str:
 
 
 def signed(value: Fraction | None, written: Written = points) -> str:
-    """A change of points for people.
+    """Return a change of points for people.
 
     >>> signed(Fraction(971, 100)), signed(Fraction(-7)), signed(Fraction(0))
     ('+9.71', '−7', '±0')
@@ -262,7 +265,7 @@ def signed(value: Fraction | None, written: Written = points) -> str:
 
 
 def gain_or_loss(value: Fraction | None, written: Written = points) -> Markup:
-    """A change of points for people, as HTML: gains and losses can be told apart by their colours, too.
+    """Return a change of points for people, as HTML: gains and losses can be told apart by their colours, too.
 
     >>> gain_or_loss(Fraction(-7))
     Markup('<span class="loss">−7</span>')
@@ -272,7 +275,7 @@ def gain_or_loss(value: Fraction | None, written: Written = points) -> Markup:
 
 
 def many(count: int, one: str, several: str | None = None) -> str:
-    """A number with what it counts.
+    """Return a number with what it counts.
 
     >>> many(1, "game"), many(1200, "game"), many(2, "person", "people")
     ('1 game', '1,200 games', '2 people')
@@ -281,7 +284,7 @@ def many(count: int, one: str, several: str | None = None) -> str:
 
 
 def ordinal(number: int) -> str:
-    """A place for people.
+    """Return a place for people.
 
     >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 21, 102)]
     ['1st', '2nd', '3rd', '4th', '11th', '12th', '21st', '102nd']
@@ -301,7 +304,7 @@ def in_css(text: str) -> Markup:
 
 
 def became(type_name: str) -> str:
-    """What an event of a type did to a game or a player, such as corrected.
+    """Return what an event of a type did to a game or a player, such as corrected.
 
     >>> became("game.recorded"), became("game.corrected"), became("game.reinstated")
     ('recorded', 'corrected', 'counted again')
@@ -322,7 +325,7 @@ def seconds(ms: int) -> str:
 
 
 def percent(value: Fraction | float) -> str:
-    """A share for people.
+    """Return a share for people.
 
     >>> percent(0.602), percent(Fraction(1, 3))
     ('60.2%', '33.3%')
@@ -331,7 +334,7 @@ def percent(value: Fraction | float) -> str:
 
 
 def local(times: Times, instant: datetime | str | int) -> datetime:
-    """An instant in the zone that times are shown in."""
+    """Return an instant in the zone that times are shown in."""
     if isinstance(instant, str):
         instant = datetime.fromisoformat(instant)
     if isinstance(instant, datetime):
@@ -340,18 +343,18 @@ def local(times: Times, instant: datetime | str | int) -> datetime:
 
 
 def day(times: Times, instant: datetime | str | int) -> str:
-    """The day of an instant, such as 25 Apr 2025."""
+    """Return the day of an instant, such as 25 Apr 2025."""
     return written(local(times, instant))
 
 
 def minute(times: Times, instant: datetime | str | int) -> str:
-    """The day and the minute of an instant, such as 25 Apr 2025, 20:05."""
+    """Return the day and the minute of an instant, such as 25 Apr 2025, 20:05."""
     there = local(times, instant)
     return f"{written(there)}, {there:%H:%M}"
 
 
 def month_of(there: date) -> str:
-    """A month, such as April 2025.
+    """Return a month, such as April 2025.
 
     >>> month_of(date(2025, 4, 5))
     'April 2025'
@@ -360,7 +363,7 @@ def month_of(there: date) -> str:
 
 
 def written(there: date) -> str:
-    """A day, such as 25 Apr 2025.
+    """Return a day, such as 25 Apr 2025.
 
     >>> written(date(2025, 4, 5))
     '5 Apr 2025'

@@ -31,7 +31,7 @@ BY_TOLD: dict[By, str] = {"date": "date", "games": "number of games"}
 
 
 def person_page(visit: Visit, player: str) -> Page:
-    """Where somebody stands on all ladders, their earlier ids, and what they did. Raises as `View.person` does."""
+    """Return where somebody stands on all ladders, their earlier ids, and what they did. Raises as `View.person` does."""
     found = visit.view.person(player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
@@ -44,7 +44,9 @@ def person_page(visit: Visit, player: str) -> Page:
 
 
 def player_page(visit: Visit, player: str, ladder: str) -> Page:
-    """How somebody's points on a ladder came about. Raises as `View.profile` does, `Unknown` for who is not on it."""
+    """Return how somebody's points on a ladder came about. Raises as `View.profile` does, `Unknown` for who is not on
+    it.
+    """
     found = visit.view.profile(ladder, player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
@@ -85,7 +87,7 @@ class Month(NamedTuple):
 
 
 def games_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Every game and adjustment of somebody on a ladder, by month. Raises as `player_page` does."""
+    """Return every game and adjustment of somebody on a ladder, by month. Raises as `player_page` does."""
     found = visit.view.history(ladder, player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
@@ -103,7 +105,7 @@ def games_page(visit: Visit, player: str, ladder: str) -> Page:
 
 
 def _months(course: Course, times: Times) -> Iterator[Month]:
-    """The months of a course in which there was something."""
+    """Yield the months of a course in which there was something."""
     had, end = course.start, 0
     for first, group in groupby(course, lambda row: local(times, row.occurred_at).date().replace(day=1)):
         rows = [*group]
@@ -114,7 +116,7 @@ def _months(course: Course, times: Times) -> Iterator[Month]:
 
 
 def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Somebody's rank on a ladder over time, which depends on everybody there. Raises as `player_page` does."""
+    """Return somebody's rank on a ladder over time, which depends on everybody there. Raises as `player_page` does."""
     found = visit.view.ranks(ladder, player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
@@ -136,7 +138,7 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
 def _chart(
     found: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: By
 ) -> str:  # fmt: skip
-    """The points, and what was published."""
+    """Return the points, and what was published."""
     course = found.steps
     if not course:
         return ""
@@ -165,7 +167,7 @@ def _chart(
 
 
 def _rank_chart(found: Ranks, course: Course, by: By) -> str:
-    """The ranks, 1 on top, as far as the player's own course goes."""
+    """Return the ranks, 1 on top, as far as the player's own course goes."""
     line = rank_line(found.player, found.rows or (), by)
     if not line.points:
         return ""

@@ -62,39 +62,39 @@ class Side:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Return what it is called."""
         return f"known at position {self.at.known_at}"
 
     @property
     def at(self) -> Coordinates:
-        """Where on the axes that is."""
+        """Return where on the axes that is."""
         return self.ladder.at
 
     @property
     def standing(self) -> Standing | None:
-        """The player's row, if they have one."""
+        """Return the player's row, if they have one."""
         return None if self.profile is None else self.profile.standing
 
     @property
     def why_no_rank(self) -> str | None:
-        """Why they have no rank, if the list tells."""
+        """Return why they have no rank, if the list tells."""
         terms = () if self.account is None else self.account.terms
         return next((term.detail for term in terms if term.term == "no rank"), None)
 
     @property
     def steps(self) -> Course:
-        """Every game and adjustment that counts, as numbers."""
+        """Return every game and adjustment that counts, as numbers."""
         found: Course = Course() if self.profile is None else self.profile.steps
         return found
 
     @property
     def course(self) -> Sequence[Change]:
-        """The same as changes."""
+        """Return the same as changes."""
         return self.steps.rows
 
     @cached_property
     def played(self) -> dict[str, PlayedGame]:
-        """The player's games there, also those that do not count."""
+        """Return the player's games there, also those that do not count."""
         games = () if self.account is None else self.account.games
         return {game.game_id: game for game in games if game.game_id is not None}
 
@@ -135,7 +135,7 @@ class Decided(NamedTuple):
 
 
 def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
-    """A player's number on a ladder as known then and as known now, and everything that it is made of.
+    """Return a player's number on a ladder as known then and as known now, and everything that it is made of.
 
     Raises as `Snapshot.profile` and `Ledger.attribute` do, `Unknown` for who was on it neither then nor now,
     `BadArgument` (to) where now is wrong, or earlier than then.
@@ -174,7 +174,9 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
 
 
 def _pinned(visit: Visit, ladder: str, known_at: str) -> Standings:
-    """A ladder where a visit is on the axes, its rows do not matter; a wrong position is called as it was asked for."""
+    """Return a ladder where a visit is on the axes, its rows do not matter; a wrong position is called as it was asked
+    for.
+    """
     try:
         return visit.view.standings(ladder, limit=1)
     except BadArgument as problem:
@@ -182,7 +184,7 @@ def _pinned(visit: Visit, ladder: str, known_at: str) -> Standings:
 
 
 def _side(ledger: Ledger, ladder: Standings, ids: Sequence[str]) -> Side:
-    """What is known at the coordinates of a ladder, whatever is recorded meanwhile."""
+    """Return what is known at the coordinates of a ladder, whatever is recorded meanwhile."""
     at = ladder.at
     view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
     with view.ledger.reading() as connection:
@@ -197,7 +199,7 @@ def _side(ledger: Ledger, ladder: Standings, ids: Sequence[str]) -> Side:
 
 
 def _profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
-    """What the ladder says of somebody who is on it; None of others."""
+    """Return what the ladder says of somebody who is on it; None of others."""
     try:
         found = view.profile(ladder, player)
     except Unknown as problem:
@@ -208,7 +210,9 @@ def _profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
 
 
 def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> str:
-    """Why there is no report on somebody, and when they began or where they are. Raises `Unknown` (player-unknown)."""
+    """Return why there is no report on somebody, and when they began or where they are. Raises `Unknown`
+    (player-unknown).
+    """
     ladder = last.ladder
     if last.at.until is not None:
         later = now.ledger.at(known_at=last.at.known_at)
@@ -222,7 +226,9 @@ def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> 
 
 
 def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:
-    """What every game gave, as known at a side, from the start on. Where points run on, the causes tell the second."""
+    """Return what every game gave, as known at a side, from the start on. Where points run on, the causes tell the
+    second.
+    """
     if side.profile is None or (side is not first if side.profile.running else not side.course):
         return None
     course = side.course
@@ -235,14 +241,14 @@ def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:
 
 
 def _learned(found: PointsAttributed) -> Statement:
-    """What made the difference between both sides."""
+    """Return what made the difference between both sides."""
     opening, closing = (found.start if end.points is None else end.points for end in (found.before, found.to))
     lines = tuple(lines_of_causes(found.causes, opening))
     return Statement(found.player, found.ladder, found.to.at, None, None, opening, lines, closing, times=found.times)
 
 
 def _games(sides: Sequence[Side], ids: Sequence[str]) -> list[ReportedGame]:
-    """Every game that is the player's at a side, by the time it was played, with what it gave at each."""
+    """Return every game that is the player's at a side, by the time it was played, with what it gave at each."""
     games = [*dict.fromkeys(chain.from_iterable(side.played for side in sides))]
     now = _stories(sides[-1], games)
     each = [*(_stories(side, side.played) for side in sides[:-1]), now]
@@ -257,13 +263,13 @@ def _games(sides: Sequence[Side], ids: Sequence[str]) -> list[ReportedGame]:
 
 
 def _stories(side: Side, games: Iterable[str]) -> dict[str, GameTimeline]:
-    """The stories of recorded games, as known at a side."""
+    """Return the stories of recorded games, as known at a side."""
     with side.view.staying():
         return {story.game_id: story for story in side.view.stories([*games], side.ladder.ladder)}
 
 
 def _gave(side: Side, latest: GameTimeline, story: GameTimeline | None, ids: Sequence[str]) -> Gave:
-    """What a game gave the player as known at a side; `latest` is its story as known at the last one."""
+    """Return what a game gave the player as known at a side; `latest` is its story as known at the last one."""
     if latest.story[0].position > side.at.known_at:
         return Gave(None, None, "not recorded yet")
     played = side.played.get(latest.game_id)
@@ -276,7 +282,7 @@ def _gave(side: Side, latest: GameTimeline, story: GameTimeline | None, ids: Seq
 
 
 def _why_not_theirs(side: Side, game_id: str, ids: Sequence[str]) -> str:
-    """Why a game that is theirs at one side is none of theirs at another."""
+    """Return why a game that is theirs at one side is none of theirs at another."""
     found = side.view.explain(side.ladder.ladder, game_id)
     other = next((row.player for row in found.players if row.player in ids), None)
     not_theirs = "they do not take part in it" if other is None else f"{other}, who played it, was somebody else then"
@@ -284,7 +290,7 @@ def _why_not_theirs(side: Side, game_id: str, ids: Sequence[str]) -> str:
 
 
 def _amounts(gave: Gave) -> object:
-    """What there is to compare of what a game gave: not the ids of the others, who may have been renamed."""
+    """Return what there is to compare of what a game gave: not the ids of the others, who may have been renamed."""
     if gave.terms is None:
         return gave.why_not
     terms = [(term.detail, term.amount, str(term.note)) for term in gave.terms.terms]
@@ -292,7 +298,7 @@ def _amounts(gave: Gave) -> object:
 
 
 def _lists(ledger: Ledger, last: Side, player: str) -> list[Listed]:
-    """What published lists of what was played by then showed, as they were published."""
+    """Return what published lists of what was played by then showed, as they were published."""
     found = []
     for one in last.view.publications().rows:
         if one.ladder == last.ladder.ladder and (last.at.until is None or (one.as_of and one.as_of <= last.at.until)):
@@ -302,7 +308,7 @@ def _lists(ledger: Ledger, last: Side, player: str) -> list[Listed]:
 
 
 def _decided(last: Side, player: str, games: Sequence[ReportedGame]) -> list[Decided]:
-    """The decisions about the player and their games, as they were made."""
+    """Return the decisions about the player and their games, as they were made."""
     found = [
         Decided(one.position, one.recorded_at, one.by, game.story.game_id, " – ".join(filter(None, (
             became(one.type), one.reason and f"“{one.reason}”", one.result
@@ -318,7 +324,7 @@ def _decided(last: Side, player: str, games: Sequence[ReportedGame]) -> list[Dec
 
 
 def _rules(sides: Sequence[Side]) -> list[RulesetState]:
-    """The versions that scored games of the player or rank the ladder, at any side, the oldest first."""
+    """Return the versions that scored games of the player or rank the ladder, at any side, the oldest first."""
     found = dict[str, RulesetState]()
     for side in reversed(sides):
         for name in dict.fromkeys([*(row.ruleset for row in side.course if row.ruleset), side.ladder.ruleset]):
@@ -328,7 +334,7 @@ def _rules(sides: Sequence[Side]) -> list[RulesetState]:
 
 
 def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -> str:
-    """The points by date, as known at each side; nothing for who has no game."""
+    """Return the points by date, as known at each side; nothing for who has no game."""
     courses = {side.course: side for side in sides if side.course}
     if not courses:
         return ""
@@ -351,7 +357,7 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
 def _commands(
     sides: Sequence[Side], lists: Sequence[Listed], ladder: str, games: Sequence[ReportedGame]
 ) -> Iterator[tuple[str, ...]]:
-    """What can be asked of the ledger, or of a copy of it, and how: the options of a command, and its arguments."""
+    """Yield what can be asked of the ledger, or of a copy of it, and how: the options of a command, and its arguments."""
     first, last = sides[0], sides[-1]
     # of ids that became one person later, the one that was meant
     player = next(side.profile.player for side in sides if side.profile)
@@ -393,12 +399,12 @@ def _commands(
 
 
 def _months(side: Side, ladder: str) -> Iterator[tuple[str, str]]:
-    """The months whose places a list sums, with their lists."""
+    """Yield the months whose places a list sums, with their lists."""
     told = {term.term for term in side.account.terms} if side.account else set()
     yield from (one for one in side.view.months(ladder).items() if one[0] in told)
 
 
 def _typed(options: str, names: Sequence[str]) -> str:
-    """A command as it is typed; a name that looks like an option stands behind --."""
+    """Return a command as it is typed; a name that looks like an option stands behind --."""
     apart = ["--"] if any(name.startswith("-") for name in names) else []
     return shlex.join(["ratings", *options.split(), *apart, *names])

@@ -56,12 +56,12 @@ class Route:
 
     @cached_property
     def names(self) -> list[str]:
-        """What a path names, in its order."""
+        """Return what a path names, in its order."""
         return NAME.findall(self.pattern)
 
     @cached_property
     def paths(self) -> re.Pattern[str]:
-        """The paths of such pages."""
+        """Return the paths of such pages."""
         return re.compile(NAME.sub(lambda name: f"(?P<{name[1]}>{WRITTEN.get(name[1], SEGMENT)})", self.pattern))
 
 
@@ -97,19 +97,19 @@ ROUTES = (
 
 
 def _found(path: Path) -> tuple[Route, dict[str, str]] | None:
-    """The route of a path, and the segments that it names."""
+    """Return the route of a path, and the segments that it names."""
     text = "/" + "/".join(path)
     return next(((route, found.groupdict()) for route in ROUTES if (found := route.paths.fullmatch(text))), None)
 
 
 def members_of(path: Path) -> tuple[str, ...]:
-    """What can be asked for behind the ? of an address."""
+    """Return what can be asked for behind the ? of an address."""
     found = _found(path)
     return AXES if found is None else found[0].members
 
 
 def page_at(visit: Visit, path: Path) -> Page:
-    """The page at a path. Raises `Unknown` where there is none, and as the page's question does."""
+    """Return the page at a path. Raises `Unknown` where there is none, and as the page's question does."""
     if (found := _found(path)) is None:
         there = ", ".join(dict.fromkeys(route.pattern.partition("/{")[0] for route in ROUTES[1:]))
         raise Unknown(
@@ -120,14 +120,14 @@ def page_at(visit: Visit, path: Path) -> Page:
 
 
 def _meant(visit: Visit, name: str, text: str) -> str | int:
-    """What a path names: a number, an id, or a ladder. Raises `Unknown`."""
+    """Return what a path names: a number, an id, or a ladder. Raises `Unknown`."""
     if name in NUMBERS:
         return int(text)
     return "/".join(_id(visit, name, one) for one in text.split("/"))
 
 
 def _id(visit: Visit, name: str, found: str) -> str:
-    """The id of a segment; one that was cut is looked for among all that there are. Raises `Unknown`."""
+    """Return the id of a segment; one that was cut is looked for among all that there are. Raises `Unknown`."""
     text = addresses.text_of(found)
     if text is None and addresses.is_cut(found):
         text = addresses.among(found, _every(visit, name))
@@ -138,7 +138,9 @@ def _id(visit: Visit, name: str, found: str) -> str:
 
 
 def _every(visit: Visit, name: str) -> Iterable[str]:
-    """All ids of a kind, or all parts of ladders, also of those who had not played by the time that is asked for."""
+    """Return all ids of a kind, or all parts of ladders, also of those who had not played by the time that is asked
+    for.
+    """
     whenever = Visit(visit.ledger, {axis: value for axis, value in visit.query.items() if axis != "as_of"})
     if name == "ladder":
         return (part for row in whenever.ladders.rows for part in row.ladder.split("/"))
@@ -160,7 +162,7 @@ class Due(NamedTuple):
 
 
 def every_page(visit: Visit) -> Iterator[Due]:
-    """All pages at the visit's coordinates but those of games."""
+    """Yield all pages at the visit's coordinates but those of games."""
     view = visit.view
     yield Due(INDEX, visit.ladders.at.known_at, partial(index_page, visit))
     for ladder in (row.ladder for row in visit.ladders.rows):
@@ -201,7 +203,7 @@ def every_page(visit: Visit) -> Iterator[Due]:
 
 
 def _recorded_pages(visit: Visit) -> Iterator[Due]:
-    """The pages of what is recorded: lists, changes, leagues, clocks, the log, the status."""
+    """Yield the pages of what is recorded: lists, changes, leagues, clocks, the log, the status."""
     yield Due(LISTS, None, partial(lists_page, visit))
     for ladder, last in visit.published.items():
         yield Due(addresses.published(ladder), last, partial(list_page, visit, ladder))

@@ -12,13 +12,13 @@ RULES = ("rules",)
 
 
 def rules_page(visit: Visit) -> Page:
-    """All published versions. Raises as `View.rulesets` does."""
+    """Return all published versions. Raises as `View.rulesets` does."""
     found = visit.view.rulesets()
     return Page(RULES, "rules", "Rules", found, UTC_TIMES, {"found": found}, "", visit.query)
 
 
 def ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> Page:
-    """What a version says, by default the newest in force, and when which version scores. Raises `Unknown`."""
+    """Return what a version says, by default the newest in force, and when which version scores. Raises `Unknown`."""
     try:
         found = visit.view.ruleset(ruleset_id if version is None else f"{ruleset_id}@{version}")
     except BadArgument as problem:

@@ -88,12 +88,12 @@ class Request(NamedTuple):
 
     @property
     def coordinates(self) -> dict[str, str]:
-        """The coordinates among it."""
+        """Return the coordinates among it."""
         return {name: value for name, value in self.query if name in AXES}
 
     @property
     def others(self) -> dict[str, list[str]]:
-        """What is asked for besides."""
+        """Return what is asked for besides."""
         found: dict[str, list[str]] = {}
         for name, value in self.query:
             if name not in AXES:
@@ -110,7 +110,7 @@ class Answers:
         self._bytes = 0
 
     def get(self, key: Any) -> Answered | None:
-        """An answer that was kept."""
+        """Return an answer that was kept."""
         with self._lock:
             if (found := self._kept.get(key)) is not None:
                 self._kept.move_to_end(key)
@@ -128,12 +128,14 @@ class Answers:
 
 
 def _quarter() -> int:
-    """The number of the quarter of an hour, which decides what the clock says on a page: whether a list is closed."""
+    """Return the number of the quarter of an hour, which decides what the clock says on a page: whether a list is
+    closed.
+    """
     return clock.now() // QUARTER_US
 
 
 def _size(answered: Answered) -> int:
-    """How much memory an answer takes, roughly, with what it is found by."""
+    """Return how much memory an answer takes, roughly, with what it is found by."""
     return len(answered.content) + BESIDE_BYTES
 
 
@@ -218,7 +220,7 @@ class Pages:
         return True
 
     async def _answer(self, scope: Mapping[str, Any], headers: Mapping[str, str], known: Collection[str]) -> Answered:
-        """What a request is told; refusals are pages, too, or JSON where that was asked for."""
+        """Return what a request is told; refusals are pages, too, or JSON where that was asked for."""
         asked = _asked_path(scope["raw_path"])
         try:
             if headers.get("host", "").rpartition(":")[0].lower() not in self.hosts and (
@@ -245,7 +247,7 @@ class Pages:
             return self._refused(asked, _No(503, "That takes too long just now; come back in a while.", RETRY))
 
     async def _newest(self) -> Head:
-        """Where the log ended a moment ago; requests at the same time look together. Raises `_No`."""
+        """Return where the log ended a moment ago; requests at the same time look together. Raises `_No`."""
         seen = self._seen
         if seen is None or not 0 <= clock.now() - seen[0] <= HEAD_US:
             loop = get_running_loop()
@@ -257,7 +259,7 @@ class Pages:
         return seen[1]
 
     def _look(self) -> tuple[int, Head | str]:
-        """Where the log ends, or why nobody can tell."""
+        """Return where the log ends, or why nobody can tell."""
         found: Head | str
         try:
             try:
@@ -277,8 +279,8 @@ class Pages:
         return self._seen
 
     def _read_head(self, anew: bool) -> Head:
-        """Where the log ends. A ledger that is opened anew is refused if it is none now, or has another schema; that of
-        before connects for every question, and keeps what it knows by chain hashes, so it serves for any.
+        """Return where the log ends. A ledger that is opened anew is refused if it is none now, or has another schema;
+        that of before connects for every question, and keeps what it knows by chain hashes, so it serves for any.
         """
         if anew or self._ledger is None:
             opened = open_ledger(self.url)
@@ -287,7 +289,7 @@ class Pages:
 
     @contextmanager
     def _visiting(self, head: Head, asked: Request) -> Iterator[Visit]:
-        """The ledger at a head of its log. Raises `_No`, also if by the end it is another ledger."""
+        """Provide the ledger at a head of its log. Raises `_No`, also if by the end it is another ledger."""
         assert self._ledger is not None
         with _refusing():
             there = {"known_at": str(head.position)} | asked.coordinates if head.position else {}
@@ -301,7 +303,7 @@ class Pages:
                         raise _No(503, "Another ledger has taken the place of this one just now; ask again.", RETRY)
 
     def _work_out(self, head: Head, asked: Request) -> Answered:
-        """An answer at a head of the log. Raises `_No`."""
+        """Return an answer at a head of the log. Raises `_No`."""
         if asked.ending not in FORMATS:
             raise _No(404, f"There is no such file; all games are in /{GAMES}.")
         quarter = _quarter()
@@ -327,7 +329,7 @@ class Pages:
         return Answered(200, f"{kind}; charset=utf-8", content, _etag(content), _robots(asked))
 
     def _has_packages(self, head: Head) -> bool:
-        """Whether a ruleset in the log names a rule of a package. Raises `_No`."""
+        """Tell whether a ruleset in the log names a rule of a package. Raises `_No`."""
         if self._needs_workers[0] != head:
             assert self._ledger is not None
             with _refusing(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
@@ -366,7 +368,7 @@ class Pages:
                 raise _No(503, f"The process that worked out this page is gone: {lost}.", RETRY) from None
 
     async def _begin_games(self, head: Head, asked: Request, known: Collection[str]) -> Answered:
-        """All games, of which the first are read; the name is that of the place in the log. Raises `_No`."""
+        """Return all games, of which the first are read; the name is that of the place in the log. Raises `_No`."""
         etag, kind = _etag(repr((head, asked.query, version("ratings-ledger"))).encode()), "application/jsonl"
         if etag in known:
             return Answered(200, kind, b"", etag)
@@ -386,7 +388,7 @@ class Pages:
             return next(parts), parts
 
     def _lasting(self, path: str) -> Answered | None:
-        """What never changes under its name, and what crawlers are told."""
+        """Return what never changes under its name, and what crawlers are told."""
         if path == f"/{STYLE[0]}.css":
             return Answered(200, "text/css; charset=utf-8", CSS, "", (("cache-control", LASTING),))
         if path == f"/{OPENAPI}":
@@ -443,7 +445,7 @@ class _No(Exception):
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What a question raises, as a refusal."""
+    """Provide what a question raises, as a refusal."""
     try:
         yield
     except (Unknown, BadArgument, Refused) as problem:
@@ -453,14 +455,16 @@ def _refusing() -> Iterator[None]:
 
 
 def _why(problem: LedgerError) -> str:
-    """Why a ledger cannot be read, for everybody: where it is, which the program's own message says, is not told."""
+    """Return why a ledger cannot be read, for everybody: where it is, which the program's own message says, is not
+    told.
+    """
     if isinstance(problem, UNREADABLE):
         return f"The ledger cannot be read now: {REASONS[problem.reason][1]}."
     return str(problem)
 
 
 def _impatient(name: str) -> str:
-    """The same ledger, whose locks are not waited for longer than people wait for a page."""
+    """Return the same ledger, whose locks are not waited for longer than people wait for a page."""
     url = parse_url(name)
     if "timeout" in url.query or "?" in (url.database or ""):
         return name
@@ -476,7 +480,7 @@ def _etag(content: bytes) -> str:
 
 
 def _asked_path(raw: bytes) -> Request:
-    """The page and the format that a path asks for."""
+    """Return the page and the format that a path asks for."""
     path, ending = raw.decode("ascii", "replace").removeprefix("/"), ""
     for one in (".json", ".csv", ".jsonl"):
         if path.endswith(one):
@@ -487,7 +491,7 @@ def _asked_path(raw: bytes) -> Request:
 
 
 def _query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
-    """What a query asks of a page, in the order of its members. Raises `_No`."""
+    """Return what a query asks of a page, in the order of its members. Raises `_No`."""
     if len(raw) > ADDRESS_MAX:
         raise _No(414, f"What stands behind the ? has at most {ADDRESS_MAX:,} bytes.")
     try:

@@ -71,7 +71,7 @@ class _Writing:
         self.written = 0
 
     def keeps(self, path: addresses.Path, basis: Any) -> bool:
-        """Whether a page is there already, made of the same; its files are kept then."""
+        """Tell whether a page is there already, made of the same; its files are kept then."""
         name = addresses.file_of(path, "")
         self.pages[name] = made_of = repr(basis)
         if basis is None or self.settings != self.before.settings or self.before.pages.get(name) != made_of:
@@ -107,7 +107,9 @@ class _Writing:
 
 
 def title_of(folder: Folder) -> str:
-    """The title of the site that is in a folder, or that of one without any. Raises `BadArgument` as `write_site`."""
+    """Return the title of the site that is in a folder, or that of one without any. Raises `BadArgument` as
+    `write_site`.
+    """
     return _manifest(folder).title or Site().title
 
 
@@ -142,7 +144,7 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
 
 
 def _due(writing: _Writing, visit: Visit) -> tuple[list[Due], list[str]]:
-    """The pages that must be made, and the games whose pages must be."""
+    """Return the pages that must be made, and the games whose pages must be."""
     has_games = writing.site.game_pages
     due = [one for one in every_page(visit)
            if (has_games or one.path[:1] != GAMES_PATH) and not writing.keeps(one.path, one.basis)]  # fmt: skip
@@ -188,8 +190,8 @@ def _hash_of(path: Folder) -> str:
 
 
 def _continued(visit: Visit, made_of: str, basis: str) -> int:
-    """The position at which the file of all games was made, if it was made of this log by this program, and nothing but
-    games was recorded since; else 0.
+    """Return the position at which the file of all games was made, if it was made of this log by this program, and
+    nothing but games was recorded since; else 0.
     """
     head, _, program = made_of.partition(" ")
     position, _, chain_hash = head.partition(":")
@@ -205,7 +207,7 @@ def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequenc
     """Make and write pages, and those of games; many of them by several processes."""
 
     def pages(number: int) -> Iterator[Page]:
-        """The pages of a part."""
+        """Yield the pages of a part."""
         with visit.view.staying():
             if number < len(some_due):
                 yield from map(_made, some_due[number])
@@ -214,7 +216,7 @@ def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequenc
                 yield from (page_of_story(visit, story) for story in stories)
 
     def work(number: int) -> bytes:
-        """The files of a part, written by a process that has a copy of all this."""
+        """Return the files of a part, written by a process that has a copy of all this."""
         writing.files, writing.written = {}, 0
         for page in pages(number):
             writing.add(page)
@@ -235,7 +237,7 @@ def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequenc
 
 
 def _made(one: Due) -> Page:
-    """A page that there is; where a rule fails, it says so, as the server does."""
+    """Return a page that there is; where a rule fails, it says so, as the server does."""
     try:
         return one.make()
     except RuleFailed as problem:
@@ -249,7 +251,7 @@ def _in_parts(things: Sequence[T], size: int) -> list[Sequence[T]]:
 
 
 def _files_in(folder: str, inside: str = "") -> set[str]:
-    """The names of all files in a folder and below it, without following links to folders."""
+    """Return the names of all files in a folder and below it, without following links to folders."""
     found = set[str]()
     with os.scandir(f"{folder}/{inside}") as entries:
         for entry in entries:
@@ -261,7 +263,7 @@ def _files_in(folder: str, inside: str = "") -> set[str]:
 
 
 def _manifest(folder: Folder) -> _Before:
-    """What the folder's manifest says. Raises `BadArgument`."""
+    """Return what the folder's manifest says. Raises `BadArgument`."""
     if not folder.exists():
         return _Before("", {}, {})
     if not folder.is_dir():
@@ -280,7 +282,7 @@ def _manifest(folder: Folder) -> _Before:
 
 
 def _is_ours(folder: Folder, name: str, found: str) -> bool:
-    """Whether a file that the manifest names is in the folder, not by way of links, and as it was written."""
+    """Tell whether a file that the manifest names is in the folder, not by way of links, and as it was written."""
     parts = Folder(name).parts
     on_the_way = [folder / Folder(*parts[:depth]) for depth in range(1, len(parts) + 1)]
     if Folder(name).is_absolute() or ".." in parts or any(path.is_symlink() for path in on_the_way):

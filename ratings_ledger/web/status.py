@@ -39,7 +39,7 @@ class LogState(Result):
 
 
 def status_page(visit: Visit) -> Page:
-    """The state of the ledger now. Raises `BadArgument` for coordinates, `StoreDamaged`."""
+    """Return the state of the ledger now. Raises `BadArgument` for coordinates, `StoreDamaged`."""
     if visit.query:
         raise BadArgument("the status is that of now, at no other coordinates")
     state = visit.ledger.status()

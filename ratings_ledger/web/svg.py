@@ -14,7 +14,8 @@ _FINE_MAX = 1_000
 
 
 def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
-    """A step line through places, on to `end`. Long ones are drawn to half a unit across, with every height they reach.
+    """Return a step line through places, on to `end`. Long ones are drawn to half a unit across, with every height they
+    reach.
 
     >>> step_path([(10, 50), (20, 35), (20, 70)], 40)
     'M1 5h1v-1.5v3.5h2'
@@ -53,7 +54,7 @@ def text_width(text: str, size: int) -> int:
 
 
 def cut(text: str, room: int, size: int) -> str:
-    """A text, or as much of its beginning as has room, in tenths, with an ellipsis."""
+    """Return a text, or as much of its beginning as has room, in tenths, with an ellipsis."""
     text = escaped(text)
     if len(text) * WIDEST * size <= 10 * room or text_width(text, size) <= room:
         return text

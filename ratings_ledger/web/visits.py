@@ -30,27 +30,27 @@ class Visit:
         self.view: Snapshot = ledger.at(**{name: self.query.get(name) for name in AXES})
 
     def one(self, name: str) -> str | None:
-        """What is asked for once, if it is asked for."""
+        """Return what is asked for once, if it is asked for."""
         return next(iter(self.asked.get(name, ())), None)
 
     @cached_property
     def head(self) -> int:
-        """The last position that is known at the coordinates."""
+        """Return the last position that is known at the coordinates."""
         return self.ladders.at.known_at
 
     @cached_property
     def ladders(self) -> AllLadders:
-        """All ladders at the coordinates."""
+        """Return all ladders at the coordinates."""
         return self.view.ladders()
 
     @cached_property
     def everybody(self) -> Everybody:
-        """Where everybody stands."""
+        """Return where everybody stands."""
         return self.view.everybody()
 
     @cached_property
     def published(self) -> dict[str, int]:
-        """The ladders that were published and can be asked for, with the last event that each depends on."""
+        """Return the ladders that were published and can be asked for, with the last event that each depends on."""
         found = {}
         for ladder in dict.fromkeys(row.ladder for row in self.view.publications().rows):
             with suppress(LedgerError):
@@ -59,43 +59,43 @@ class Visit:
 
     @cached_property
     def lists(self) -> dict[int, str]:
-        """The published lists that have a page of their own, as the ladder of each position."""
+        """Return the published lists that have a page of their own, as the ladder of each position."""
         rows = self.view.publications().rows
         return {row.position: row.ladder for row in rows if row.ladder in self.published}
 
     @cached_property
     def telling(self) -> frozenset[int]:
-        """The events that have a page of what they did."""
+        """Return the events that have a page of what they did."""
         return self.view.telling_positions()
 
     @cached_property
     def clocks(self) -> frozenset[str]:
-        """The games whose clock was started."""
+        """Return the games whose clock was started."""
         return self.view.games_with_clock()
 
     @cached_property
     def decided(self) -> int:
-        """The position of the last decision; 0 without one."""
+        """Return the position of the last decision; 0 without one."""
         rows = self.view.events(types=DECISIONS, limit=1).rows
         return rows[-1].event["position"] if rows else 0
 
     @cached_property
     def standing(self) -> frozenset[tuple[str, str]]:
-        """Who stands on which ladder, as (player, ladder): the pages that there are."""
+        """Return who stands on which ladder, as (player, ladder): the pages that there are."""
         return frozenset((row.player, row.ladder) for row in self.everybody.rows)
 
     @cached_property
     def people(self) -> dict[str, list[PersonRow]]:
-        """The same by player."""
+        """Return the same by player."""
         return grouped(self.everybody.rows, "player")
 
     @cached_property
     def by_ladder(self) -> dict[str, list[PersonRow]]:
-        """The same by ladder."""
+        """Return the same by ladder."""
         return grouped(self.everybody.rows, "ladder")
 
     def last_event(self, ladder: str) -> LastEvent:
-        """The last event that a ladder depends on."""
+        """Return the last event that a ladder depends on."""
         if ladder not in self._lasts:
             self._lasts[ladder] = self.view.last_event(ladder)
         return self._lasts[ladder]

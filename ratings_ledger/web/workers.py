@@ -117,6 +117,6 @@ class _Limited(faults.RuleWatch):
 
 
 def _read(note: mmap) -> tuple[str, tuple[str, ...]]:
-    """The number of the last call, and the rules that are called."""
+    """Return the number of the last call, and the rules that are called."""
     number, *names = note[:NOTE_BYTES].rstrip(b"\0").decode("utf-8", "replace").split(" ")
     return number, tuple(names)
