@@ -77,7 +77,7 @@ class Made(NamedTuple):
 
 
 def read_policy(text: str) -> dict[str, int]:
-    """Return how many days (d), weeks (w) and months (m) to keep, from a text such as 14d,8w,12m. Raises `ValueError`."""
+    """Return how many days (d), weeks (w) and months (m) a text such as 14d,8w,12m keeps. Raises `ValueError`."""
     found: dict[str, int] = {}
     for part in text.split(","):
         match = _KEEP.fullmatch(part.strip())
