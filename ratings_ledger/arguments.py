@@ -27,7 +27,7 @@ MODULES = re.compile(r"(?:\w+\.)+")
 
 
 def checked(question: Callable[P, T]) -> Callable[P, T]:
-    """Return the question, with its arguments looked at first. Raises `BadArgument` besides what the question raises."""
+    """Return the question with its arguments checked first. Raises `BadArgument` besides what it raises itself."""
 
     @wraps(question)
     def ask(*arguments: P.args, **options: P.kwargs) -> T:

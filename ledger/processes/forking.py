@@ -128,7 +128,7 @@ def pool(
 
 
 def _started(executor: Any) -> "list[BaseProcess]":
-    """Return the processes of a pool, which it starts with its first work; none stays if its thread cannot be started."""
+    """Return the processes of a pool, which it starts with its first work; none stays if its thread cannot start."""
     # until Python 3.14 has become the oldest, the library neither kills workers nor says how one ended
     try:
         with _undisturbed():

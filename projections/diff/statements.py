@@ -114,7 +114,7 @@ def statement_of(
 
 
 def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
-    """Return the list of a ladder that was published last, of what was played by then, and up to when it is compared."""
+    """Return the list of a ladder published last, of what was played by then, and up to when it is compared."""
     ruleset = ladders.versions(ladder)[0].ruleset
     for one in reversed(published_lists(connection, ladders.facts.position, ladder)):
         until = compared_at(one, ruleset)

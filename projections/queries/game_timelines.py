@@ -50,7 +50,7 @@ Event = dict[str, Any]
 
 
 def game_story(seen: Survey, game_id: str) -> GameTimeline:
-    """Return a game as it stands, what became of it, and what it did on its ladders. Raises `Unknown` (game-unknown)."""
+    """Return a game as it stands, what became of it, and what it did on its ladders. Raises `Unknown`."""
     row = row_of_game(seen.connection, seen.facts, game_id)
     (last,) = _last_events(seen, [row])
     return _story(seen, row, _events(seen, game_id), identities(seen.connection, seen.facts.position), last)
@@ -84,7 +84,7 @@ def _last_events(seen: Survey, rows: Sequence[int]) -> list[LastEvent]:
 
 
 def last_positions_of_games(seen: Survey) -> dict[str, int]:
-    """Return the positions of the last events that games depend on, by their ids, in the order of their first records."""
+    """Return the positions of the last events that games depend on, by id, in the order of their first records."""
     facts = seen.facts
     ids = games_by_position(seen.connection, facts.position)
     rows = range(len(facts.first_position))
@@ -196,7 +196,7 @@ class GameTimeline(Answer):
 
 
 def ladders_counting(seen: Survey, game_id: str) -> list[str] | None:
-    """Return the ladders on which a game counts or, if it counts on none, those it belongs to; None if it is not known."""
+    """Return the ladders on which a game counts or, if it counts on none, those it belongs to; None if unknown."""
     facts, firsts = seen.facts, first_positions(seen.connection, [game_id])
     row = facts.row_of(firsts[game_id]) if firsts else NONE
     if row == NONE:
@@ -251,7 +251,7 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
 
 
 def same_on(found: Sequence[GameExplanation], note: Callable[[str], None]) -> str | None:
-    """Return the first of the ladders on which a game is explained, if it did the same on all of them, which is noted."""
+    """Return the first ladder on which a game is explained, if it did the same on all of them; a note says so."""
     first, *others = found
     if any(replace(one, ladder=first.ladder) != first for one in others):
         return None

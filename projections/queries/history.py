@@ -206,7 +206,7 @@ class Moved(NamedTuple):
 
 
 def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Ranks:
-    """Return the ranks of a player, by current id, who may not be on the ladder. Raises `UnknownLadder`, `RuleFailure`."""
+    """Return the ranks of a player, by current id, on the ladder or not. Raises `UnknownLadder`, `RuleFailure`."""
     trace = ladders.trace(ladder)
     stream, at = trace.stream, ladders.coordinates
     if all(stream.ranking.by_points(version.params) for version in stream.versions):

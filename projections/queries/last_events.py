@@ -163,7 +163,7 @@ def _on(connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[S
 
 
 def _after(position: int, ladders: Sequence[Dependence]) -> int:
-    """Return the first position from this one on at which all of the ladders were the beginnings of what they are now."""
+    """Return the first position from this one on at which all ladders were the beginnings of what they are now."""
     while True:
         before = position
         for one in ladders:
@@ -416,7 +416,7 @@ def _seasons_before(connection: Connection, ladders: Ladders, ladder: str, versi
 
 
 def _ranked_since(facts: Facts, stream: Stream) -> int:
-    """Return the first record of the first of the last games that the same version scored: that one ranks the ladder."""
+    """Return the first record of the first of the last games scored by the same version, which ranks the ladder."""
     if len(stream.versions) == 1 or not len(stream.row):
         return 0
     if compiling.pays(len(stream.version)):

@@ -108,7 +108,7 @@ def standings_answer(
 
 
 def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """Return the rows of some players, by current ids, or of all if none are named; of them the first `limit` (0: all)."""
+    """Return the rows of some players, by current ids, or of all if none are named: the first `limit` (0: all)."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 

@@ -131,7 +131,7 @@ def argument_count(function: Callable[..., Any]) -> int:
 
 
 def rule_table(rule: Rule) -> Numbers:
-    """Return the table of a rule; for a package's rule it is read once, and is the same at every game. Raises `Broken`."""
+    """Return the table of a rule; a package's is read once, and is the same at every game. Raises `Broken`."""
     return rule.table() if is_ours(rule) else _table(rule.table)
 
 

@@ -19,7 +19,7 @@ class Period(NamedTuple):
 
 
 def period_of(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
-    """Return the period of the ladder with these partition values, or None if its ruleset does not partition by time."""
+    """Return the period of the ladder with these partition values; None if its ruleset does not partition by time."""
     for part, value in zip(ruleset.partition.by, values, strict=True):
         if part == "month":
             year, month = int(value[:4]), int(value[5:])

@@ -298,7 +298,7 @@ def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
 
 
 def in_force(versions: Iterable[Version], instant: int) -> Version | None:
-    """Return the version with the latest effective date not after the instant; for equal dates, the one recorded last."""
+    """Return the version with the latest effective date up to the instant; of equal dates, the one recorded last."""
     candidates = [v for v in versions if v.effective_from is not None and v.effective_from <= instant]
     return max(candidates, key=lambda v: (v.effective_from, v.position), default=None)
 

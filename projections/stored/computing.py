@@ -57,7 +57,7 @@ class ComputePlan(NamedTuple):
 
 
 def stored_row(row: RankedRow) -> tuple[Any, ...]:
-    """Return a standing as plain values in the order of its members, places as text; most have neither gold nor places."""
+    """Return a standing as plain values in the order of its members, places as text; most have no gold or places."""
     rank, player, points, games, qualified, divisor, gold, places = row
     if gold is None and places is None:
         return rank, player, points, games, int(qualified), divisor

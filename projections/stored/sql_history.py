@@ -181,7 +181,7 @@ def sweep_history(ledger: Ledger, until: int, building: bool = False) -> None:
 
 
 def _parts_of(connection: Connection, table: Table, until: int) -> Iterator[int]:
-    """Yield the parts of generations up to a number that have rows in a table, whether a generation names them or not."""
+    """Yield the parts of generations up to a number that have rows in a table, named by a generation or not."""
     first = select(func.min(table.c.part)).where(table.c.part < (until + 1) * PARTS)
     part = connection.execute(first).scalar()
     while part is not None:
@@ -207,7 +207,7 @@ def _few(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def differing(connection: Connection, stored: Sequence[Row[Any]], replayed: Built) -> str | None:
-    """Return what the stored changes of a ladder, given its parts, have that a replay does not, or vice versa; or None."""
+    """Return what a ladder's stored changes, given its parts, have that a replay does not, or vice versa; or None."""
     blocks = replayed.changes or []
     named = [(number, replayed.scale, len(block[1]), block[0]) for number, block in enumerate(blocks)]
     what = f"{replayed.ladder}: the stored changes"

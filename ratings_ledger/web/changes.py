@@ -12,7 +12,7 @@ DID = {
 
 
 def change_page(visit: Visit, position: int) -> Page:
-    """Return what the event at a position did. Raises as `View.event_impact` does."""
+    """Return what the event at a position did. Raises as `Snapshot.event_impact` does."""
     found = visit.view.event_impact(position)
     told = {
         "found": found, "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},

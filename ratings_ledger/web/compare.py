@@ -104,7 +104,7 @@ def _beside(one: Difference, times: Times) -> Beside:
 def compared_page(visit: Visit) -> Page:
     """Several players on a ladder in one chart; without any only the form.
 
-    Raises as `View.profile` does, `Unknown` for who has no game there, `BadArgument` for too many.
+    Raises as `Snapshot.profile` does, `Unknown` for who has no game there, `BadArgument` for too many.
     """
     ladder, players = visit.one("ladder"), visit.asked.get("player", ())
     if len(players) > SERIES_MAX:

@@ -40,7 +40,7 @@ def page_of_story(visit: Visit, found: GameTimeline) -> Page:
 def otherwise_page(visit: Visit, game_id: str) -> Page:
     """Return what a game would have given with other places, asked for in the order of its participants.
 
-    Raises as `View.other_result` does.
+    Raises as `Snapshot.other_result` does.
     """
     asked = visit.asked.get("place", ())
     if len(asked) > OTHERWISE_MAX:
@@ -60,7 +60,7 @@ def otherwise_page(visit: Visit, game_id: str) -> Page:
 
 
 def clock_page(visit: Visit, game_id: str) -> Page:
-    """Return the timers of a game at the last event of its clock, and why who was removed. Raises as `View.clock` does."""
+    """Return the timers of a game at the last event of its clock, and why players were removed."""
     found = visit.view.clock(game_id)
     removed = [
         visit.view.clock_of(game_id, one.player, found.at) for one in found.players if one.removed_at is not None
@@ -73,7 +73,7 @@ def clock_page(visit: Visit, game_id: str) -> Page:
 def game_lines(visit: Visit, after: int = 0) -> Iterator[bytes]:
     """Yield all games that are not voided and recorded behind a position, as `import` takes them: many lines at a time.
 
-    Raises as `View.live_games` does.
+    Raises as `Snapshot.live_games` does.
     """
     lines: list[str] = []
     for game in visit.view.live_games(after):

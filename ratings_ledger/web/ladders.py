@@ -26,7 +26,7 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     """Return the standings of a ladder, with what has moved: of a long one a page of its rows.
 
     Asked for `active_since`, it has those who played from then on; the digest is that of all rows. Raises as
-    `View.overview` does, `Unknown` for a page behind the last.
+    `Snapshot.overview` does, `Unknown` for a page behind the last.
     """
     active_since = visit.one("active_since")
     last = visit.last_event(ladder)
@@ -52,7 +52,7 @@ def pages_of(players: int) -> range:
 
 
 def _pages(ladder: str, number: int, players: int) -> list[tuple[str, addresses.Path | None]]:
-    """Return the first, the last and the next pages, by the numbers of their rows; the one that is shown has no path."""
+    """Return the first, last and next pages, by the numbers of their rows; the one that is shown has no path."""
     every = pages_of(players)
     near = [one for one in every if one in (1, every[-1]) or abs(one - number) <= NEAR]
     told = {one: f"{(one - 1) * ROWS + 1:,}–{min(one * ROWS, players):,}" for one in near}

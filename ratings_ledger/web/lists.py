@@ -9,7 +9,7 @@ from ratings_ledger.web.visits import Visit
 
 
 def lists_page(visit: Visit) -> Page:
-    """Return the published lists, and the lists of months and years. Raises as `View.lists` does."""
+    """Return the published lists, and the lists of months and years. Raises as `Snapshot.lists` does."""
     found = visit.view.lists()
     lasts = [visit.last_event(row.list).position for row in found.rows]
     # only a decision can take a list away
@@ -26,7 +26,7 @@ def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
     """Return the list of a ladder published at a position, or last, or last for `as_of`, beside the same list as known
     now.
 
-    Raises as `View.list_beside` does.
+    Raises as `Snapshot.list_beside` does.
     """
     found = visit.view.list_beside(ladder, position)
     found = known_at_last(found, found.last)

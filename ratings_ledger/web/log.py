@@ -20,7 +20,7 @@ Older = tuple[Path, dict[str, Any]] | None
 
 
 def log_page(visit: Visit) -> Page:
-    """Return the newest events, or those about something, of a type, by somebody. Raises as `View.events` does."""
+    """Return the newest events, or those about something, of a type, by somebody. Raises as `Snapshot.events` does."""
     filters = {name: value for name in FILTERS if (value := visit.one(name)) is not None}
     about, type_name = filters.get("about"), filters.get("type")
     found = visit.view.events(

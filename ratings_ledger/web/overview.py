@@ -15,7 +15,7 @@ LAST = 5
 
 
 def index_page(visit: Visit) -> Page:
-    """Return all ladders by ruleset, what was published last, and what was corrected last. Raises as `View.ladders`
+    """Return all ladders by ruleset, what was published last, and what was corrected last. Raises as `Snapshot.ladders`
     does.
     """
     found = visit.ladders

@@ -105,7 +105,7 @@ def as_html(page: Page, site: Site) -> bytes:
 
 
 def as_file(page: Page, site: Site) -> bytes:
-    """Return the page as a file that stands alone: with its style, with exact numbers, and with links to itself alone."""
+    """Return the page as a file that stands alone: with its style, exact numbers, and links to itself only."""
     return _rendered(page, site._replace(game_pages=False), _templates(exact), css=Markup(CSS.decode()))
 
 

@@ -31,7 +31,7 @@ BY_TOLD: dict[By, str] = {"date": "date", "games": "number of games"}
 
 
 def person_page(visit: Visit, player: str) -> Page:
-    """Return where somebody stands on all ladders, their earlier ids, and what they did. Raises as `View.person` does."""
+    """Return a player's rank on every ladder, their earlier ids, and what they did. Raises as `Snapshot.person`."""
     found = visit.view.person(player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
@@ -44,7 +44,7 @@ def person_page(visit: Visit, player: str) -> Page:
 
 
 def player_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Return how somebody's points on a ladder came about. Raises as `View.profile` does, `Unknown` for who is not on
+    """Return how somebody's points on a ladder came about. Raises as `Snapshot.profile` does, `Unknown` for who is not on
     it.
     """
     found = visit.view.profile(ladder, player)

@@ -357,7 +357,7 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
 def _commands(
     sides: Sequence[Side], lists: Sequence[Listed], ladder: str, games: Sequence[ReportedGame]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield what can be asked of the ledger, or of a copy of it, and how: the options of a command, and its arguments."""
+    """Yield what can be asked of the ledger, or of a copy of it: the options of a command, and its arguments."""
     first, last = sides[0], sides[-1]
     # of ids that became one person later, the one that was meant
     player = next(side.profile.player for side in sides if side.profile)

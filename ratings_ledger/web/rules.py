@@ -12,7 +12,7 @@ RULES = ("rules",)
 
 
 def rules_page(visit: Visit) -> Page:
-    """Return all published versions. Raises as `View.rulesets` does."""
+    """Return all published versions. Raises as `Snapshot.rulesets` does."""
     found = visit.view.rulesets()
     return Page(RULES, "rules", "Rules", found, UTC_TIMES, {"found": found}, "", visit.query)
 
