@@ -273,7 +273,7 @@ class _Walk:
         return self.facts.rows[event.data["game_id"]]
 
     def _on_ladder(self, row: int) -> bool:
-        """Tell whether a game is on the ladder by its labels and date, or on one of its months, or an earlier season."""
+        """Tell whether a game is on the ladder by its labels and date, on one of its months, or an earlier season."""
         versions = self._versions
         ruleset, params = versions[0].ruleset, versions[0].params
         if any(version.params.carry_over for version in versions):

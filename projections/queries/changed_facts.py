@@ -51,7 +51,7 @@ class Changed:
     lists: dict[str, int]
 
     def last(self, position: int) -> int:
-        """Return the last event about an event that is no game's: itself, its withdrawal, or what put it back in force."""
+        """Return the last event about an event of no game: itself, its withdrawal, or what put it back in force."""
         return self.withdrawn.get(position, position)
 
 
