@@ -44,8 +44,9 @@ def person_page(visit: Visit, player: str) -> Page:
 
 
 def player_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Return how somebody's points on a ladder came about. Raises as `Snapshot.profile` does, `Unknown` for who is not on
-    it.
+    """Return how a player's points on a ladder came about.
+
+    Raises as `Snapshot.profile` does, `Unknown` for who is not on it.
     """
     found = visit.view.profile(ladder, player)
     if found.player != player:
