@@ -9,7 +9,7 @@ next, and a different version for the whole replay last.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -459,64 +459,34 @@ class Situation:
         return {name: number for number, name in enumerate(self.stream.names)}
 
     @cached_property
-    def _slots(self) -> dict[int, list[int]]:
-        """Return where everybody takes part, as indices of the stream's participants."""
-        found: dict[int, list[int]] = {}
-        for slot, player in enumerate(self.stream.players):
-            found.setdefault(player, []).append(slot)
-        return found
-
-    def _games_of(self, name: str | None) -> Iterator[tuple[int, int]]:
-        """(game, slot) of somebody's games, in order."""
-        for slot in self._slots.get(self._numbers.get(name or "", -1), ()):
-            yield bisect_right(self.stream.offsets, slot) - 1, slot
-
-    @cached_property
     def played(self) -> dict[Moment, Played]:
         """Return the player's games."""
-        stream, found = self.stream, {}
-        for game, slot in self._games_of(self.player):
-            low, high = stream.offsets[game], stream.offsets[game + 1]
-            names = tuple(stream.names[number] for number in stream.players[low:high])
-            columns = tuple(tuple(column[low:high]) for column in stream.columns)
-            version = stream.versions[stream.version[game]]
-            found[self.moments[game]] = Played(version, names, columns, self.trace.changes[slot], stream.row[game])
-        return found
+        number, stream, games = self._numbers.get(self.player or ""), self.stream, {}
+        for step in () if number is None else self.trace.steps(number):
+            if step.game is not None and step.version is not None and step.row is not None:
+                low, high = stream.offsets[step.game], stream.offsets[step.game + 1]
+                names = tuple(stream.names[player] for player in stream.players[low:high])
+                columns = tuple(tuple(column[low:high]) for column in stream.columns)
+                games[self.moments[step.game]] = Played(step.version, names, columns, step.change, step.row)
+        return games
 
     @cached_property
     def adjusted(self) -> list[Inserted]:
         """Return the player's adjustments."""
-        return self._adjusted_of(self.player)
-
-    def _adjusted_of(self, name: str | None) -> list[Inserted]:
-        return [a for a in self.stream.adjustments if self.stream.names[a.player] == name]
+        return [a for a in self.stream.adjustments if self.stream.names[a.player] == self.player]
 
     def points_before(self, name: str, moment: Moment, version: Version) -> int:
-        """Return what somebody had just before a moment, in units; what they begin with if not on the ladder yet."""
-        if name not in self._courses:
-            self._courses[name] = self._course_of(name)
-        moments, values = self._courses[name]
-        index = bisect_left(moments, moment)
-        return values[index - 1] if index else starting_points(name, version, self.trace.carried)
-
-    @cached_property
-    def _courses(self) -> dict[str, tuple[list[Moment], list[int]]]:
-        return {}
-
-    def _course_of(self, name: str) -> tuple[list[Moment], list[int]]:
-        """Return the moments at which somebody's points changed, and what they had from each on."""
-        changes = [
-            (self.moments[game], self.trace.changes[slot], self.stream.version[game])
-            for game, slot in self._games_of(name)
-        ]
-        changes += [((a.occurred_at, a.position), a.units, a.version) for a in self._adjusted_of(name)]
-        moments: list[Moment] = []
-        values: list[int] = []
-        for when, units, version in sorted(changes):
-            had = values[-1] if values else starting_points(name, self.stream.versions[version], self.trace.carried)
-            moments.append(when)
-            values.append(had + units)
-        return moments, values
+        """Return what a player had just before a moment, in units; their start if not on the ladder yet."""
+        number = self._numbers.get(name)
+        if number is not None:
+            adjustments = self.stream.adjustments
+            place = (
+                bisect_left(self.moments, moment),
+                bisect_left(adjustments, moment, key=lambda a: (a.occurred_at, a.position)),
+            )
+            if (points := self.trace.points_of(self.stream.persons[number], *place)) is not None:
+                return points
+        return starting_points(name, version, self.trace.carried)
 
 
 def own_part(old: Situation, new: Situation) -> Fraction:
