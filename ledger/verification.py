@@ -5,7 +5,7 @@ cannot be read is one finding, and the chain is picked up again after it.
 """
 
 import marshal
-from collections.abc import Callable, Container, Generator, Iterator, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store import catalogue
 from ratings_ledger.ledger.store.log import Log, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
-from ratings_ledger.ledger.validation.validator import LadderChecks, misfits
+from ratings_ledger.ledger.validation.validator import LadderChecksAt, misfits
 
 PAGE_EVENTS = 1_000
 # longer logs are walked by several processes
@@ -367,7 +367,7 @@ def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
 
 
 def verify_order(
-    connection: Connection, ladders: Callable[[Connection], LadderChecks], told: Container[int | None] = ()
+    connection: Connection, ladders: LadderChecksAt, told: Container[int | None] = ()
 ) -> Generator[Finding, None, None]:
     """Events that do not fit those before them, in a log of sound records, except at positions already `told`."""
     for position, problem in misfits(connection, head(connection).position, ladders):

@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 from ratings_ledger.cli.arguments.command import print_note
 from ratings_ledger.cli.completion.names import are_kept, keep_names
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.store.log import head, newest_games
-from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.log import Head, head, newest_games
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import catch_up, decode
@@ -42,8 +42,18 @@ def _keep_names(db: str, facts: Facts, newest: list[str]) -> None:
         keep_names(db, facts.chain_hash, known_names(facts, newest))
 
 
-def keep_new_names(db: str, ledger: Ledger, known: Facts | None) -> None:
-    """Keep the names of a ledger for the shell at the end of a command that appended something to what is known."""
+def open_for_command(db: str) -> Ledger:
+    """Open a ledger whose connections stay open until the command ends."""
+    ledger = open_ledger(db, keep_open=True)
+    click.get_current_context().find_root().call_on_close(ledger.close)
+    return ledger
+
+
+def keep_new_names(db: str, ledger: Ledger, known: Facts | None, last: Head) -> None:
+    """Keep the names of a ledger for the shell at the end of a command that appended something to what is known.
+
+    `last` is the head of the log since.
+    """
 
     def read() -> None:
         with ledger.reading() as connection:
@@ -51,7 +61,7 @@ def keep_new_names(db: str, ledger: Ledger, known: Facts | None) -> None:
                 facts = decode(connection, lazily=True)
             else:
                 facts = known
-                catch_up(facts, connection, head(connection).position)
+                catch_up(facts, connection, last.position, last.chain_hash)
             _keep_names(db, facts, newest_games(connection, facts.position))
 
     _at_the_end(read)

@@ -9,13 +9,13 @@ import click
 
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import by_option, ignore_clock_option, result_format
-from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders
+from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders, open_for_command
 from ratings_ledger.cli.output.appended import print_entered, print_recorded
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
 from ratings_ledger.ledger.rejections import Refused, Rejection
-from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import Refusing
 from ratings_ledger.projections.admission.outcomes import entered, recorded
 from ratings_ledger.projections.admission.proposals import Known, Proposal, propose, propose_files
@@ -51,7 +51,7 @@ class WriteContext:
     @cached_property
     def ledger(self) -> Ledger:
         """Return the ledger, opened when it is first needed."""
-        return open_ledger(self.db)
+        return open_for_command(self.db)
 
     def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **hooks: Any) -> Proposal:
         """Check some events, and write nothing yet; the hooks are those of `Intake`."""
@@ -69,8 +69,9 @@ class WriteContext:
         if self.dry_run:
             return plan.result
         result = plan.append(progress)
-        if result.appended and plan.is_small():  # of more, the next command that reads them keeps the names
-            keep_new_names(self.db, self.ledger, plan.known.decoded)
+        # of more events, the next command that reads them keeps the names
+        if result.appended and result.head is not None and plan.is_small():
+            keep_new_names(self.db, self.ledger, plan.known.decoded, result.head)
         return result
 
     def enter(self, type_name: str, plan: Proposal, unchanged: list[str] | None = None) -> int:

@@ -8,13 +8,12 @@ import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
 from ratings_ledger.cli.arguments.options import axes, new_path
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, History, Ranks
 from ratings_ledger.projections.snapshot import Snapshot
@@ -51,7 +50,7 @@ def chart(
     players = list(dict.fromkeys(given))
     if not 1 <= len(players) <= SERIES_MAX:
         raise click.UsageError(f"name one to {SERIES_MAX} players, and then a ladder")
-    view = view_of(open_ledger(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules)
     if len(players) == 1:
         players[0], ladder = view.with_ladder(players[0], ladder)
     drawn = _ranks(view, ladder, players, by) if is_ranks else _points(view, ladder, players, by)

@@ -4,11 +4,10 @@ import click
 
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.options import format_option, known_at_option
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.clock import print_clock, print_clock_csv, print_clock_lines, print_clock_lines_csv
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.store.opening import open_ledger
 
 at_option = click.option("--at", metavar="MS", type=int, help="The server's time.  [default: the last event]")
 
@@ -26,7 +25,7 @@ def clock() -> None:
 @click.pass_obj
 def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str) -> None:
     """Every player's timers in GAME, who is removed or disconnected, and whether the game is paused."""
-    state = view_of(open_ledger(db), None, known_at, None).clock(game_id, at)
+    state = view_of(open_for_command(db), None, known_at, None).clock(game_id, at)
     emit(state, form, print_clock, print_clock_csv)
 
 
@@ -39,5 +38,5 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str
 @click.pass_obj
 def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, form: str) -> None:
     """What was taken from PLAYER's main timer and given to it. Line by line, ending in their removal, if any."""
-    explanation = view_of(open_ledger(db), None, known_at, None).clock_of(game_id, player, at)
+    explanation = view_of(open_for_command(db), None, known_at, None).clock_of(game_id, player, at)
     emit(explanation, form, print_clock_lines, print_clock_lines_csv)

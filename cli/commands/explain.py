@@ -5,7 +5,7 @@ import click
 from ratings_ledger.cli.arguments.command import command, print_note
 from ratings_ledger.cli.arguments.coordinates import CoordinatesType
 from ratings_ledger.cli.arguments.options import axes, format_option
-from ratings_ledger.cli.arguments.views import decoded, note_left_out, view_of
+from ratings_ledger.cli.arguments.views import decoded, note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.ledger.errors import BadArgument, Unknown
@@ -73,7 +73,7 @@ def explain_(
             print_note(told)
         emit(found, form, print_attribution, print_attribution_csv)
         return
-    view = view_of(open_ledger(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules)
     game, ladder = view.with_ladder(game, ladder, is_player)
     explanation = _explained(view, ladder, game, is_player)
     if isinstance(explanation, GameExplanation):

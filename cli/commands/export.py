@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import group, print_note
 from ratings_ledger.cli.arguments.options import axes, format_of, known_at_option
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
 from ratings_ledger.ledger.events.fields import composed
@@ -123,7 +123,7 @@ def export_standings(
     points as a decimal of at most six places, and exact. A ladder that cannot be replayed is reported and left out; the
     exit code is then 1.
     """
-    found = _begun(view_of(open_ledger(db), as_of, known_at, rules).every_standings(ladders))
+    found = _begun(view_of(open_for_command(db), as_of, known_at, rules).every_standings(ladders))
     written, failed = 0, False
     with output_file(output) as file:
         if form == "csv":
@@ -153,7 +153,7 @@ def export_changes(
 
     Points are given exactly, and as decimals of at most six places.
     """
-    found = _begun(view_of(open_ledger(db), as_of, known_at, rules).changes(ladder))
+    found = _begun(view_of(open_for_command(db), as_of, known_at, rules).changes(ladder))
     written = 0
     with output_file(output) as file:
         if form == "csv":

@@ -8,7 +8,7 @@ import click
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.options import format_option
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
@@ -26,7 +26,6 @@ from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.validation.leagues import PLAYERS, known_league
 from ratings_ledger.projections.admission.leagues import refuse_unscored, schedule_event, subscribe
 
@@ -113,7 +112,7 @@ def _take(
 @click.pass_obj
 def list_(db: str, form: str) -> None:
     """The leagues, what they wait for, and who won."""
-    emit(view_of(open_ledger(db), None, None, None).leagues(), form, print_leagues, print_leagues_csv)
+    emit(view_of(open_for_command(db), None, None, None).leagues(), form, print_leagues, print_leagues_csv)
 
 
 @league.command()
@@ -122,7 +121,7 @@ def list_(db: str, form: str) -> None:
 @click.pass_obj
 def show(db: str, name: str, form: str) -> None:
     """The players of LEAGUE, its schedule with what has been played and what is open, and its table so far."""
-    emit(view_of(open_ledger(db), None, None, None).league(name), form, print_league, print_league_csv)
+    emit(view_of(open_for_command(db), None, None, None).league(name), form, print_league, print_league_csv)
 
 
 @league.command()
@@ -131,7 +130,7 @@ def show(db: str, name: str, form: str) -> None:
 @click.pass_obj
 def table(db: str, name: str, form: str) -> None:
     """The table of LEAGUE: the standings of its ladder."""
-    view = view_of(open_ledger(db), None, None, None)
+    view = view_of(open_for_command(db), None, None, None)
     found = view.league(name)
     if found.ladder is None:
         raise click.ClickException(f"no ruleset scores leagues of {found.game}; see: ratings rules list")
@@ -150,4 +149,4 @@ def unmet_(db: str, ladder: str, player: str, form: str) -> None:
 
     A season of Babylon 5 has league ids (LID). In a league of eight, everybody who subscribed counts.
     """
-    emit(view_of(open_ledger(db), None, None, None).unmet(ladder, player), form, print_unmet, print_unmet_csv)
+    emit(view_of(open_for_command(db), None, None, None).unmet(ladder, player), form, print_unmet, print_unmet_csv)

@@ -4,7 +4,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes, format_option
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.survey import (
     print_all_lists,
@@ -15,7 +15,6 @@ from ratings_ledger.cli.output.survey import (
     print_statistics_csv,
 )
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.store.opening import open_ledger
 
 
 @command(name="ladders")
@@ -24,7 +23,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 @click.pass_obj
 def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
     """The ladders that have games or adjustments."""
-    emit(view_of(open_ledger(db), as_of, known_at, rules).ladders(), form, print_ladders, print_ladders_csv)
+    emit(view_of(open_for_command(db), as_of, known_at, rules).ladders(), form, print_ladders, print_ladders_csv)
 
 
 @command(name="lists")
@@ -38,7 +37,9 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
     Then the lists that were published, of other ladders as well: each is shown by ratings standings LADDER
     --as-published. Of the coordinates only --known-at matters to them.
     """
-    emit(view_of(open_ledger(db), as_of, known_at, rules).lists(period), form, print_all_lists, print_all_lists_csv)
+    emit(
+        view_of(open_for_command(db), as_of, known_at, rules).lists(period), form, print_all_lists, print_all_lists_csv
+    )
 
 
 @command(name="statistics")
@@ -54,5 +55,5 @@ def statistics_(
 
     A list that cannot be replayed is reported and left out; the exit code is then 1.
     """
-    statistics = view_of(open_ledger(db), as_of, known_at, rules).statistics(player, game)
+    statistics = view_of(open_for_command(db), as_of, known_at, rules).statistics(player, game)
     return emit(statistics, form, print_statistics, print_statistics_csv)

@@ -4,11 +4,10 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import as_of_option, format_option, known_at_option
-from ratings_ledger.cli.arguments.views import note_left_out, view_of
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.recorded import print_events, print_events_csv, print_games, print_games_csv
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.store.opening import open_ledger
 
 
 @command()
@@ -29,7 +28,7 @@ def log(
     limit: int, known_at: str | None, form: str,
 ) -> None:  # fmt: skip
     """The raw events, who recorded them, and why. All, or those about one game or player."""
-    view = view_of(open_ledger(db), None, known_at, None)
+    view = view_of(open_for_command(db), None, known_at, None)
     events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
     emit(events, form, print_events, print_events_csv)
 
@@ -50,7 +49,7 @@ def games(
     as_of: str | None, known_at: str | None, form: str,
 ) -> None:  # fmt: skip
     """The recorded games as they now stand, by the time they were played; or only the one named."""
-    view = view_of(open_ledger(db), as_of, known_at, None)
+    view = view_of(open_for_command(db), as_of, known_at, None)
     found = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
     note_left_out(found.left_out)
     emit(found, form, print_games, print_games_csv)

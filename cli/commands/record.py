@@ -19,7 +19,6 @@ from ratings_ledger.ledger.intake.revising import placed
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.leagues import scheduled_games
 from ratings_ledger.projections.admission.league_notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import whole_event
 from ratings_ledger.projections.diff.impact import Impact
@@ -55,7 +54,7 @@ def record(
     At a terminal what is missing is asked for, and what it would do is shown before a key records it. Without one, if
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
-    ledger, is_shown = how.ledger, False
+    ledger, is_shown, notes = how.ledger, False, LeagueNotes()
     if can_ask() and not (players and game and game_id):
         from ratings_ledger.cli.commands.record_asking import (
             NOW,
@@ -65,7 +64,7 @@ def record(
 
         def event_of(typed: Typed) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at
-            return _whole(ledger, _game(typed.players, typed.game, typed.game_id, labels), when, zone)[0]
+            return _whole(ledger, _game(typed.players, typed.game, typed.game_id, labels), when, zone, notes)[0]
 
         if (answered := ask_for_game(how, Typed(players, game, game_id, at), zone, event_of)) is None:
             return 1
@@ -76,14 +75,14 @@ def record(
     undated, league = False, None
     if isinstance(event, dict):
         undated = at is None and "occurred_at" not in event
-        event, league = _whole(ledger, event, at, zone)
-    result, found = _offered(how, event, quiet or is_shown)
+        event, league = _whole(ledger, event, at, zone, notes)
+    result, found = _offered(how, event, quiet or is_shown, notes)
     if is_shown:
         result.new_players, result.new_ladders, result.homeless = [], [], {}
     if undated and isinstance(event, dict) and [one.code for one in result.rejected] == ["id-conflict"]:
         # nobody said when it was: it is the same event if everything else is the same
         event["occurred_at"] = _recorded_time(ledger, event)
-        result, found = _offered(how, event, quiet)
+        result, found = _offered(how, event, quiet, notes)
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
     note_homeless(result)
@@ -108,13 +107,13 @@ def _game(
 
 
 def _whole(
-    ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None
-) -> tuple[dict[str, Any], str | None]:  # fmt: skip
+    ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None, notes: LeagueNotes
+) -> tuple[dict[str, Any], str | None]:
     """Return an event with its time, in the league that scheduled it if one did, which is told. Raises `Refused`."""
     event = whole_event(event)
     if at is not None:
         event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
-    return event, _put_into_league(ledger, event)
+    return event, _put_into_league(ledger, event, notes)
 
 
 def _read_event(*options: str | None) -> dict[str, Any] | Refused:
@@ -130,9 +129,11 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
         return problem
 
 
-def _offered(how: WriteContext, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Imported, Impact | None]:
+def _offered(
+    how: WriteContext, event: dict[str, Any] | Refused, quiet: bool, notes: LeagueNotes
+) -> tuple[Imported, Impact | None]:
     """Return what became of an event, and what it changes if that is wanted and soon worked out."""
-    plan = how.propose([event], league_notes=LeagueNotes())
+    plan = how.propose([event], league_notes=notes)
     wanted = how.dry_run or (not quiet and plan.is_small())
     found = plan.impact() if wanted and not plan.is_refused else None
     return how.done(plan), found
@@ -146,13 +147,13 @@ def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
     return format_instant(draft.occurred_at if there is None else there.occurred_at)
 
 
-def _put_into_league(ledger: Ledger, event: dict[str, Any]) -> str | None:
-    """Put a game that a league has scheduled into the league, although nobody said so; returns the league."""
+def _put_into_league(ledger: Ledger, event: dict[str, Any], notes: LeagueNotes) -> str | None:
+    """Put a game that a league has scheduled into the league, although it does not say so; returns the league."""
     data = event.get("data")
     if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
         return None
     with ledger.reading() as connection:
-        league = scheduled_games(connection).get(composed(str(data.get("game_id"))))
+        league = notes.scheduled(connection).get(composed(str(data.get("game_id"))))
     if league is not None:
         data["league"] = league
     return league

@@ -8,14 +8,13 @@ import click
 from ratings_ledger.cli.arguments.command import group, print_note
 from ratings_ledger.cli.arguments.options import as_of_option, known_at_option, new_path
 from ratings_ledger.cli.arguments.sites import names_option, site_of
-from ratings_ledger.cli.arguments.views import note_left_out, view_of
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.decisions import concerned, decisions_page
 from ratings_ledger.cli.output.html_pages import as_html, as_markdown
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.store.opening import open_ledger
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
 
@@ -50,7 +49,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     the exit code is then 1.
     """
     try:
-        found = view_of(open_ledger(db), None, end, None).decisions(begin)
+        found = view_of(open_for_command(db), None, end, None).decisions(begin)
     except BadArgument as problem:
         hint = {"after": "--from", "known_at": "--to"}.get(str(problem.argument))
         raise click.BadParameter(str(problem), param_hint=hint) if hint else problem from None

@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option
 from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from ratings_ledger.cli.output import render
@@ -58,7 +58,7 @@ def _slug(context: click.Context, parameter: click.Parameter, value: str) -> str
 @click.pass_obj
 def list_(db: str, known_at: str | None, form: str) -> None:
     """The published versions; in force: scores games that end now."""
-    emit(view_of(open_ledger(db), None, known_at, None).rulesets(), form, print_rulesets, print_rulesets_csv)
+    emit(view_of(open_for_command(db), None, known_at, None).rulesets(), form, print_rulesets, print_rulesets_csv)
 
 
 @rules.command()
@@ -103,7 +103,7 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
 
     Every assumed value is marked. Without a VERSION, it is the newest in force.
     """
-    ruleset = view_of(open_ledger(db), None, known_at, None).ruleset(name)
+    ruleset = view_of(open_for_command(db), None, known_at, None).ruleset(name)
     emit(ruleset, form, print_ruleset, print_ruleset_csv, toml=print_ruleset_toml)
 
 

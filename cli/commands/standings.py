@@ -6,14 +6,13 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes, format_option
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.history import print_history, print_history_csv
 from ratings_ledger.cli.output.standings import print_balance, print_balance_csv, print_standings, print_standings_csv
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.queries.standings import Standings
 from ratings_ledger.projections.snapshot import Snapshot
 
@@ -39,7 +38,7 @@ def standings_(
     """
     if as_published and rules is not None:
         raise click.UsageError("a published list has its own version: --as-published takes no --rules")
-    view = view_of(open_ledger(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules)
     ladder = ladder or view.only_ladder()
     found = (view.published if as_published else view.standings)(ladder, players, limit)
     is_short = 0 < len(found.rows) <= SPARKED_ROWS
@@ -71,7 +70,7 @@ def history_(
 
     LADDER may be left out if PLAYER is on no other.
     """
-    view = view_of(open_ledger(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules)
     player, ladder = view.with_ladder(player, ladder)
     emit(view.history(ladder, player), form, print_history, print_history_csv)
 
@@ -86,7 +85,7 @@ def books_(db: str, ladder: str | None, as_of: str | None, known_at: str | None,
 
     LADDER may be left out if there is only one.
     """
-    view = view_of(open_ledger(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules)
     found = view.balance(ladder or view.only_ladder())
     emit(found, form, print_balance, print_balance_csv)
     return int(found.sum != 0)

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.exports import BEGINNING, End, Place, read_end
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities
-from ratings_ledger.ledger.validation.validator import LadderChecks, NoLadderChecks, misfits
+from ratings_ledger.ledger.validation.validator import LadderChecksAt, misfits, without_ladders
 
 # what is found wrong with a line that was cut off
 CUT_OFF = ("bad-json", "bad-utf8")
@@ -64,7 +64,7 @@ class RefusedFile(Exception):
 def restore(
     ledger: Ledger,
     backup: BackupFiles,
-    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
+    ladders: LadderChecksAt = without_ladders,
 ) -> Imported:
     """Store the lines of a backup verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
     require_empty(ledger)
@@ -81,7 +81,7 @@ def store_backup(
     ledger: Ledger,
     backup: BackupFiles,
     whole: Whole,
-    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
+    ladders: LadderChecksAt = without_ladders,
 ) -> Head:
     """Store the lines of a checked backup, or none of them. Raises `NotEmpty`, `StoreUnavailable`; `RefusedFile` if
     events do not fit those before them, or somebody wrote to the files in the meantime."""

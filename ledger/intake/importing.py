@@ -7,6 +7,7 @@ import again completes the rest, because events already there are recognised.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 from ratings_ledger.ledger.events.batches import batch_events
@@ -15,7 +16,7 @@ from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.day_numbers import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.files import STDIN, Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, Imported, ImportPolicy, Intake, WaitingDraft
-from ratings_ledger.ledger.intake.parsing import BlockEntry, ParsedItem, read_blocks
+from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.processes.memory import rarely_collecting
 from ratings_ledger.ledger.rejections import Rejection, count, shown
@@ -63,7 +64,7 @@ class FileIntake(Intake):
         Raises:
             ClockBehind, StoreUnavailable, WorkerLost.
         """
-        self._understood, self._reading, self._cores = understood, reading, cores
+        self._understood, self._reading = understood, reading
         self._has_batches, self._whole, self._compared = batches, whole, compared
         self._rejected_games: set[tuple[str, str | None]] = set()
         # the hashes of the files, where the log has what was taken from each, and the ids of the batches of other
@@ -73,16 +74,18 @@ class FileIntake(Intake):
         self._left_out: set[str] = set()
         self._is_last = False
         self._spool = Spool()
-        with rarely_collecting():
-            super().__init__(ledger, items, policy, waiting=self._spool, **hooks)  # type: ignore[arg-type]
+        with rarely_collecting(), closing(read_blocks(items, policy.keep_going, cores)) as blocks:
+            # the process that reads ahead starts before a connection is opened, which it must not inherit
+            first = [*islice(blocks, ALONE_BLOCKS + 1)]
+            self._blocks = chain(first, blocks)
+            super().__init__(ledger, (), policy, waiting=self._spool, **hooks)
 
-    def _check(self, items: Iterable[Entry]) -> None:
+    def _check(self, items: Iterable[Item | Rejection]) -> None:
         self._numbers = DayNumbers(self._connection)
-        with closing(read_blocks(items, self.policy.keep_going, self._cores)) as blocks:
-            for block in blocks:
-                self._check_block(block)
-                if self.result.rejected_count >= REJECTIONS_MAX and not self.policy.keep_going:
-                    break
+        for block in self._blocks:
+            self._check_block(block)
+            if self.result.rejected_count >= REJECTIONS_MAX and not self.policy.keep_going:
+                break
         if self._left_out:
             events = count(len(self._left_out), "event")
             self.result.notes.append(

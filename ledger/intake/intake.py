@@ -36,7 +36,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.new_names import CloseName, First, Newcomers, Refusing
 from ratings_ledger.ledger.validation.repeated_games import resent, way_back
-from ratings_ledger.ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
+from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, without_ladders
 
 REJECTIONS_MAX = 10_000
 
@@ -211,7 +211,7 @@ class Intake:
         items: Iterable[Item | Rejection],
         policy: ImportPolicy,
         *,
-        ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
+        ladders: LadderChecksAt = without_ladders,
         newcomers: Newcomers | None = None,
         based_on: Mapping[str, str | int] | None = None,
         precondition: Precondition = lambda connection: None,
@@ -254,7 +254,7 @@ class Intake:
             self.result.head = head(self._connection)
             self._recorded_at = next_recorded_at(self.result.head, clock, policy.ignore_clock)
             now = None if policy.any_date else clock()
-            self._validator = Validator(self._connection, self.waiting, ladders, now)
+            self._validator = Validator(self._connection, self.waiting, ladders, self.result.head.position, now)
             self._check(items)
             if self._clock_events is not None:
                 self.result.notes += self._clock_events.notes()

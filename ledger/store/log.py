@@ -202,10 +202,17 @@ def read_where(
     return [(row.position, _text(row.record)) for row in found if type_name in (None, row.type)]
 
 
-def read_types(connection: Connection, types: Collection[str], *, until: int, after: int = 0) -> list[KnownEvent]:
-    """Return the events of some types, in log order, after `after` up to `until`. Invalid records are left out."""
+def read_types(
+    connection: Connection, types: Collection[str], *, until: int | None, after: int = 0
+) -> list[KnownEvent]:
+    """Return the events of some types, in log order, after `after` up to `until`, if given. Invalid records are left
+    out.
+    """
     query = select(events.c.position, events.c.record).where(events.c.type.in_(list(types)))
-    query = query.where(events.c.position <= until, *([events.c.position > after] if after else []))
+    if until is not None:
+        query = query.where(events.c.position <= until)
+    if after:
+        query = query.where(events.c.position > after)
     rows = connection.execute(query.order_by(events.c.position))
     return [event for event in known_events((at, _text(record)) for at, record in rows) if event.type in types]
 
@@ -235,16 +242,32 @@ def newest_games(connection: Connection, until: int, type_name: str = "game.reco
     return [subject.partition(":")[2] for subject in connection.execute(query).scalars()][::-1]
 
 
-def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[KnownEvent]:
-    """The events of a type, or those of them about a subject, in log order, without withdrawn ones."""
-    found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
-    gone = withdrawn_ids(connection, until) if found else {}
+def read_live(
+    connection: Connection, *, until: int | None, type_name: str, subject: str | None = None
+) -> list[KnownEvent]:
+    """Return the events of a type, or those of them about a subject, in log order, without withdrawn ones.
+
+    Those up to the position `until` count, or all.
+    """
+    if subject is None:  # a second statement would take longer than reading the few voids that there are
+        events_read = read_types(connection, (type_name, "event.voided"), until=until)
+        found = [event for event in events_read if event.type == type_name]
+        voids = [event for event in events_read if event.type == "event.voided"]
+    else:
+        assert until is not None
+        found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
+        voids = read_types(connection, ("event.voided",), until=until) if found else []
+    gone = _withdrawn(connection, voids) if found and voids else {}
     return [event for event in found if event.event_id not in gone] if gone else found
 
 
 def withdrawn_ids(connection: Connection, until: int) -> dict[str, int]:
     """Return the events that are withdrawn as of a position: each id with the position of what withdraws it."""
-    voids = known_of("event.voided", read_where(connection, until=until, type_name="event.voided"))
+    return _withdrawn(connection, read_types(connection, ("event.voided",), until=until))
+
+
+def _withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str, int]:
+    """Return what these `event.voided`, all up to a position, withdraw, each with the position of what does it."""
     targets = sorted({void.data["id"] for void in voids})
     rows = _rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
     places = {event_id: (position, kind) for event_id, position, kind in rows}

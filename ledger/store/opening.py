@@ -4,13 +4,15 @@ An opened ledger gives connections for reading and for writing, and turns a driv
 """
 
 import logging
+import os
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.engine import URL, make_url
@@ -24,7 +26,7 @@ from ratings_ledger.ledger.store.locations import hidden
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ledger:
     """An opened store; `location` names it for people."""
 
@@ -85,8 +87,13 @@ class Ledger:
     def close(self) -> None:
         """Close the connections that are kept open. Whatever is asked afterwards is refused."""
         self._closed.set()
-        while self._at_hand:
-            self._at_hand.pop().close()
+        self.release()
+
+    def release(self) -> None:
+        """Close the connections that are open and not in use."""
+        with suppress(IndexError):
+            while True:
+                self._at_hand.pop().close()
         self.engine.dispose()
 
     @contextmanager
@@ -148,7 +155,22 @@ def connect(name: str, create: bool = False, keep_open: bool = False, compares: 
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     engine = dialect.engine(url, create, QueuePool if keep_open else NullPool)
     engine.update_execution_options(dialect=dialect)
-    return Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
+    ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
+    if keep_open:
+        _kept_open.add(ledger)
+    return ledger
+
+
+# a forked process must not inherit a connection: what one of the two does with it, the other would not know
+_kept_open: WeakSet[Ledger] = WeakSet()
+
+
+def _release_connections() -> None:
+    for ledger in list(_kept_open):
+        ledger.release()
+
+
+os.register_at_fork(before=_release_connections)
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import Events, KnownEvent, is_live, live_games
 from ratings_ledger.ledger.rejections import Refused, in_list, shown
-from ratings_ledger.ledger.store.log import head, read_live
+from ratings_ledger.ledger.store.log import read_live
 
 PLAYERS = 8
 SIZES = range(2, PLAYERS + 1)
@@ -37,10 +37,10 @@ class League:
     games: dict[str, list[str]] = field(default_factory=dict)
 
 
-def scheduled_games(connection: Connection) -> dict[str, str]:
-    """The league of each game in a live schedule, by game_id."""
-    found = read_live(connection, until=head(connection).position, type_name="league.scheduled")
-    return {game["game_id"]: event.data["league"] for event in found for game in event.data["games"]}
+def scheduled_games(connection: Connection, until: int | None = None) -> dict[str, str]:
+    """Return the league of each game in a schedule that is live at a position (default: the head), by game_id."""
+    schedules = read_live(connection, until=until, type_name="league.scheduled")
+    return {game["game_id"]: event.data["league"] for event in schedules for game in event.data["games"]}
 
 
 def league_of(events: Events, name: str) -> League | None:

@@ -23,7 +23,6 @@ from ratings_ledger.ledger.store.log import (
     Head,
     Log,
     changes_behind,
-    head,
     known_events,
     known_of,
     read_naming,
@@ -64,6 +63,15 @@ class NoLadderChecks:
         """Let every event go."""
 
 
+# makes the checks as of a position
+LadderChecksAt = Callable[[Connection, int], LadderChecks]
+
+
+def without_ladders(connection: Connection, position: int) -> LadderChecks:
+    """Return the checks of a ledger without ladders."""
+    return NoLadderChecks()
+
+
 class WaitingEvents(Events, Protocol):
     """What waits to be appended, which can also be searched by name."""
 
@@ -82,26 +90,34 @@ class Validator:
         self,
         connection: Connection,
         waiting: WaitingEvents,
-        ladders: Callable[[Connection], LadderChecks] = lambda _: NoLadderChecks(),
+        ladders: LadderChecksAt,
+        seen: int,
         now: int | None = None,
         until: int | None = None,
     ) -> None:
-        """Given the current time `now`, games at unlikely dates are refused. The log counts up to `until`, by default
-        its head.
+        """Read what the checks need.
+
+        Args:
+            connection: a connection to the ledger.
+            waiting: what waits to be appended.
+            ladders: makes what the ladders say.
+            seen: the position of the log's head, at which they are made.
+            now: the current time, if games at unlikely dates are to be refused.
+            until: up to where the log counts, by default all of it.
         """
         self._ladders_of = ladders
         self._now = now
         self._until = until
         self._outdated = False
-        self._load(connection, waiting)
+        self._load(connection, waiting, seen)
 
-    def _load(self, connection: Connection, waiting: WaitingEvents) -> None:
-        self.seen = head(connection).position if self._until is None else self._until
+    def _load(self, connection: Connection, waiting: WaitingEvents, seen: int) -> None:
+        self.seen = seen
         self._connection = connection
         self._waiting = waiting
         self._events = Both(Log(connection) if self._until is None else Log(connection, self._until), waiting)
-        self._identities = identities(connection, self.seen)
-        self._ladders = self._ladders_of(connection)
+        self._identities = identities(connection, seen)
+        self._ladders = self._ladders_of(connection, seen)
         self._leagues: dict[str, leagues.League | None] = {}
 
     def validate(self, draft: Draft, data: dict[str, Any]) -> str | None:
@@ -137,7 +153,7 @@ class Validator:
             return []
         refused = []
         batch = DraftBatch()
-        self._load(connection, batch)
+        self._load(connection, batch, before.position)
         for index, draft in fresh:
             try:
                 batch.add(draft, self.validate(draft, parse_object(draft.data.encode())))
@@ -240,14 +256,14 @@ PLAIN_END = '"type":"game.recorded"}'
 def misfits(
     connection: Connection,
     until: int,
-    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
+    ladders: LadderChecksAt = without_ladders,
 ) -> Iterator[tuple[int, Refused]]:
     """(position, why) of each event up to a position that does not fit those before it.
 
     A record that is not a valid event is left out, as in a replay.
     """
     before, wrong = _Before(connection, until), False
-    validator = Validator(connection, before, ladders, until=0)
+    validator = Validator(connection, before, ladders, seen=0, until=0)
     gone = withdrawn_ids(connection, until)
     for page in read_records(connection, until=until):
         for position, record in page:

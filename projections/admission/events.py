@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.appending import version_exists
-from ratings_ledger.ledger.store.log import head, read_live
+from ratings_ledger.ledger.store.log import read_live
 from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
 from ratings_ledger.projections.admission.league_notes import DAY, Activity, LeagueNotes
 from ratings_ledger.projections.admission.new_ladders import NewLadders
@@ -51,14 +51,16 @@ class Admission:
     def __init__(
         self,
         connection: Connection,
+        until: int,
+        *,
         allow_uncounted: bool = False,
         homeless: dict[str, str] | None = None,
         league_notes: LeagueNotes | None = None,
-        until: int | None = None,
         new_ladders: NewLadders | None = None,
     ) -> None:
-        """`homeless` is filled with one game for each reason why games are on no ladder; `until` defaults to the
-        head.
+        """Read the rulesets as of the position `until`.
+
+        `homeless` is filled with one game for each reason why games are on no ladder.
         """
         self.allow_uncounted = allow_uncounted
         self._homeless = homeless
@@ -77,7 +79,7 @@ class Admission:
         # games found countable, by their shape and the versions that may score them
         self._countable: set[tuple[Any, ...]] = set()
         self._connection = connection
-        self._until = head(connection).position if until is None else until
+        self._until = until
         # how many pending adjustments each ruleset's ladders have
         self._adjusted: Counter[str] = Counter()
         for event in read_live(connection, until=self._until, type_name="ruleset.published"):
@@ -100,7 +102,7 @@ class Admission:
                 self._homeless.setdefault(reason, data["game_id"])
             if self._league_notes is not None:
                 activity = next(self._activities(data["game"], occurred_at), None) if "league" in data else None
-                self._league_notes.meet_game(self._connection, data, activity)
+                self._league_notes.meet_game(self._connection, self._until, data, activity)
             if self._new_ladders is not None:
                 alone = partial(one_game, occurred_at, data)
                 self._new_ladders.meet(self._connection, self.versions, alone, occurred_at, data)
@@ -281,8 +283,8 @@ class RecordedChecks(Admission):
     ladders and clocks that go with them, are left alone.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        super().__init__(connection, allow_uncounted=True, until=0)
+    def __init__(self, connection: Connection, until: int) -> None:
+        super().__init__(connection, until, allow_uncounted=True)
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Raises `Refused` if the ladders cannot have taken the event; otherwise it counts for what follows."""

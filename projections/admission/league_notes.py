@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import Both, Events
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.log import Log, first_positions, head, read_live
+from ratings_ledger.ledger.store.log import Log, first_positions, read_live
 from ratings_ledger.ledger.validation.leagues import PLAYERS, league_of, scheduled_games
 from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, NONE, Facts
@@ -51,16 +51,21 @@ class LeagueNotes:
         elif type_name == "league.joined":
             self._joined[name] = None
 
-    def meet_game(self, connection: Connection, data: Mapping[str, Any], activity: Activity | None) -> None:
+    def scheduled(self, connection: Connection, until: int | None = None) -> dict[str, str]:
+        """Return the league of each scheduled game, by game_id. They are read once."""
+        if self._scheduled is None:
+            self._scheduled = scheduled_games(connection, until)
+        return self._scheduled
+
+    def meet_game(self, connection: Connection, until: int, data: Mapping[str, Any], activity: Activity | None) -> None:
         """Take note of a game, and of who is active when it is played, if its league asks for it."""
         name, game_id = data.get("league"), data["game_id"]
         if name is None:
-            self._scheduled = scheduled_games(connection) if self._scheduled is None else self._scheduled
-            if game_id in self._scheduled:
-                self._nameless.setdefault(self._scheduled[game_id], game_id)
+            if (league := self.scheduled(connection, until).get(game_id)) is not None:
+                self._nameless.setdefault(league, game_id)
         elif activity is not None:
             if self._recorded is None:
-                created = read_live(connection, until=head(connection).position, type_name="league.created")
+                created = read_live(connection, until=until, type_name="league.created")
                 self._recorded = {event.data["league"] for event in created}
             if name in self._created or name in self._recorded:
                 self._games[game_id] = name, activity

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.store.log import Log
+from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.leagues import PLAYERS, League, draw_schedule, known_league, league_of
 from ratings_ledger.projections.admission.events import Admission
@@ -32,7 +32,7 @@ def refuse_unscored(connection: Connection, game: str) -> None:
     """Raises `Refused` (league-unscored) if no ruleset makes tables for leagues of a game, with the remedy."""
     scored = {
         slug: ruleset_id
-        for ruleset_id, versions in Admission(connection).versions.items()
+        for ruleset_id, versions in Admission(connection, head(connection).position).versions.items()
         if versions[0].ruleset.partition.by == ["league"]
         for slug in versions[0].ruleset.scope.game
     }

@@ -87,7 +87,7 @@ class Known:
             is_long = there.facts.cache is not None
             self._names = Players(there.facts, lambda: there.players) if is_long else {*there.players}
             self._position = there.facts.position
-        if (newest := head(connection).position) > self._position:
+        elif (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
                 for event in known_events(page):
                     self._names.update(TYPES[event.type].brings(event.data))

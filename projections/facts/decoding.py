@@ -76,7 +76,8 @@ def decode(
     For a long log they come from the cache unless `cached` is false. Unless `lazily`, everything in it is checked;
     otherwise what is read from it may raise `Damaged`, and is then to be decoded again. Raises `StoreDamaged`.
     """
-    newest = head(connection).position
+    last = head(connection)
+    newest = last.position
     position = newest if known_at is None else min(known_at, newest)
     facts = None
     if cached and newest >= CACHED_EVENTS:
@@ -84,7 +85,7 @@ def decode(
     if facts is None:
         facts = Facts(0, ZERO)
         _name_games(connection, facts, max(position, ahead))
-        extend(facts, connection, position)
+        extend(facts, connection, position, last.chain_hash if position == newest else None)
     else:
         _name_games(connection, facts, ahead)
     return facts
@@ -221,10 +222,10 @@ def _changed_games(connection: Connection, after: int, until: int, types: Sequen
     return {event.data["game_id"] for event in read_types(connection, types, until=until, after=after)}
 
 
-def extend(facts: Facts, connection: Connection, until: int) -> None:
-    """Take what was recorded after the facts, up to a position."""
+def extend(facts: Facts, connection: Connection, until: int, chain_hash: bytes | None = None) -> None:
+    """Take what was recorded after the facts, up to a position, whose chain hash may be known."""
     _take_pages(facts, connection, until)
-    facts.position, facts.chain_hash = until, chain_hash_at(connection, until) or ZERO
+    facts.position, facts.chain_hash = until, chain_hash or chain_hash_at(connection, until) or ZERO
     settle_facts(facts)
 
 
@@ -239,10 +240,10 @@ def follow_log(facts: Facts, connection: Connection, until: int) -> Facts:
     return later
 
 
-def catch_up(facts: Facts, connection: Connection, until: int) -> None:
+def catch_up(facts: Facts, connection: Connection, until: int, chain_hash: bytes | None = None) -> None:
     """Extend facts up to a position, in place; whatever was worked out from them no longer holds."""
     _name_games(connection, facts, until)
-    extend(facts, connection, until)
+    extend(facts, connection, until, chain_hash)
 
 
 def decode_text(text: Any, after: int, until: int) -> Facts:
