@@ -28,7 +28,13 @@ from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply
 from ratings_ledger.projections.game_clock.logs import Clocks
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.eligibility import counted, told_players, why_not_eligible, why_not_scored
+from ratings_ledger.projections.replay.eligibility import (
+    counted,
+    why_not_eligible,
+    why_not_of_kind,
+    why_not_of_size,
+    why_not_scored,
+)
 from ratings_ledger.projections.replay.ladders import parse_name, partition_values, refuse_name
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
@@ -344,20 +350,19 @@ def _why_uncountable(facts: Facts, version: Version) -> str | None:
 def _why_homeless(
     versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int
 ) -> str | None:
-    scoring = [v.ruleset for known in versions.values() for v in known if game in v.ruleset.scope.game]
+    scoring = [v.ruleset for known in versions.values() for v in reversed(known) if game in v.ruleset.scope.game]
     if not versions:
         return None
     if not scoring:
         scored = {slug for known in versions.values() for version in known for slug in version.ruleset.scope.game}
         remedy = did_you_mean(game, scored) or f"; ratings rules publish --shipped elo --game {game} adds one"
         return f"no ruleset scores games of {game}{remedy}"
-    if not (of_kind := [ruleset for ruleset in scoring if kind in ruleset.scope.kind]):
-        kinds = sorted({known for ruleset in scoring for known in ruleset.scope.kind})
-        return f"{scoring[0].id} scores games of kind {', '.join(kinds)}, not {kind}"
-    fitting = [one for one in of_kind if one.scope.players_min <= seats <= (one.scope.players_max or seats)]
-    if not fitting:
-        return f"{of_kind[0].id} scores games of {told_players(of_kind[0])} players, this has {seats}"
-    missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in fitting}
+    for reason_of in (lambda ruleset: why_not_of_kind(ruleset, kind), lambda ruleset: why_not_of_size(ruleset, seats)):
+        reasons = list(map(reason_of, scoring))
+        if all(reasons):
+            return reasons[0]
+        scoring = [ruleset for ruleset, reason in zip(scoring, reasons, strict=True) if reason is None]
+    missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in scoring}
     if all(missing.values()):
         return "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
     return None

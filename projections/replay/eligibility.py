@@ -25,8 +25,8 @@ def why_cell_not_eligible(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | N
     game, kind = facts.texts[cell.game], facts.texts[cell.kind]
     if game not in scope.game:
         return f"{ruleset.id} scores games of {', '.join(scope.game)}, this is {game}"
-    if kind not in scope.kind:
-        return f"{ruleset.name} scores games of kind {', '.join(scope.kind)}, this is of kind {kind}"
+    if reason := why_not_of_kind(ruleset, kind):
+        return reason
     if cell.flags & ABORTED:
         return "the game was ended by agreement (aborted)"
     if cell.flags & UNRATED:
@@ -34,18 +34,22 @@ def why_cell_not_eligible(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | N
     group = None if cell.group == NONE else facts.texts[cell.group]
     if group in scope.exclude_group:
         return f"{ruleset.name} leaves out the group {group}"
-    seats = cell.seats
-    if seats < scope.players_min or (scope.players_max is not None and seats > scope.players_max):
-        return f"{ruleset.name} scores games of {told_players(ruleset)} players, this has {seats}"
-    return None
+    return why_not_of_size(ruleset, cell.seats)
 
 
-def told_players(ruleset: Ruleset) -> str:
-    """How many players the games of a ruleset have, such as `2`, `2 to 4` or `2 or more`."""
+def why_not_of_kind(ruleset: Ruleset, kind: str) -> str | None:
+    """Return why the ruleset scores no games of a kind, or None."""
+    kinds = ruleset.scope.kind
+    return None if kind in kinds else f"{ruleset.name} scores games of kind {', '.join(kinds)}, this is of kind {kind}"
+
+
+def why_not_of_size(ruleset: Ruleset, seats: int) -> str | None:
+    """Return why the ruleset scores no games with so many seats, or None."""
     least, most = ruleset.scope.players_min, ruleset.scope.players_max
-    if least == most:
-        return str(least)
-    return f"{least} or more" if most is None else f"{least} to {most}"
+    if least <= seats and (most is None or seats <= most):
+        return None
+    players = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
+    return f"{ruleset.name} scores games of {players} players, this has {seats}"
 
 
 def why_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:

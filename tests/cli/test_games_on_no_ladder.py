@@ -23,7 +23,7 @@ CASES = {
     ),
     "of another kind": (
         game("g", AT, "anna ben", game="blue-max", league="L"),
-        "youplay-bluemax scores games of kind battle, not placing",
+        "youplay-bluemax@2 scores games of kind battle, this is of kind placing",
     ),
     "without any label": (
         game("g", AT, "anna ben", city=None, group=None),
