@@ -41,17 +41,6 @@ def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def member_values(model: type[BaseModel], name: str, values: list[Any]) -> list[Any] | None:
-    """The values of a member in many games, normalised by the model; None if it does not take them all."""
-    if (short_way := _short_way_of_member(model, name)) is None:
-        return None
-    try:
-        taken: list[Any] = short_way(values)
-    except ValidationError:
-        return None
-    return taken
-
-
 def in_order(value: Any) -> Any:
     """A JSON value with the members of its objects sorted by name."""
     if isinstance(value, dict):
@@ -66,15 +55,6 @@ def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, A
     if not all(map(_checks_members_alone, (model, *parts))):
         return None
     return SchemaValidator(schema(model)).validate_python
-
-
-@cache
-def _short_way_of_member(model: type[BaseModel], name: str) -> Callable[[list[Any]], list[Any]] | None:
-    """A function that takes the values of a member of many games; None if the model has no such member."""
-    if name not in model.model_fields or not _checks_members_alone(model):
-        return None
-    field = model.model_fields[name]
-    return SchemaValidator(core_schema.list_schema(_member(field.annotation, field.metadata)), STRICT).validate_python
 
 
 def _checks_members_alone(model: type[BaseModel]) -> bool:

@@ -361,25 +361,6 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     return draft, data
 
 
-class NormalisedGame(dict[str, Any]):
-    """A parsed game of a table whose data is normalised: its members are as its model has them, in canonical order, and
-    nothing in it stands for another name. Whether they fit together is not known.
-    """
-
-
-def read_normalised(event: Mapping[str, Any], text: str | None = None) -> tuple[Draft, dict[str, Any]]:
-    """What `read_event` gives of a game, from a table or a line of JSON, whose data is already as in `NormalisedGame`;
-    `text` is its data as JSON, if that is known. Raises `Refused`.
-    """
-    data, name = event["data"], "game.recorded"
-    occurred_at, kind = parse_instant(event["occurred_at"]), TYPES[name]
-    GAME_TYPES[data.get("kind", "placing")].check(data)
-    event_id = read_id(event["id"]) if "id" in event else default_id(name, occurred_at, data)
-    by = read_by(event["by"]) if "by" in event else None
-    text = dump_in_order(data) if text is None else text
-    return Draft(event_id, name, kind.schema_version, kind.subject(data), occurred_at, text, by), data
-
-
 def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     """The normalised data of an event of this type, a game's in canonical order. Raises `Refused`."""
     if type_name == "game.recorded":

@@ -22,7 +22,6 @@ from ratings_ledger.ledger.intake.dates import is_other_date
 from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS
 from ratings_ledger.ledger.intake.encodings import as_utf8
 from ratings_ledger.ledger.intake.layouts import PLACES, ROWS
-from ratings_ledger.ledger.intake.plain_tables import plain_games, refused_lines
 from ratings_ledger.ledger.intake.recognition import (
     CELLS_MAX,
     HEADER_ROWS,
@@ -136,17 +135,14 @@ def _usual_games(
     lines: Iterator[str], first: int, delimiter: str, header: Header, options: TableOptions, blank: list[int]
 ) -> Iterator[Found]:
     """The games of the lines after a header; for a line that is blank a 1 is added to `blank`."""
-    columns, last_id = header_columns(header), None
-    if not columns.places:
-        lines, first, last_id = yield from plain_games(lines, first, delimiter, header, columns, options)
     rows = _rows(lines, delimiter, header, first, partial(blank.append, 1))
-    yield from games_of_rows(rows, columns, options, last_id)
+    return games_of_rows(rows, header_columns(header), options)
 
 
 def _noting(found: Iterator[Found], texts: dict[str, dict[str, None]]) -> Iterator[Found]:
     """Some games; by column, what their rows have there is kept in `texts`, as far as it will be told."""
     for one in found:
-        rows = one[2]() if callable(one[2]) else one[2]
+        rows = one[2]
         for row in rows if isinstance(rows, list) else [rows or {}]:
             for ours, seen in texts.items():
                 if len(seen) <= LISTED_MAX and (text := row.get(ours)):
@@ -173,7 +169,7 @@ def _recognised(
         for line in islice(lines, RECOGNISED_LINES):
             some.append(line)
     except Refused as stopped:
-        lines = refused_lines(stopped)
+        lines = _refused_lines(stopped)
     # that which most lines have, and most often
     counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
@@ -195,6 +191,12 @@ def _recognised(
         yield from recognised_games(table._replace(blank=blank), options)
     if problem is not None:
         yield problem
+
+
+def _refused_lines(problem: Refused) -> Iterator[str]:
+    """Raise what is wrong with the next line when it is read."""
+    raise problem
+    yield
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -219,10 +221,10 @@ def _rows(
     """(line where the row begins, its non-empty cells by column), `skip` being called for a row without any; ends at a
     row that cannot be split into cells.
     """
-    named = name_columns(header)
+    named, has_commas = name_columns(header), delimiter in COMMA_DELIMITERS
     for line, row in _split_rows(lines, delimiter, first_line):
         cells = row if isinstance(row, Refused) else cells_of(without_dashes(row, named), header)
-        if isinstance(cells, dict) and delimiter in COMMA_DELIMITERS:
+        if has_commas and isinstance(cells, dict):
             cells = with_points(cells)
         if cells:
             yield line, cells
@@ -232,18 +234,13 @@ def _rows(
 
 def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterator[tuple[int, list[str] | Refused]]:
     """(line where the row begins, its cells), as far as rows can be read and split; and why not further."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        line = first_line + reader.line_num
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            told = CELL_TOO_LONG if "field limit" in str(error) else str(error)
-            yield line, Refused("bad-csv", f"the row cannot be split into cells: {told}; the rest was not read")
-            return
-        except Refused as problem:
-            yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
-            return
-        yield line, row
+    reader, line = csv.reader(lines, delimiter=delimiter, strict=True), first_line
+    try:
+        for row in reader:
+            yield line, row
+            line = first_line + reader.line_num
+    except csv.Error as error:
+        told = CELL_TOO_LONG if "field limit" in str(error) else str(error)
+        yield line, Refused("bad-csv", f"the row cannot be split into cells: {told}; the rest was not read")
+    except Refused as problem:
+        yield line, Refused(problem.code, f"{problem.message}; the rest was not read")

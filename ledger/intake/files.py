@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ratings_ledger.ledger.events.types import NormalisedGame
 from ratings_ledger.ledger.intake.aliases import under_aliases
 from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.intake.csv_files import SimpleTable, simple_table
@@ -222,7 +221,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             yield None
         else:
             line, event, source, rows_of = found
-            if reader.tables and not isinstance(event, NormalisedGame):
+            if reader.tables:
                 event = under_slug(event, games)
                 if options.aliases:
                     event = under_aliases(event, options.aliases, aliases)

@@ -7,17 +7,12 @@ import marshal
 import pickle
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
-from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from pydantic_core import SchemaValidator, ValidationError, core_schema
-
-from ratings_ledger.ledger.events.canonical import dump_in_order, parse_object
-from ratings_ledger.ledger.events.fast_models import STRICT, schema
+from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.types import TYPES, Draft, NormalisedGame, read_event, read_normalised
+from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.processes.forking import ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection
@@ -113,9 +108,7 @@ def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcom
     """The source of an item, if it is wanted, the names of a refused game, and what the item says."""
     file, line, event, source, rows_of, table, _ = item
     if not source_wanted:
-        source = [] if isinstance(source, list) or callable(source) else None  # a list says that there were rows
-    elif callable(source):
-        source = source()
+        source = [] if isinstance(source, list) else None  # a list says that there were rows
     elif isinstance(event, bytes):
         source = event.decode("utf-8", "backslashreplace")
     outcome = event if isinstance(event, Refused) else _outcome(event)
@@ -125,11 +118,14 @@ def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcom
     return source, (), outcome
 
 
+def read_written(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
+    """Return what a line of JSON, or an event that was put together, says. Raises `Refused`."""
+    return read_event(parse_object(event) if isinstance(event, bytes) else event)
+
+
 def _outcome(event: bytes | dict[str, Any]) -> Outcome:
     try:
-        if isinstance(event, NormalisedGame):
-            return read_normalised(event)
-        return read_line(event) if isinstance(event, bytes) else read_event(event)
+        return read_written(event)
     except Refused as problem:
         return problem
 
@@ -150,52 +146,3 @@ def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
                 rejection = tied_refusal(name, parts, first)
                 return Refused(rejection.code, rejection.message)
     return problem
-
-
-# from a line of JSON to a draft: a plain game in one step, anything else parsed and then read member by member; as in
-# `ledger.events.fast_models`, the short way need not know everything that is valid, and has no messages of its own
-
-GAME = "game.recorded"
-KIND = "placing"  # of a game that names none
-
-
-def read_line(line: bytes) -> tuple[Draft, dict[str, Any]]:
-    """A written event as a draft and its normalised data. Raises `Refused` just as the step-by-step way does.
-
-    That is `canonical.parse_object`, then `events.read_event`.
-    """
-    if b'"game.recorded"' in line and b"\\" not in line:
-        try:
-            found = _plain_game(line)
-        except (ValidationError, Refused):
-            found = None
-        if found is not None:
-            return found
-    return read_event(parse_object(line))
-
-
-def _plain_game(line: bytes) -> tuple[Draft, dict[str, Any]] | None:
-    """A line without backslashes, if it is a game with nothing that needs a closer look; else None.
-
-    Raises `Refused`, `ValidationError`; their messages are not shown to people.
-    """
-    event: dict[str, Any] = _validator().validate_json(line)
-    data = event["data"]
-    text = dump_in_order(data)
-    # this parser keeps the last of two members with one name: then the line has more texts than what was read from it
-    if line.count(b'"') != text.count('"') + 4 * len(event) - 2 or data.get("kind", KIND) != KIND:
-        return None
-    return read_normalised(event, text)
-
-
-@cache
-def _validator() -> SchemaValidator:
-    members: dict[str, tuple[core_schema.CoreSchema, bool]] = {
-        "type": (core_schema.literal_schema([GAME]), True),
-        "occurred_at": (core_schema.str_schema(), True),
-        "data": (schema(GAME_TYPES[KIND].model), True),
-        "id": (core_schema.str_schema(), False),
-        "by": (core_schema.str_schema(), False),
-    }
-    fields = {name: core_schema.typed_dict_field(one, required=needed) for name, (one, needed) in members.items()}
-    return SchemaValidator(core_schema.typed_dict_schema(fields, extra_behavior="forbid", config=STRICT))

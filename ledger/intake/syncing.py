@@ -21,7 +21,6 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.batches import batch_name, name_of_original
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import RevisedGame
-from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.intake.files import Entry, FileNote, Item, Progress, read_items
 from ratings_ledger.ledger.intake.given_games import (
@@ -43,7 +42,7 @@ from ratings_ledger.ledger.intake.matching import (
     matched,
     played_in_order,
 )
-from ratings_ledger.ledger.intake.parsing import read_line
+from ratings_ledger.ledger.intake.parsing import read_written
 from ratings_ledger.ledger.intake.revising import under_recorded_ids
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, in_list, shown
 from ratings_ledger.ledger.store.log import first_positions
@@ -221,7 +220,7 @@ def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
     try:
         if isinstance(item.event, Refused):
             return None
-        draft, data = read_line(item.event) if isinstance(item.event, bytes) else read_event(item.event)
+        draft, data = read_written(item.event)
     except Refused:
         return None
     if draft.type != "game.recorded":

@@ -60,13 +60,15 @@ def cells_of(row: list[str], header: Header) -> Cells | Refused:
     """The non-empty cells of a row by column, without the columns that --map drops."""
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
-    stripped = dict(zip(header, map(str.strip, row), strict=False))
     text = "".join(row)
-    odd = (not text.isprintable() and _ODD.search(text)) or may_hold_errors(text)
-    if not odd and all(stripped) and all(stripped.values()):
-        return stripped  # type: ignore[return-value]  # no name is None
+    is_odd = (not text.isprintable() and _ODD.search(text)) or may_hold_errors(text)
+    if not is_odd and len(row) == len(header) and all(row) and all(header):
+        is_spaced = " " in text or not text.isprintable()
+        cells = dict(zip(header, map(str.strip, row) if is_spaced else row, strict=True))
+        if not is_spaced or all(cells.values()):
+            return cells  # type: ignore[return-value]  # no name is None
     found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
-    if "" not in found and not odd:
+    if "" not in found and not is_odd:
         return found
     for column, (name, text) in enumerate(zip(header, map(str.strip, row), strict=False)):
         if not text or name is None:
@@ -94,7 +96,9 @@ def _is_of_name(name: str) -> bool:
 
 def without_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
     """A row in whose columns of players a dash is an empty cell."""
-    dashes = [column for column in columns if column < len(row) and is_dash(row[column].strip())]
+    # most names begin with a letter
+    doubtful = [column for column in columns if column < len(row) and not row[column][:1].isalnum()]
+    dashes = [column for column in doubtful if is_dash(row[column].strip())]
     return [("" if column in dashes else text) for column, text in enumerate(row)] if dashes else row
 
 
@@ -133,9 +137,11 @@ def _long_games(
 ) -> Iterator[Found]:
     """The games of the rows after the one with the id `last_id`."""
 
+    fixed_id = options.fixed.get("game_id")
+
     def game_of(row: tuple[int, Cells | Refused]) -> str | int:
         line, cells = row
-        game_id = None if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id"))
+        game_id = None if isinstance(cells, Refused) else fixed_id or cells.get("game_id")
         if not game_id:
             return line
         return game_id if game_id.isascii() else unicodedata.normalize("NFC", game_id)
@@ -193,6 +199,8 @@ def _long_game(
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     """What some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
+    if all(part == parts[0] for part in parts):
+        return parts[0]
     shared = {name: value for part in reversed(parts) for name, value in part.items()}
     for part in parts:
         for name, value in part.items():

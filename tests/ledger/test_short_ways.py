@@ -12,10 +12,8 @@ from pydantic import ValidationError
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
-from ratings_ledger.ledger.events.fast_models import _short_way, member_values, normalised
+from ratings_ledger.ledger.events.fast_models import _short_way, normalised
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.game_types.placing import PlacingGame, PlacingParticipant
-from ratings_ledger.ledger.events.games import Game, Participant
 from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake import importing
@@ -129,31 +127,6 @@ def test_short_way_takes_plain_games(kind: str) -> None:
 
     assert short_way is not None
     assert short_way(GAMES[kind]) == long_way(kind, GAMES[kind])
-
-
-COLUMNS = [(model, name) for model in (PlacingGame, PlacingParticipant) for name in model.model_fields]
-
-
-@pytest.mark.parametrize(("model", "name"), COLUMNS)
-def test_column_of_a_member_matches_model(model: type[Game] | type[Participant], name: str) -> None:
-    """What is taken of a member of many games at once, the model takes, and has it so."""
-    given = {"player": "anna"} if model is PlacingParticipant else GAMES["placing"]
-    parts = [given, *given.get("participants", [])]
-    values = ["finished", *TEXTS, *OTHERS, *(part[name] for part in parts if name in part)]
-    taken = []
-    for value in values:
-        if (found := member_values(model, name, [copy.deepcopy(value)])) is not None:
-            read = model.model_validate(given | {name: value}).model_dump(exclude_unset=True, exclude_none=True)
-            assert repr(found) == repr([in_order(read[name])])
-            taken.append(value)
-
-    assert taken
-    assert repr(member_values(model, name, taken)) == repr([member_values(model, name, [value])[0] for value in taken])
-    assert member_values(model, name, [*taken, 1.5]) is None
-
-
-def test_no_column_of_a_member_that_no_game_has() -> None:
-    assert member_values(PlacingGame, "notes", ["late"]) is None
 
 
 def draft(**members: Any) -> Draft:
