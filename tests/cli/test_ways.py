@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 WAYS = {
     "standings elo-chess/all": (56, 195),
     "explain anna elo-chess/all": (62, 298),
-    "correct g-1 ben anna --reason wrong": (75, 654),
-    "record --game chess --game-id g-2 anna ben": (76, 556),
+    "correct g-1 ben anna --reason wrong": (75, 658),
+    "record --game chess --game-id g-2 anna ben": (76, 560),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.events import Admission
 
@@ -59,11 +60,11 @@ def test_reused_validator_answers_like_new(db: str) -> None:
     chance = random.Random(7)
     answers = set()
     with open_ledger(db).reading() as connection:
-        asked_often = Admission(connection)
+        asked_often = Admission(connection, head(connection).position)
         for _ in range(400):
             occurred_at, data = parse_instant(chance.choice(TIMES)), drawn(chance)
             found = answer(asked_often, occurred_at, data)
-            fresh = Admission(connection, until=0)
+            fresh = Admission(connection, 0)
             for versions in asked_often.versions.values():
                 for version in versions:
                     fresh._add(version)
@@ -78,7 +79,7 @@ def test_voided_version_is_forgotten(db: str) -> None:
     participants = [{"player": f"p{number}", "place": number} for number in range(1, 8)]
     data = {"game_id": "g", "game": "catan", "group": "basic", "city": "7", "participants": participants}
     with open_ledger(db).reading() as connection:
-        admission = Admission(connection)
+        admission = Admission(connection, head(connection).position)
         occurred_at = parse_instant("2007-05-01T12:00:00Z")
         before = answer(admission, occurred_at, data)
         assert (before, answer(admission, occurred_at, data)) == (before, before)
