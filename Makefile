@@ -18,14 +18,14 @@ demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, and their pages, in 
 quick: $(VENV)/ready  ## unit and contract tests in one kind of store and one process each, in half a minute
 	$(VENV)/bin/pytest -q -n 2 --dist worksteal --quick tests/ledger tests/projections tests/cli/test_layers.py
 
-test: style  ## style, types, and every behaviour in both kinds of store, in less than six minutes
+test: style  ## style, types, and the tests that are not slow, of slow families one case, in less than six minutes
 	@$(MAKE) --no-print-directory -j 2 types tests
 
 # a third process, since many a test waits for a server or another process
 tests: $(VENV)/ready
 	$(VENV)/bin/pytest -n 3 --dist worksteal -m "not slow"
 
-slow: $(VENV)/ready  ## the other tests: servers, killed processes, full disks, random histories, and whole pages of the docs
+slow: $(VENV)/ready  ## the other tests and cases: servers, killed processes, full disks, random histories, and whole pages of the docs
 	$(VENV)/bin/pytest -n 3 --dist worksteal -m slow
 
 browser: $(VENV)/ready  ## the pages in a real Chromium: phone and desk, light and dark, keyboard alone, nobody shut out

@@ -69,8 +69,10 @@ def _asks_for_browser(config: pytest.Config) -> bool:
     return any(Path(argument.partition("::")[0]).resolve().is_relative_to(BROWSER) for argument in config.args)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests come first, so that in the end no process waits for one that another has begun late."""
+    _mark_slow_cases(items)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if item.get_closest_marker("at_length") and item.config.getoption("length") == "short":
@@ -97,12 +99,31 @@ IN_PROCESSES = {"subprocess", "fork", "on_terminal", "Popen", "rebuild"}
 def _is_quick(item: pytest.Item) -> bool:
     """Whether a test takes a moment, needs no server, and starts no process."""
     assert isinstance(item, pytest.Function)
-    params = getattr(item, "callspec", None)
-    if any(item.get_closest_marker(name) for name in ("slow", "at_length", "skip")):
+    if any(item.get_closest_marker(name) for name in ("slow", "slow_cases", "at_length", "skip")):
         return False
-    if params is not None and any(isinstance(value, str) and value == "postgres" for value in params.params.values()):
+    if _is_in_postgres(item):
         return False
     return not (SERVED & {*item.fixturenames} or IN_PROCESSES & {*vars(item.module)})
+
+
+def _mark_slow_cases(items: list[pytest.Item]) -> None:
+    """Mark as slow all cases but one of a test that takes long with all of them; the one is a short case in SQLite."""
+    tests: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow_cases"):
+            tests.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
+    for cases in tests.values():
+        first = min(cases, key=lambda item: (item.get_closest_marker("at_length") is not None, _is_in_postgres(item)))
+        for item in cases:
+            if item is not first:
+                item.add_marker("slow")
+
+
+def _is_in_postgres(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and "postgres" in (
+        value for value in callspec.params.values() if isinstance(value, str)
+    )
 
 
 def _once_in_the_second_store(items: list[pytest.Item]) -> None:

@@ -37,7 +37,6 @@ def test_unknown_row_names_known_rows(
     assert "there is no row 'speed'; there are rebuild, replay, " in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_calls_run_in_own_processes() -> None:
     """Calls run in turn each get their own process; those whose packages are missing are left out."""
     calls = {

@@ -10,8 +10,6 @@ import pytest
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.projections.admission.proposals import Proposal
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
 
@@ -35,6 +33,7 @@ def adjust(ratings: Ratings, db: str, *arguments: object) -> Any:
     return ratings("adjust", LADDER, *arguments, "--reason", "the old list", "--by", "tester", db=db)
 
 
+@pytest.mark.slow_cases
 def test_adjusted_value_holds_from_its_time(ratings: Ratings, db: str) -> None:
     """After `adjust --to` at a time, the player has that value then, and later games build on it.
 
@@ -52,6 +51,7 @@ def test_adjusted_value_holds_from_its_time(ratings: Ratings, db: str) -> None:
     )
 
 
+@pytest.mark.slow_cases
 def test_adjustment_file_is_one_command(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """All rows of an adjustment file are recorded by one command; repeating it finds nothing to do."""
     file = tmp_path / "list.csv"
@@ -69,6 +69,7 @@ def test_adjustment_file_is_one_command(ratings: Ratings, db: str, tmp_path: Pat
     assert adjust(ratings, db, "--file", file, "--at", "2024-01-05").exit_code == 1
 
 
+@pytest.mark.slow_cases
 def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """If rows of an adjustment file are wrong, nothing is recorded and every wrong line is named."""
     file = tmp_path / "list.csv"
@@ -81,6 +82,7 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
     assert points(ratings, db) == before
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -110,6 +112,7 @@ def test_malformed_file_refusal_names_the_line(
     assert (told.exit_code, told.stderr.startswith(message.format(file))) == (1, True), told.stderr
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("encoding", "day", "options", "at"),
     [
@@ -131,6 +134,7 @@ def test_adjustment_file_is_read_as_tables_are(
     assert row["occurred_at"] == f"{at}T12:00:00.000000Z"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_exported_changes_match_player_histories(form: str, ratings: Ratings, db: str) -> None:
     """`export changes` gives, in one pass, the same rows as the histories of all players one by one."""
@@ -157,6 +161,7 @@ def test_exported_changes_match_player_histories(form: str, ratings: Ratings, db
             assert mine == [(row["game_id"], row["change"]) for row in history]
 
 
+@pytest.mark.slow_cases
 def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """`export changes --as-of` writes only the changes up to that date and says how many."""
     file = tmp_path / "changes.jsonl"
@@ -165,6 +170,7 @@ def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: P
     assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("place", "step"), [(WriteContext, "propose"), (Proposal, "append")], ids=["proposed", "committed"]
 )
@@ -189,6 +195,7 @@ def test_concurrent_adjustment_is_refused(
     assert points(ratings, db)["anna"] == "1500"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("content", "message"),
     [

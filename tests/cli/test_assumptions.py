@@ -26,7 +26,7 @@ def explain(ratings: Ratings, db: str, *named: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_assumption_is_shown_where_it_decided_a_number(db: str, ratings: Ratings) -> None:
     """Points that rounding left are burned by assumption, which is named where any were left, and only there."""
     burned = {}
@@ -79,7 +79,7 @@ def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Rating
     ).stdout.replace("\n  ", " ")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_rank_of_a_free_account_is_assumed(db: str, ratings: Ratings) -> None:
     """Who was counted and has a free account now stays ranked by assumption, which their explanation names."""
     game = ("--game", "catan", "--group", "basic", "--city", "Bonn", "--game-id", "c-1", "--at", "2010-01-03T20:00Z")

@@ -266,7 +266,7 @@ def test_day_is_asked_for(moment: str, day: str, db: str, ratings: Ratings) -> N
     assert (adjusted.exit_code, f"bad-time: {lacks}\n" in adjusted.stderr) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_as_of_before_adjustment_notes_it(ledger_url: str, ratings: Ratings) -> None:
     """When an adjustment precedes all games, an earlier `--as-of` notes the adjustment."""
     db = filled(ratings, ledger_url)

@@ -151,7 +151,7 @@ def test_unknown_since_position_is_refused(since: str, full: str, tmp_path: Path
     ]), told  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_files_out_of_sequence_are_refused(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], copied_file: Callable[..., str]
 ) -> None:
@@ -324,7 +324,7 @@ def names(folder: Path) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name not in own and not name.endswith(backup_folder.HEAD))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_backup_is_complete_and_private(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], at: Callable[[str], None]
 ) -> None:
@@ -375,7 +375,7 @@ def test_only_expired_backups_are_dropped(
     assert heads == {f"{name}.head" for name in made}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_each_ledger_drops_its_own_backups(
     full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
@@ -393,7 +393,7 @@ def test_each_ledger_drops_its_own_backups(
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_altered_backups_do_not_count(full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]) -> None:
     """Altered or missing backups are noted and count for nothing when old ones are dropped."""
     folder = tmp_path / "backups"
@@ -447,7 +447,7 @@ def test_rewritten_history_drops_no_backups(
     assert (shown.exit_code, shown.stderr.count("nothing was dropped"), len(names(folder))) == (1, 2, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_backup_dated_ahead_drops_nothing(
     full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
 ) -> None:

@@ -203,7 +203,7 @@ def test_unfit_command_is_refused(case: str, db: str, ratings: Ratings) -> None:
     assert refusal(ratings, db, *command, *reason, input=None if given is None else json.dumps(given)) == code
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_ledger_verifies_after_refusals(db: str, ratings: Ratings) -> None:
     """After all these refusals the ledger verifies and the points are unchanged."""
     assert ratings("verify", db=db) == (0, "", "")
@@ -213,7 +213,7 @@ def test_ledger_verifies_after_refusals(db: str, ratings: Ratings) -> None:
 # allowed after all
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("how", ["record", "import", "correct"])
 def test_allowed_uncounted_game_says_why(how: str, ledger_url: str, ratings: Ratings) -> None:
     """With --allow-uncounted, a game no rule can count is stored and `explain` says why it is uncounted."""

@@ -55,7 +55,7 @@ BEN_STALLS = ("started 0", "offered 0 ben choice=fortune", "heartbeat 30000 ben"
               "heartbeat 90000 ben", "heartbeat 120000 ben")  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_clock_shows_timers_at_any_instant(db: str, ratings: Ratings) -> None:
     """`clock show` and `clock explain` give the timers and the removal as of any instant.
 
@@ -77,7 +77,7 @@ def test_clock_shows_timers_at_any_instant(db: str, ratings: Ratings) -> None:
     assert ratings("clock", "explain", "g-1", "zoe", db=db).exit_code == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_contradictory_clock_log_is_refused(db: str, ratings: Ratings) -> None:
     """An import of a contradictory clock log names the first bad line and appends nothing."""
     told = add(ratings, db, clock("started 0", "decided 5 anna", "heartbeat 4 ben"))
@@ -89,7 +89,7 @@ def test_contradictory_clock_log_is_refused(db: str, ratings: Ratings) -> None:
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben")).stdout.startswith("0 appended, 2 already there")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_two_auctions_in_one_millisecond_are_noted(db: str, ratings: Ratings) -> None:
     """An auction that an input holds twice in one millisecond counts once, which a note says; with ids it counts twice.
 
@@ -115,7 +115,7 @@ def test_two_auctions_in_one_millisecond_are_noted(db: str, ratings: Ratings) ->
     assert read(ratings, db, "clock", "show", "g-2")["players"][0]["main_ms"] == 80_000
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
     """Clock events can only be voided last first; an earlier one is refused as `still-needed`."""
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben", "heartbeat 20 ben")).exit_code == 0
@@ -164,7 +164,7 @@ def test_verify_compares_result_with_clock(
     assert (found.stdout == "") is (told is None)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_clock_knows_both_ids_of_a_renamed_player(db: str, ratings: Ratings) -> None:
     """A clock shows people under their current ids and is asked under either; `--known-at` before shows the old one."""
     assert add(ratings, db, clock(*BEN_STALLS, "stopped 126000"), result("removed")).exit_code == 0
@@ -180,7 +180,7 @@ def test_clock_knows_both_ids_of_a_renamed_player(db: str, ratings: Ratings) -> 
     assert ratings("verify", db=db) == (0, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_clock_takes_either_id_after_a_rename(db: str, ratings: Ratings) -> None:
     """After a rename, events of a clock name either id; the rename cannot be withdrawn while an event depends on it.
 
@@ -203,7 +203,7 @@ def test_clock_takes_either_id_after_a_rename(db: str, ratings: Ratings) -> None
     assert "the clock of 'g-1' name a player by an id that this rename gave" in needed.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_rename_between_players_of_a_clock_is_refused(db: str, ratings: Ratings) -> None:
     """If events name a player's new id, no other player of that clock becomes the same person."""
     assert add(ratings, db, clock("started 0", "heartbeat 1 anna", "heartbeat 1 ben")).exit_code == 0

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 from stores import without_events
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["status", "verify", "export events", "import -", "record"])
 def test_closed_streams_are_no_bug(copied_file: Callable[..., str], command: str, closed: str) -> None:

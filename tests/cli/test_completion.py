@@ -286,7 +286,7 @@ def test_each_place_has_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not any("secret" in path.name for path in tmp_path.rglob("*"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_only_the_newest_names_are_kept(copied: Callable[..., str], ratings: Ratings) -> None:
     """A question about an earlier position changes nothing, and a copy of the ledger has its own names."""
     db = copied(two_games)

@@ -102,7 +102,6 @@ def test_every_form_gives_the_same_game(form: str, db: str, ratings: Ratings) ->
     assert row(ratings, db, "g-1") == {**before, **TIED}
 
 
-@pytest.mark.slow
 def test_edit_records_what_the_editor_saves(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +147,6 @@ def test_invalid_game_is_refused(
     assert refusal(ratings, db, "correct", "g-1", "--edit", *WHY)
 
 
-@pytest.mark.slow
 def test_other_kinds_are_corrected_as_json(tmp_path: Path, ratings: Ratings) -> None:
     """A game of another kind is corrected with JSON; naming players is a usage error."""
     db = new_ledger(ratings, tmp_path / "league.db", "b5-league-1")
@@ -331,7 +329,7 @@ EXPECTING = {
 LAST = {"correct": 3, "void": 3, "reinstate": 6, "void an event": 1}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("command", EXPECTING)
 def test_expect_guards_against_changes(command: str, db: str, ratings: Ratings) -> None:
     """With `--expect`, a command is refused unless the position is the expected one."""
@@ -343,7 +341,7 @@ def test_expect_guards_against_changes(command: str, db: str, ratings: Ratings) 
     carry_out(ratings, db, *EXPECTING[command], "--expect", str(LAST[command]), *WHY)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("has_places", [True, False])
 def test_scores_go_with_corrected_places(has_places: bool, ratings: Ratings, copied: Callable[..., str]) -> None:
     """Where scores would contradict the new places, each place keeps its score, and a note says so."""

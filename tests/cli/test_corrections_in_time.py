@@ -43,7 +43,6 @@ def adjustment(points: str, at: str = NOON, player: str = "anna", ladder: str = 
     return event("points.adjusted", at, ladder=ladder, player=player, points=points, reason=reason)
 
 
-@pytest.mark.slow
 def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None:
     """With `--known-at` before a correction, every command shows what it showed at that position."""
     take_in(ratings, db, game("g-1", "anna", "ben"), game("g-2", "cleo", "anna", at=LATER))
@@ -63,7 +62,6 @@ def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None
     assert points(ratings, db, GALACTIC) == {"ben": "1160", "anne": "840"}
 
 
-@pytest.mark.slow
 def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
     """With `--as-of`, decisions about earlier games apply no matter when they were made."""
     take_in(
@@ -114,7 +112,6 @@ def test_corrected_date_moves_game_for_good(db: str, ratings: Ratings) -> None:
     assert (first["position"], first["event_id"]) == (last["position"], last["id"])
 
 
-@pytest.mark.slow
 def test_corrected_date_can_make_game_count(db: str, ratings: Ratings) -> None:
     """Correcting a game's date across its ruleset's start makes it count, and back again not count."""
     take_in(ratings, db, catan("c-1", "anna", "ben", at="2009-01-30T22:59:59Z"))
@@ -125,7 +122,7 @@ def test_corrected_date_can_make_game_count(db: str, ratings: Ratings) -> None:
     assert all_points(ratings, db) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("corrected", [["g-1"], ["g-2"], ["g-3", "g-1"], ["g-3", "g-2", "g-1", "g-2"]])
 def test_simultaneous_games_keep_their_order(corrected: list[str], db: str, ratings: Ratings) -> None:
     """Games at equal times keep their order when they are corrected, voided and reinstated."""
@@ -161,7 +158,7 @@ UNDONE: dict[str, list[list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("commands", UNDONE.values(), ids=UNDONE)
 def test_doing_and_undoing_restores_every_digest(commands: list[list[Any]], db: str, ratings: Ratings) -> None:
     """Doing something and undoing it restores the digest of every ladder."""

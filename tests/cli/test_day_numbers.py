@@ -60,7 +60,6 @@ def codes(told: dict[str, Any]) -> list[tuple[str, int]]:
     return [(one["code"], one["line"]) for one in told["rejected"]]
 
 
-@pytest.mark.slow
 def test_tables_of_two_games_share_days(tables: Tables) -> None:
     """Numbers that another game has are passed over; imported again, every game is there already."""
     tables.take("catan", CATAN)

@@ -49,7 +49,7 @@ def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
     return text
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """Given a player, the picture has a dot for each game, where one was corrected, and what had been published."""
     text = drawn(ratings, db, tmp_path / "anna.svg", "anna", LADDER)

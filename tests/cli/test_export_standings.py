@@ -100,7 +100,7 @@ def test_unknown_ladder_writes_nothing(wrong: str, db: str, tmp_path: Path, rati
     assert not (tmp_path / "standings.jsonl").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ladders of a failing rule are reported, and all other ladders are exported."""
 

@@ -14,7 +14,7 @@ Ratings = Callable[..., Any]
 LOST = "every game is recorded all the same; once the rule works again"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a rule breaks at every game, commands report its ladders and never call it a bug."""
     played = json.dumps(game("g-1", "2010-03-05T20:00:00Z", "anna ben"))
@@ -59,7 +59,7 @@ def of_four(ratings: Ratings, url: str) -> None:
     assert ratings(*record, "anna", "ben", "cleo", "dora", db=url).exit_code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("stored", [False, True], ids=["never stored", "stored before"])
 @pytest.mark.parametrize("command", ["rebuild", "nightly"])
 def test_failure_tells_what_stays_and_what_to_do(

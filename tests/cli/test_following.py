@@ -22,8 +22,6 @@ from ratings_ledger.ledger.store import appending
 from ratings_ledger.ledger.store.log import head as store_head
 from ratings_ledger.ledger.store.opening import open_ledger
 
-pytestmark = pytest.mark.slow
-
 
 def a_pool(ratings: Ratings, url: str) -> None:
     """Make a ledger for Galactic Magnate without games; its ruleset is position 1."""
@@ -48,6 +46,7 @@ def recorded(ratings: Ratings, db: str) -> list[str]:
     return [row["data"]["game_id"] for row in rows if row["type"] == "game.recorded"]
 
 
+@pytest.mark.slow
 def test_each_line_is_answered_in_order(db: str, ratings: Ratings) -> None:
     """`import --follow` answers each line in order as appended, existing or rejected."""
     with following(db) as follower:
@@ -73,6 +72,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "code"), BAD.values(), ids=BAD)
 def test_lines_around_bad_line_are_taken(line: bytes, code: str, one_db: str, ratings: Ratings) -> None:
     """A bad line is rejected with its code, and the lines around it are appended."""
@@ -84,6 +84,7 @@ def test_lines_around_bad_line_are_taken(line: bytes, code: str, one_db: str, ra
     assert recorded(ratings, one_db) == ["g-1", "g-2"]
 
 
+@pytest.mark.slow
 def test_follow_prints_notes_to_stderr(one_db: str) -> None:
     """Following prints the notes of an ordinary import, such as new players, to standard error."""
     with following(one_db, "--by", "the site") as follower:
@@ -95,6 +96,7 @@ def test_follow_prints_notes_to_stderr(one_db: str) -> None:
     assert "on no ladder, such as g-0: no ruleset scores games of chess" in noted
 
 
+@pytest.mark.slow
 def test_last_line_needs_no_line_end(one_db: str, ratings: Ratings) -> None:
     """A last line without a line end is read, as are a byte order mark and CRLF line ends."""
     with following(one_db) as follower:
@@ -104,6 +106,7 @@ def test_last_line_needs_no_line_end(one_db: str, ratings: Ratings) -> None:
     assert (code, [one["line"] for one in told]) == (0, [1, 2])
 
 
+@pytest.mark.slow
 def test_correction_fits_game_of_same_batch(db: str, ratings: Ratings) -> None:
     """A correction of a game in the same batch is accepted; a void of an unknown game is rejected."""
     data = json.loads(game("g-1", "ben", "anna"))["data"]
@@ -117,6 +120,7 @@ def test_correction_fits_game_of_same_batch(db: str, ratings: Ratings) -> None:
     assert [one.get("code", one["result"]) for one in told] == ["appended", "appended", "game-unknown"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_follower_after_append(number: signal.Signals, one_db: str, ratings: Ratings) -> None:
     """A signal ends a waiting follower with exit code 0 and every complete line it read in the log."""
@@ -145,6 +149,7 @@ def test_stop_between_batches_loses_no_line() -> None:
         os.close(descriptor)
 
 
+@pytest.mark.slow
 def test_chunk_size_does_not_change_lines() -> None:
     """Input cut into chunks of any size gives the same lines, overlong ones included."""
     text = b"\xef\xbb\xbfone\r\n\n  \ntwo\n" + b"x" * (1 << 20) + b"\n" + b"y" * ((1 << 20) + 1) + b"\nlast\n"
@@ -155,6 +160,7 @@ def test_chunk_size_does_not_change_lines() -> None:
         assert told == [(1, 3), (4, 3), (5, 1 << 20), (6, "line-too-long"), (7, 4)]
 
 
+@pytest.mark.slow
 def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) -> None:
     """A lost connection means exit code 3 and no answers, and the lines can safely be sent again."""
     a_pool(ratings, postgres_url)
@@ -177,6 +183,7 @@ def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) ->
         assert [one["result"] for one in follower.end()[1]] == ["existing", "appended", "appended"]
 
 
+@pytest.mark.slow
 def test_locked_store_ends_with_exit_3(one_db: str, ratings: Ratings) -> None:
     """A line that finds the store locked gets no answer, and the follower ends with exit code 3."""
     with following(f"sqlite:///{one_db}?timeout=0.1") as follower, closing(sqlite3.connect(one_db)) as other:
@@ -191,6 +198,7 @@ def test_locked_store_ends_with_exit_3(one_db: str, ratings: Ratings) -> None:
     assert recorded(ratings, one_db) == ["g-1"]
 
 
+@pytest.mark.slow
 def test_line_resent_after_kill_is_existing(db: str, ratings: Ratings) -> None:
     """A line resent after its follower was killed is answered as existing and recorded once."""
     with following(db) as follower:
@@ -204,6 +212,7 @@ def test_line_resent_after_kill_is_existing(db: str, ratings: Ratings) -> None:
     assert [(one["result"], one["position"]) for one in told] == [("existing", 2), ("appended", 3)]
 
 
+@pytest.mark.slow
 def test_unread_answers_end_with_exit_3(one_db: str) -> None:
     """A follower whose answers nobody reads any more ends with exit code 3 and says so."""
     with following(one_db) as follower:
@@ -215,6 +224,7 @@ def test_unread_answers_end_with_exit_3(one_db: str) -> None:
         assert b"nobody reads the answers any more" in follower.process.stderr.read()
 
 
+@pytest.mark.slow_cases
 def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line equal to one refused under the lock just before is appended, not called existing."""
     store = open_ledger(db)
@@ -241,6 +251,7 @@ USAGE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("arguments", USAGE, ids=map(" ".join, USAGE))
 def test_file_options_are_refused_when_following(
     arguments: list[str], one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,6 @@ def db(copied_file: Callable[..., str]) -> str:
     return copied_file(list_ledger)
 
 
-@pytest.mark.slow
 def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     """`verify` finds every forged list whose digest fits its rows but whose rows or claims are wrong."""
     at = position(ratings, db)
@@ -80,7 +79,6 @@ def test_impossible_list_rows_are_refused(member: str, value: Any, code: str, db
     assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, code)
 
 
-@pytest.mark.slow
 def test_later_rows_do_not_change_list(db: str, ratings: Ratings) -> None:
     """Later rows that claim the digest of a published list leave that list as published.
 

@@ -38,7 +38,7 @@ def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
     return url
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_times_without_offset_use_home_zone(db: str, ratings: Ratings) -> None:
     """Wall-clock times in an imported table are read in the home zone."""
     assert [row["occurred_at"] for row in read(ratings, db, "games")["rows"]] == [
@@ -145,7 +145,7 @@ def test_command_line_times_use_home_zone(command: list[str], db: str, ratings: 
     assert moved["occurred_at"] == "2025-02-03T19:00:00.000000Z"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_zone_event_can_be_voided(db: str, ratings: Ratings) -> None:
     """A zone is an event, and voiding it brings back the previous zone."""
     assert json.loads(ratings("zone", "Asia/Tokyo", "--by", "mira", "--format", "json", db=db).stdout) == {

@@ -83,7 +83,7 @@ def import_(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] =
     return dict(found)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_last_word_counts(ledger_url: str, ratings: Ratings) -> None:
     """When a file records, corrects, voids and renames, the last word on each subject counts."""
     db = new_ledger(ratings, ledger_url)
@@ -98,7 +98,7 @@ def test_last_word_counts(ledger_url: str, ratings: Ratings) -> None:
     assert ratings("verify", db=db) == (0, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_second_import_changes_nothing(ledger_url: str, ratings: Ratings) -> None:
     """Importing a file of corrections a second time appends nothing."""
     db = new_ledger(ratings, ledger_url)
@@ -110,7 +110,6 @@ def test_second_import_changes_nothing(ledger_url: str, ratings: Ratings) -> Non
     assert head(ratings, db) == before
 
 
-@pytest.mark.slow
 def test_repeated_correction_counts_once(told_once: str, ratings: Ratings) -> None:
     """A correction repeated in a file is appended once, but again when made at another time."""
     again = corrected("g-3", "dora", "anna")
@@ -156,7 +155,7 @@ def test_keep_going_refuses_dependent_lines(tmp_path: Path, ratings: Ratings) ->
     assert points(ratings, db, GALACTIC)["anna"] == "840"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_reimported_export_keeps_digests(told_once: str, ledger_url: str, ratings: Ratings) -> None:
     """A ledger's export with corrections, imported elsewhere, gives the same digests and links."""
     exported = ratings("export", "events", db=told_once).stdout
@@ -172,7 +171,7 @@ def test_reimported_export_keeps_digests(told_once: str, ledger_url: str, rating
     assert links[1] == [None, *links[0], None]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_restore_keeps_hashes_and_digests(told_once: str, ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
     """Restoring into the other store keeps every hash and digest, and the ledger can be continued there."""
     assert ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=told_once).exit_code == 0
@@ -237,7 +236,7 @@ def canonical(events: list[dict[str, Any]]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
 def test_tampered_export_is_refused(
     tamper: Callable[[list[dict[str, Any]]], None], tmp_path: Path, ratings: Ratings

@@ -82,7 +82,7 @@ def test_every_json_is_a_result() -> None:
     assert found == PRINTING
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_jobs_print_what_programs_get(
     copied: Callable[..., str], ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -110,7 +110,7 @@ def imports_of(path: Path) -> set[str]:
     return found & there.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("layer", ROOMS)
 def test_rooms_import_only_the_rooms_before_them(layer: str) -> None:
     """A file of a layer imports from its own room and the rooms before it; every room has its place."""
@@ -157,7 +157,6 @@ def test_a_public_name_means_one_thing() -> None:
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
-@pytest.mark.slow
 def test_sql_runs_only_in_store_modules() -> None:
     """Only the store modules run SQL."""
     wrong = [
@@ -298,7 +297,7 @@ NOT_LOADED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("arguments", "slow"), NOT_LOADED.values(), ids=NOT_LOADED)
 def test_commands_load_only_what_they_use(
     arguments: list[str], slow: set[str], copied_file: Callable[..., str]

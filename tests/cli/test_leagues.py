@@ -116,7 +116,7 @@ def test_old_id_games_count_for_joining(db: str, ratings: Ratings) -> None:
     assert ratings("league", "join", "L1", "new", *AT, db=db).exit_code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_full_league_takes_nobody_else(db: str, ratings: Ratings) -> None:
     """A full league gets one schedule and takes no player twice and no ninth player."""
     join(ratings, db, *"abcd")
@@ -196,7 +196,7 @@ def test_label_alone_asks_for_no_activity(db: str, ratings: Ratings) -> None:
     assert (done.exit_code, "active" in done.stderr) == (0, False)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_old_season_is_entered_afterwards(copied: Callable[..., str], ratings: Ratings) -> None:
     """Subscriptions and games that are dated before their league are taken, and count."""
     db = copied(make_ledger)
@@ -257,7 +257,7 @@ def test_scheduled_game_takes_a_substitute(scheduled: str, ratings: Ratings) -> 
     assert show(ratings, db)["state"] == "1 of 24 games"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_needed_league_steps_cannot_be_voided(scheduled: str, ratings: Ratings) -> None:
     """A league's creation, joins and schedule cannot be voided while later steps depend on them."""
     db, games = scheduled, show(ratings, scheduled)["games"]
@@ -342,7 +342,7 @@ def test_unmet_counts_who_subscribed(copied: Callable[..., str], ratings: Rating
     assert "LID" not in told
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_unmet_knows_a_renamed_subscriber(copied: Callable[..., str], ratings: Ratings) -> None:
     """Somebody who was renamed after subscribing is one person, under the new id."""
     db = copied(make_ledger, "a", "b")
@@ -442,7 +442,7 @@ by = ["league"]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_scheduled_game_gets_its_league(scheduled: str, ratings: Ratings) -> None:
     """A scheduled game recorded without its league is recorded for it; other players are refused."""
     game = show(ratings, scheduled)["games"][0]
@@ -460,7 +460,7 @@ def test_scheduled_game_gets_its_league(scheduled: str, ratings: Ratings) -> Non
     assert refused(ratings, scheduled, *strangers)[0] == "not-as-scheduled"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_import_hints_at_missing_league(scheduled: str, ratings: Ratings) -> None:
     """An import notes scheduled games that do not name their league, and how to correct them."""
     games = show(ratings, scheduled)["games"][:2]

@@ -72,7 +72,7 @@ def rows_that_differ(ratings: Ratings, db: str) -> list[str]:
     return sorted(row["player"] for row in one["rows"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_later_game_is_no_change(db: str, time: Time, ratings: Ratings) -> None:
     """A game played after a published list causes no report that the list would differ."""
     time.set("2024-06-01T12:00:00Z")
@@ -88,7 +88,7 @@ def test_later_game_is_no_change(db: str, time: Time, ratings: Ratings) -> None:
     assert ratings("verify", db=db) == (0, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_late_recorded_game_is_a_change(db: str, time: Time, ratings: Ratings) -> None:
     """A game played before a list but recorded after it changes the list and is the cause."""
     time.set("2024-06-01T12:00:00Z")
@@ -104,7 +104,7 @@ def test_late_recorded_game_is_a_change(db: str, time: Time, ratings: Ratings) -
     assert ratings("verify", db=db) == (0, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_same_rows_are_not_published_again(db: str, time: Time, ratings: Ratings) -> None:
     """With nothing new played, publishing a list again is refused, however much later.
 
@@ -158,7 +158,7 @@ def test_newest_list_of_a_moment_counts(ratings: Ratings, time: Time, tmp_path: 
     assert [(one["a"].get("published"), one["b"].get("published")) for one in pairs if one["a"]] == [(4, 7)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_import_names_lists_it_changes(db: str, time: Time, ratings: Ratings) -> None:
     """An import names the published lists that it changes, and only those."""
     time.set("2024-06-01T12:00:00Z")
@@ -176,7 +176,7 @@ def test_import_names_lists_it_changes(db: str, time: Time, ratings: Ratings) ->
     assert "changes" not in told
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_report_separates_lists_that_differed_before(db: str, time: Time, ratings: Ratings) -> None:
     """A report of changes names the lists that differ because of them apart from those that differed already."""
     time.set("2024-06-01T12:00:00Z")

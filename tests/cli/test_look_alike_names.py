@@ -131,7 +131,7 @@ def test_name_of_nothing_visible_is_nobody(one_db: str, ratings: Ratings) -> Non
     assert (told.exit_code, "nobody" in told.stderr) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_old_names_stay_as_they_are(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A log with two names that look alike is read, verified and restored, and games of both are taken."""
     accepted = ("record", "--game", "chess", "--new-names", "accept")

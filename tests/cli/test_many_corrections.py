@@ -44,7 +44,7 @@ def told(ratings: Ratings, db: str, *command: str, given: str | bytes | None = N
     return dict(exact(json.loads(done.stdout)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_file_of_ids_voids_every_game(db: str, ratings: Ratings) -> None:
     """Every game in a file of ids is voided, and what changes is shown once for all."""
     before, standing = head(ratings, db), all_points(ratings, db)

@@ -34,7 +34,7 @@ def recorded(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
     return dict(json.loads(ratings(*RECORD, *arguments, "--format", "json", *ALL_KNOWN, db=db).stdout))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_mistyped_label_hints_at_known_ladder(db: str, ratings: Ratings) -> None:
     """Recording a mistyped group or city notes the new ladder once, with the one probably meant."""
     shown = ratings(*RECORD, "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)

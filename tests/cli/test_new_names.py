@@ -58,7 +58,7 @@ def line(number: int, *players: str) -> str:
     return json.dumps({"type": "game.recorded", "occurred_at": AT.format(number), "data": data}) + "\n"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_import_lists_new_players(db: str, ratings: Ratings) -> None:
     """An import says which players are new."""
     told = imported(ratings, db, HEADER + row(3, "dora", "ben=emil") + row(4, "emil", "Johanna"))
@@ -196,7 +196,7 @@ def test_command_lists_new_players(command: list[str], players: list[str], one_d
     assert ("new: 'Johana': did you mean 'Johanna', 1 game?" in shown.stderr) == (players == ["Johana"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_names_from_mistakes_stay_unknown(db: str, ratings: Ratings) -> None:
     """A slip known only from a corrected or voided game is refused when it is typed again."""
     ratings("import", "-", db=db, input=line(3, "Johana", "ben") + line(4, "Johannas", "ben"))

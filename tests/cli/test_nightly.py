@@ -30,7 +30,6 @@ from ratings_ledger.projections.stored.rebuild_lock import only_one
 
 from ratings_ledger.ledger import clock  # isort: skip
 
-pytestmark = pytest.mark.slow
 
 PART = re.compile(r"(?:^|; )(rebuild|verify|backup) (done|FAILED): ")
 Ratings = Callable[..., Any]
@@ -67,6 +66,7 @@ def uninstalled(db: str) -> None:
     append(open_ledger(db), [draft], by="test", clock=clock.now)
 
 
+@pytest.mark.slow_cases
 def test_night_prints_one_line(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """When all is well, a nightly run prints one line with the head, and each part leaves a run."""
     result = ratings("nightly", "--backup", tmp_path / "backups", "--keep", "2d", db=db)
@@ -84,6 +84,7 @@ def test_night_prints_one_line(db: str, ratings: Ratings, tmp_path: Path) -> Non
         assert re.search(rf'ratings_run_result{{.*kind="{kind}".*result="done".*}} 1', metrics), metrics
 
 
+@pytest.mark.slow_cases
 def test_no_folder_means_no_backup(db: str, ratings: Ratings) -> None:
     """Without a backup folder, a nightly run makes and reports no backup, and --keep is a usage error."""
     result = ratings("nightly", db=db)
@@ -92,6 +93,7 @@ def test_no_folder_means_no_backup(db: str, ratings: Ratings) -> None:
     assert ratings("nightly", "--keep", "2d", db=db).exit_code == 2
 
 
+@pytest.mark.slow_cases
 def test_missing_rule_spares_the_backup(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """With a rule that is not installed, rebuild and verify fail but the backup is still made."""
     uninstalled(db)
@@ -103,6 +105,7 @@ def test_missing_rule_spares_the_backup(db: str, ratings: Ratings, tmp_path: Pat
     assert (problem.exit_code, "rebuild" in problem.stderr) == (1, True)
 
 
+@pytest.mark.slow_cases
 def test_impossible_row_is_named(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A stored row that cannot be an event is named by verify, and the other parts are done."""
     position = forged("nobody", db)
@@ -113,6 +116,7 @@ def test_impossible_row_is_named(db: str, ratings: Ratings, tmp_path: Path) -> N
     assert f"ratings: verify: meaning: position {position}: " in result.stderr
 
 
+@pytest.mark.slow_cases
 def test_unusable_folder_is_named_first(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A backup folder that cannot be made is named first, and the other parts are done."""
     folder = tmp_path / "nowhere" / "backups"
@@ -127,6 +131,7 @@ def test_unusable_folder_is_named_first(db: str, ratings: Ratings, tmp_path: Pat
     assert (result.exit_code, list(told(result))) == (1, ["rebuild FAILED", "verify FAILED", "backup FAILED"])
 
 
+@pytest.mark.slow_cases
 def test_running_rebuild_spares_verify(db: str, ratings: Ratings) -> None:
     """While another rebuild is running, the nightly rebuild fails and verify is still done."""
     with only_one(open_ledger(db)):
@@ -135,6 +140,7 @@ def test_running_rebuild_spares_verify(db: str, ratings: Ratings) -> None:
     assert "another rebuild" in result.stderr
 
 
+@pytest.mark.slow_cases
 def test_second_night_does_nothing(db: str, ratings: Ratings) -> None:
     """A nightly run that finds another one still running does nothing and says so."""
     with running(open_ledger(db), "nightly", by="cron"):
@@ -146,6 +152,7 @@ def test_second_night_does_nothing(db: str, ratings: Ratings) -> None:
     assert ratings("nightly", db=db).exit_code == 0
 
 
+@pytest.mark.slow
 def test_night_follows_a_killed_one(db: str, ratings: Ratings) -> None:
     """After a nightly run was killed, the next one runs, and the first counts as lost."""
     code = f"""
@@ -217,6 +224,7 @@ def state_files(tmp_path: Path) -> list[str]:
     return sorted(path.name.partition("-")[0] for path in (tmp_path / "state").rglob("*.json"))
 
 
+@pytest.mark.slow
 def test_night_that_cannot_begin_leaves_runs(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
     """A nightly run without a ledger says so in one line, and leaves failed runs until the next one succeeds.
 
@@ -244,6 +252,7 @@ def test_night_that_cannot_begin_leaves_runs(impatient: str, ratings: Ratings, t
     assert results == ["done", "failed", "failed"]
 
 
+@pytest.mark.slow
 def test_night_is_retried_until_it_can_begin(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
     """With --retry, a nightly run waits for its ledger, and leaves no failure if it comes back in time."""
     with for_a_second(lambda: away(impatient)):
@@ -253,6 +262,7 @@ def test_night_is_retried_until_it_can_begin(impatient: str, ratings: Ratings, t
     assert state_files(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_retry_ends_at_its_limit(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
     """A nightly run that still cannot begin after --retry fails as without it, and a bad limit is a usage error."""
     with away(impatient):
@@ -264,6 +274,7 @@ def test_retry_ends_at_its_limit(impatient: str, ratings: Ratings, tmp_path: Pat
     assert ratings("nightly", "--retry", "soon", db=impatient).exit_code == 2
 
 
+@pytest.mark.slow
 def test_locked_rebuild_is_retried(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
     """While another rebuild is running, the other parts are done at once, and with --retry the rebuild after it."""
     with only_one(open_ledger(impatient)):
@@ -278,6 +289,7 @@ def test_locked_rebuild_is_retried(impatient: str, ratings: Ratings, tmp_path: P
     assert len(list((tmp_path / "backups").glob("*.gz"))) == 2
 
 
+@pytest.mark.slow_cases
 def test_unusable_engine_spares_the_backup(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """If the workers cannot be asked, rebuild and verify fail, and the backup is made."""
     assert ratings("rebuild", db=db).exit_code == 0
@@ -285,6 +297,7 @@ def test_unusable_engine_spares_the_backup(db: str, ratings: Ratings, tmp_path: 
     assert list(told(result)) == ["rebuild FAILED", "verify FAILED", "backup done"]
 
 
+@pytest.mark.slow
 def test_crash_of_the_server_is_one_line(ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that crashes during the night is told in one line, and all parts leave a failed run."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -314,6 +327,7 @@ def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
         yield made
 
 
+@pytest.mark.slow
 def test_missing_rights_are_named_first(
     roles: Roles, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +346,7 @@ def test_missing_rights_are_named_first(
         assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow_cases
 def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database file that may not be written is named, and verify is still done."""
     if not db.startswith("sqlite"):
@@ -344,6 +359,7 @@ def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.
     assert f"this account may not write {path}" in result.stderr
 
 
+@pytest.mark.slow
 def test_night_reports_the_last_comparison_without_the_cache(
     db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,6 @@ def elo_ladders(ratings: Ratings, url: str) -> None:
         take_in(ratings, url, event("game.recorded", at, **placing(f"g-{number}", *players, game=game)))
 
 
-@pytest.mark.slow
 def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A game that did the same on two ladders is explained on the first, and the other named; else both are listed."""
     db = copied_file(elo_ladders)

@@ -12,8 +12,6 @@ import ratings_ledger
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.site import write_site
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 
 GAMES = """game_id,occurred_at,game,player,place,score
@@ -58,6 +56,7 @@ def club(db: str, ratings: Ratings, tmp_path: Path) -> str:
     return db
 
 
+@pytest.mark.slow_cases
 def test_history_names_opponents_and_scores(club: str, ratings: Ratings) -> None:
     """Each line of a history has the player's own score and the opponents by place with theirs."""
     lines = ratings("history", "anna", "elo-catan/all", db=club).stdout.splitlines()
@@ -66,6 +65,7 @@ def test_history_names_opponents_and_scores(club: str, ratings: Ratings) -> None
         assert line.endswith("  " + against)
 
 
+@pytest.mark.slow_cases
 def test_opponents_who_do_not_fit_are_counted(db: str, ratings: Ratings) -> None:
     """What does not fit into 80 columns is counted."""
     players = [f"player-{number:02}" for number in range(9)]
@@ -77,6 +77,7 @@ def test_opponents_who_do_not_fit_are_counted(db: str, ratings: Ratings) -> None
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.slow_cases
 def test_explanation_of_a_player_names_opponents(club: str, ratings: Ratings) -> None:
     """What made a player's points says of each game whom they met."""
     told = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
@@ -85,6 +86,7 @@ def test_explanation_of_a_player_names_opponents(club: str, ratings: Ratings) ->
         assert line.endswith((f", scored {score}" if score else "") + f", against {against}")
 
 
+@pytest.mark.slow_cases
 def test_explanation_names_the_opponents_of_a_voided_game(club: str, ratings: Ratings) -> None:
     """A game that does not count since it is voided is told with its opponents, too."""
     assert ratings("void", "g-1", "--reason", "a friendly", db=club).exit_code == 0
@@ -93,6 +95,7 @@ def test_explanation_names_the_opponents_of_a_voided_game(club: str, ratings: Ra
     assert ", scored 10, against benno (8), cleo (7), not counted: " in line
 
 
+@pytest.mark.slow_cases
 def test_games_show_scores(club: str, ratings: Ratings) -> None:
     """The results of a player's games have the scores that are recorded; as CSV they are as they were."""
     told = ratings("games", "--player", "anna", db=club).stdout
@@ -103,6 +106,7 @@ def test_games_show_scores(club: str, ratings: Ratings) -> None:
     assert '"1 anna, 2 benno, 3 cleo"' in ratings("games", "--player", "anna", "--format", "csv", db=club).stdout
 
 
+@pytest.mark.slow
 def test_pages_name_opponents_and_scores(club: str, tmp_path: Path) -> None:
     """A player's page says of each game whom they met, and a game's page what everybody scored."""
     with ratings_ledger.open(club) as ledger:

@@ -112,7 +112,6 @@ def test_void_of_a_void_reinstates(db: str, ratings: Ratings) -> None:
     assert ratings("verify", db=db) == (0, "", "")
 
 
-@pytest.mark.slow
 def test_event_id_precedes_position(db: str, ratings: Ratings) -> None:
     """An event id that looks like a position is taken as an id first when voiding."""
     adjustment = {"ladder": GALACTIC, "points": "5", "reason": "gift"}
@@ -128,7 +127,6 @@ def test_event_id_precedes_position(db: str, ratings: Ratings) -> None:
 # renames
 
 
-@pytest.mark.slow
 def test_renamed_player_found_under_both_ids(db: str, ratings: Ratings) -> None:
     """A renamed player keeps all their games, which are found under both ids."""
     rows = history(ratings, db, "anna")
@@ -161,7 +159,6 @@ def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
     assert [row["before"] for row in rows[1:]] == [row["after"] for row in rows[:-1]]
 
 
-@pytest.mark.slow
 def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
     """In a chain of renames every id leads to the last; withdrawing one splits it there."""
     take_in(ratings, db, game("g-2", "cleo", "dora"), game("g-3", "emil", "dora", at=LATER))
@@ -179,7 +176,6 @@ def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
     assert history(ratings, db, "anna") == history(ratings, db, "emil") == rows
 
 
-@pytest.mark.slow
 def test_withdrawn_rename_splits_ids(db: str, ratings: Ratings) -> None:
     """Withdrawing a rename gives two players again, and reinstating it makes them one."""
     take_in(ratings, db, game("g-2", "cleo", "dora", at=LATER))
@@ -263,7 +259,6 @@ def test_latest_account_of_merged_ids_counts(
 # accounts
 
 
-@pytest.mark.slow
 def test_free_account_is_not_scored(db: str, ratings: Ratings) -> None:
     """A player with a free account is not scored from then on, until the change is withdrawn."""
     take_in(ratings, db, catan("c-2", "anna", "ben", "cleo", at=LATER))
@@ -291,7 +286,6 @@ def test_withdrawn_registration_is_premium(db: str, ratings: Ratings) -> None:
 # rulesets
 
 
-@pytest.mark.slow
 def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
     """Withdrawing a ruleset's only version removes its ladders; reinstating restores them."""
     before = all_points(ratings, db)

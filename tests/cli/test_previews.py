@@ -61,7 +61,7 @@ def results(found: dict[str, Any]) -> list[str]:
     return [one["result"] for one in found["preview"]["files"][0]["first_games"]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_table_is_shown_as_it_is_understood(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Of a sheet with all that sheets have, one sees what was read and left out, the games, who is new, the ladders."""
     sheet = tmp_path / "winter.csv"
@@ -155,7 +155,7 @@ def test_spreadsheet_tells_sheets_and_hidden_rows(one_db: str, ratings: Ratings,
     assert (found["preview"]["files"][0]["table"]["blank"], results(found)) == (1, ["1 Ben, 2 Cleo", "1 Cleo, 2 Ben"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_close_names_are_told_and_counted_as_new(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A name close to another is neither refused nor asked about: one sees who may be meant."""
     sheet = tmp_path / "games.csv"
@@ -232,7 +232,7 @@ def test_all_problems_are_listed_as_in_an_import(db: str, ratings: Ratings, tmp_
     assert (results(found), found["preview"]["games"], found["would_append"]) == (["1 Cleo, 2 Dora"], 1, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_unknown_columns_hide_nothing(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A column that is not known is refused, and beside it one sees the games and all else that is wrong with them."""
     sheet = tmp_path / "games.csv"

@@ -39,7 +39,7 @@ def records(ratings: Ratings, db: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("ladder", LISTS)
 def test_published_list_is_recorded_and_shown(ladder: str, ratings: Ratings, ledger_url: str) -> None:
     """Publishing a ladder records its rows, and `--as-published` shows exactly those."""
@@ -192,7 +192,6 @@ def test_ended_period_can_be_published(
     assert publish(ratings, db, *arguments, "--ignore-clock")["position"] == position(ratings, db)
 
 
-@pytest.mark.slow
 def test_empty_list_cannot_be_published(db: str, ratings: Ratings) -> None:
     """Publishing an empty list is refused, and an unknown ladder is a usage error."""
     assert refused(ratings, db, "catan-elo/domaine") == "list-empty"
@@ -264,7 +263,6 @@ def test_published_list_is_voided_and_restored(db: str, ratings: Ratings) -> Non
     assert ratings("verify", db=db) == (0, "", "")
 
 
-@pytest.mark.slow
 def test_rows_of_live_list_are_needed(db: str, ratings: Ratings) -> None:
     """Rows cannot be voided while their list stands, but can be once the list is voided."""
     listed = publish(ratings, db, BASIC)["position"]

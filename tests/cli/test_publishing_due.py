@@ -28,7 +28,7 @@ def names(told: dict[str, Any]) -> list[str]:
     return [row["ladder"] for row in told["rows"]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None:
     """Each list whose period is over is published once, with the same rows as its standings."""
     list_ledger(ratings, ledger_url)

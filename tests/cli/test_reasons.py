@@ -112,7 +112,6 @@ def test_explain_counts_missing_games(player: str, ratings: Ratings, filled: Cal
     assert (found["rank"], found["terms"][-1]["detail"]) == (None, "1 of 3 games; 2 are missing")
 
 
-@pytest.mark.slow
 def test_standings_say_why_nobody_has_a_rank(ratings: Ratings, filled: Callable[..., str]) -> None:
     """Where nobody has a rank, a note says what is missing to the one who played most; none does where somebody has."""
     db = filled([gonzaga("g1", 1, "anna ben"), gonzaga("g2", 2, "cleo ben")], league(min_games="3"))

@@ -143,7 +143,6 @@ def test_json_log_is_all_objects(db: str, ratings: Ratings) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_json_log_has_failed_ladders(db: str, ratings: Ratings) -> None:
     """In the JSON log of a rebuild, each failed ladder is an object with its message."""
     fail(ratings, db)
@@ -189,7 +188,6 @@ def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.Mo
     assert "building, ladders done 202, ladders 202, standings 406, failures 0" in told.stderr
 
 
-@pytest.mark.slow
 def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """When many ladders fail, the first are printed and the others counted."""
     monkeypatch.setattr(rebuild, "SHOWN_LADDERS", 1)

@@ -11,8 +11,6 @@ import pytest
 from correction_helpers import Ratings, event, placing, read, take_in
 from terminals import CTRL_C, CTRL_D, typed
 
-pytestmark = pytest.mark.slow
-
 GAME = "game [chess]: "
 KEYS = "r: record it   p: change players   g: game   t: time   i: id   q: leave "
 LEFT = KEYS.removeprefix("r: record it   ")
@@ -62,6 +60,7 @@ def head_of(ratings: Ratings, db: str) -> int:
     return int(read(ratings, db, "status")["position"])
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_asked_for(db: str, ratings: Ratings) -> None:
     """Given a game typed in at a terminal, it is recorded like one given by arguments, and shown as --dry-run does."""
     shown_before = ratings("record", "--game", "chess", "--game-id", "g-2", "mira", "Jürgen=anouk", "María José",
@@ -101,6 +100,7 @@ def test_only_what_is_missing_is_asked_for(one_db: str, ratings: Ratings) -> Non
     assert last["occurred_at"] == "2024-05-01T12:00:00.000000Z"
 
 
+@pytest.mark.slow
 def test_default_id_is_free(one_db: str, ratings: Ratings) -> None:
     """The default id is the first of the day that no game has."""
     ids = []
@@ -120,6 +120,7 @@ def test_default_id_is_free(one_db: str, ratings: Ratings) -> None:
 MEANT = {"yes": ("yes\r", "María José"), "new": ("new\r", "maria jose")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "player"), MEANT.values(), ids=MEANT)
 def test_close_name_is_asked_about(answer: str, player: str, one_db: str, ratings: Ratings) -> None:
     """A new name that is close to a known one is asked about, and is that one or a new player."""
@@ -129,6 +130,7 @@ def test_close_name_is_asked_about(answer: str, player: str, one_db: str, rating
     assert recorded(ratings, one_db) == placing("g-2", player, "mira", game="chess")
 
 
+@pytest.mark.slow
 def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings) -> None:
     """Somebody who stops at a close name types the players again."""
     asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "stop\r"),
@@ -138,6 +140,7 @@ def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings
     assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
 
 
+@pytest.mark.slow
 def test_another_key_goes_back(one_db: str, ratings: Ratings) -> None:
     """Other keys change the players, the game or the id; a key without a meaning does nothing."""
     asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "xp"),
@@ -148,6 +151,7 @@ def test_another_key_goes_back(one_db: str, ratings: Ratings) -> None:
     assert recorded(ratings, one_db) == placing("g-3", "anouk", "mira", game="catan")
 
 
+@pytest.mark.slow
 def test_refused_game_can_be_changed(one_db: str, ratings: Ratings) -> None:
     """A game whose id is taken is refused with its code, cannot be recorded, and gets another id."""
     asked = [
@@ -164,6 +168,7 @@ def test_refused_game_can_be_changed(one_db: str, ratings: Ratings) -> None:
     assert recorded(ratings, one_db)["game_id"] == "g-2"
 
 
+@pytest.mark.slow
 def test_mistakes_are_asked_again(one_db: str, ratings: Ratings) -> None:
     """An unknown game, a player twice, a missing name and an end too soon are asked again."""
     asked = [
@@ -176,6 +181,7 @@ def test_mistakes_are_asked_again(one_db: str, ratings: Ratings) -> None:
     assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
 
 
+@pytest.mark.slow
 def test_time_is_asked_for_and_checked_at_once(one_db: str, ratings: Ratings) -> None:
     """A moment is taken as tables have it, in the home zone; another, and a name that no game has, is asked again."""
     assert ratings("zone", "Europe/Berlin", db=one_db).exit_code == 0
@@ -193,6 +199,7 @@ def test_time_is_asked_for_and_checked_at_once(one_db: str, ratings: Ratings) ->
     assert (last["occurred_at"], last["data"]["game_id"]) == ("2024-11-23T11:00:00.000000Z", "2024-11-22-1")
 
 
+@pytest.mark.slow
 def test_leaving_records_nothing(one_db: str, ratings: Ratings) -> None:
     """The key q ends it like Ctrl-C, with exit code 1."""
     before = head_of(ratings, one_db)
@@ -213,6 +220,7 @@ def interruptions() -> Iterator[Any]:
         yield pytest.param(at, key, piped, marks=marks, id=f"{at}-{name}-{'piped' if piped else 'on a terminal'}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at", "key", "piped"), [*interruptions()])
 def test_ctrl_c_and_ctrl_d_record_nothing(at: int, key: str, piped: bool, one_db: str, ratings: Ratings) -> None:
     """Ctrl-C and Ctrl-D at any question end the command with a clear word, and nothing is recorded."""
@@ -257,6 +265,7 @@ MISSING = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("arguments", "told"), MISSING.values(), ids=MISSING)
 def test_without_a_terminal_it_is_wrong_usage(
     arguments: list[str], told: str, one_db: str, ratings: Ratings, tmp_path: Path
@@ -266,6 +275,7 @@ def test_without_a_terminal_it_is_wrong_usage(
     assert (done.exit_code, told in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_empty_ledger_suggests_what_is_rated(ratings: Ratings, tmp_path: Path) -> None:
     """In a ledger without games the game is the one that its ruleset rates."""
     db = str(tmp_path / "new.db")

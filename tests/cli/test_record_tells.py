@@ -18,7 +18,7 @@ def db(copied: Callable[..., str]) -> str:
     return copied(small_ledger)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_late_game_reports_all_changes(db: str, ratings: Ratings) -> None:
     """Recording a late game reports how the standings before and after it differ."""
     before = all_points(ratings, db)

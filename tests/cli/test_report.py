@@ -90,7 +90,7 @@ def reported(ratings: Ratings, db: str, path: Path, *options: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """The report lists each decision with who made it, why, and which ladders it affected."""
     page = Tables(reported(ratings, db, tmp_path / "day.html"))
@@ -168,7 +168,6 @@ def test_report_without_decisions_says_so(one_db: str, ratings: Ratings, tmp_pat
     assert "Nothing was decided." in (tmp_path / "none.md").read_text()
 
 
-@pytest.mark.slow
 def test_surplus_causes_are_summed_up(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """If a change has more causes than fit on a line, the report sums up the rest."""
     before = position(ratings, one_db)

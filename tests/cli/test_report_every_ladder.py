@@ -139,7 +139,7 @@ def test_commands_of_every_report_run(
     assert months == ({"2010-03.html"} if ladder.startswith("catan-annual") else set())
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_other_store_reports_the_same(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
     """In each store a pool's report has the numbers of the standings there, and sums."""
     url = copied(every_ladder)

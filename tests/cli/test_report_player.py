@@ -119,7 +119,7 @@ def _has_terms(page: Reported, ratings: Ratings, db: str, game_id: str, player: 
     assert (sorted(Fraction(term["amount"]) for term in mine["terms"]), Fraction(mine["change"])) in found
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_report_tells_what_lists_showed(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """The report has what each published list showed of the player, or that they were not on it."""
     (row,) = read(ratings, db, "standings", LADDER, "--as-published", "--player", "ben")["rows"]
@@ -132,7 +132,7 @@ def test_report_tells_what_lists_showed(db: str, ratings: Ratings, tmp_path: Pat
     assert "What published lists showed" not in page.tables
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_report_names_who_decided_what_and_why(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Each decision that touched the player or a game of theirs is told, with who made it, and the reason as text."""
     page = reported(ratings, db, tmp_path / "x.html", "anna", LADDER, "--known-at", "9")

@@ -40,7 +40,7 @@ def refused(ratings: Ratings, db: str, content: str) -> list[str]:
     return [one["message"] for one in told["rejected"]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None:
     """A sheet that agrees with a corrected game finds it already there, and so does the original sheet."""
     mended = SHEET.replace("calra", "clara")
@@ -133,7 +133,7 @@ def test_edited_table_is_sent_to_sync(db: str, ratings: Ratings, tmp_path: Path)
     assert second.endswith("here 1 ben, 2 clara, 3 dora")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     """A changed sheet row for a voided game is refused, while the original row is already there."""
     ratings("void", "g-1", "--reason", "never played", db=db)

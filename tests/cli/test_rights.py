@@ -61,7 +61,7 @@ def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None
         assert wrong(ratings, url) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("statement", "who", "what"),
     [

@@ -61,7 +61,7 @@ def stretches(found: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [tuple(line[name] for name in ("version", "from", "until", "position", "by")) for line in found["timeline"]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
     """The timeline gives the days between which each version scores, and why some never do."""
     found = shown(ratings, db)
@@ -165,7 +165,7 @@ def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
     assert ratings("ladders", "--rules", "house-elo@2", "--known-at", 5, db=db).exit_code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_ruleset_withdrawn_altogether_is_shown_as_such(db: str, ratings: Ratings) -> None:
     """If every version of a ruleset is withdrawn, it is still shown, and its ladders are refused as withdrawn."""
     for position in range(1, 6):

@@ -83,7 +83,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 # what was stored, and how old it is
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_no_standings_means_no_age(db: str, ratings: Ratings) -> None:
     """Without stored standings nothing has an age, and limits on age or lag report nothing stored."""
     found = status(ratings, db)
@@ -97,7 +97,7 @@ def test_no_standings_means_no_age(db: str, ratings: Ratings) -> None:
     assert problems(ratings, db, "--max-behind", 5, "--no-failures") == ["nothing-stored"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_age_counts_from_last_rebuild(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Age and times after a rebuild are in whole seconds, and the limits on age and lag apply."""
     assert ratings("rebuild", db=db).exit_code == 0
@@ -204,7 +204,7 @@ def test_failed_first_rebuild_is_never_built(db: str, ratings: Ratings, broken: 
     assert problems(ratings, db, "--max-behind", 1) == ["too-far-behind"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_failure_without_new_events_is_shown(db: str, ratings: Ratings, broken: Callable[[bool], None]) -> None:
     """A rule that fails in a rebuild without new events still makes its ladder stale."""
     assert ratings("rebuild", db=db).exit_code == 0
@@ -219,7 +219,7 @@ def test_failure_without_new_events_is_shown(db: str, ratings: Ratings, broken: 
 # a wrong clock
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_dates_after_now_are_failures(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs and standings dated after now fail each health check, and `doctor` and the metrics report them.
 
@@ -282,7 +282,7 @@ def uninstalled(db: str) -> str:
     return db
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_missing_rule_is_named(uninstalled: str, ratings: Ratings) -> None:
     """`status`, `doctor` and `record` name a rule that is not installed."""
     found = status(ratings, uninstalled)
@@ -375,7 +375,7 @@ def wait_for_result(ratings: Ratings, db: str, result: str) -> dict[str, Any]:
     pytest.fail("it did not happen in time")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_killed_rebuild_is_lost(killed: Callable[[], None], db: str, ratings: Ratings) -> None:
     """A rebuild that was killed shows as lost, and a running one is not a failure.
 
@@ -432,7 +432,7 @@ def parsed(text: str) -> dict[tuple[str, str], int]:
     return samples
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_metrics_match_the_status(db: str, ratings: Ratings, broken: Callable[[bool], None]) -> None:
     """The metrics in Prometheus format agree with the status."""
     assert ratings("rebuild", db=db).exit_code == 0

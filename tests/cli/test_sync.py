@@ -30,7 +30,7 @@ def rejected(told: dict[str, Any]) -> list[tuple[str, int | None]]:
     return [(one["code"], one["line"]) for one in told["rejected"]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_edits_become_decisions(club: Club) -> None:
     """A changed row is a correction, a deleted one a void, a new one a game, each told with its reason."""
     club.take(*ROWS)
@@ -67,7 +67,7 @@ def test_without_reason_the_file_is_named(one_club: Club) -> None:
     assert row["data"]["reason"] == "edited in club.csv"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_inserted_row_changes_no_other_id(club: Club, ratings: Ratings, tmp_path: Path) -> None:
     """A row put in between gets a number of its own; later games of its day move, so that the order is the sheet's."""
     club.take(*ROWS)
@@ -145,7 +145,7 @@ def test_corrected_by_hand_stays(one_club: Club) -> None:
     assert "2024-11-22-2" not in one_club.games()
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_changed_in_both_is_refused(club: Club) -> None:
     """A game that was changed in the ledger and, otherwise, in the sheet is refused, and so is all else."""
     club.take(*ROWS)
@@ -216,7 +216,7 @@ def test_unknown_name_is_told_the_last_ones(one_club: Club) -> None:
     assert ("id-conflict: the game '2024-12-04-1'" in done.stderr, "--sync" in done.stderr) == (True, False)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_renamed_player_is_the_same(club: Club) -> None:
     """A sheet may have the former or the current name of somebody; corrections keep the ids of their games."""
     club.take(*ROWS)
@@ -261,7 +261,7 @@ def test_cleared_sheet_voids_nothing(one_club: Club) -> None:
     assert counts(one_club.sync(*many[:6])) == {"vanished": 6}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_stranger_changes_meanwhile(club: Club, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What somebody records between the comparison and the append is looked at again, and nothing is lost."""
     club.take(*ROWS)
@@ -287,7 +287,7 @@ def test_stranger_changes_meanwhile(club: Club, tmp_path: Path, monkeypatch: pyt
     assert counts(club.sync(*ROWS)) == {"vanished": 1}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_plain_import_takes_what_sync_moved(club: Club, ratings: Ratings) -> None:
     """After --sync has moved games by a microsecond to keep the sheet's order, the same file imports as it is.
 

@@ -162,7 +162,7 @@ def test_renamed_sheet_is_told_its_old_name(one_club: Club) -> None:
     assert "club.xlsx was imported from 'Games'; if that is this sheet, name it so again" in told.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
 def test_killed_sync_is_completed(club: Club, committed: bool) -> None:
     """Killed at the worst instant, all of a sync is recorded or nothing, and run again it is complete."""

@@ -60,7 +60,7 @@ def said(club: Path) -> dict[str, Any]:
     return tomllib.loads(club.read_text(encoding="utf-8"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_profile_reads_the_next_table_alike(db: str, ratings: Ratings, club: Path) -> None:
     """A profile keeps what was given and what was recognised, and the next table is read as it says.
 
@@ -91,7 +91,6 @@ def test_options_count_before_the_profile(one_db: str, ratings: Ratings, club: P
     assert [one["player"] for one in game["participants"]] == ["Zoe", "Ida"]
 
 
-@pytest.mark.slow
 def test_answers_are_kept_in_the_profile(one_db: str, ratings: Ratings, club: Path) -> None:
     """Who was meant, answered at a terminal or said by a file, is kept as aliases, and not asked again."""
     ratings("import", table(club), *GIVEN, db=one_db)
@@ -131,7 +130,6 @@ def test_profile_is_kept_when_looking(how: str, one_db: str, ratings: Ratings, c
     assert len(read(ratings, one_db, "games")["rows"]) == 2
 
 
-@pytest.mark.slow
 def test_somebody_of_their_own_is_kept_in_the_profile(one_db: str, ratings: Ratings, club: Path) -> None:
     """Who is new although close to somebody else is kept as standing for themselves, and not asked about again."""
     ratings("import", table(club), *GIVEN, db=one_db)

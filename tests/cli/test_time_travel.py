@@ -59,7 +59,6 @@ def marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
 # -- a ruleset that is withdrawn
 
 
-@pytest.mark.slow
 def test_withdrawn_ruleset_shows_everywhere(db: str, ratings: Ratings) -> None:
     """A withdrawn ruleset shows in published lists, in comparisons and as a cause."""
     published = publish(ratings, db)

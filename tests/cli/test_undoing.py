@@ -12,8 +12,6 @@ from terminals import CTRL_C, typed
 from ratings_ledger.ledger.intake import importing
 from ratings_ledger.projections.admission.proposals import Proposal
 
-pytestmark = pytest.mark.slow
-
 HEADER = "game_id,occurred_at,game,group,1st,2nd,3rd\n"
 LEAGUE = """
 id = "go-league"
@@ -64,6 +62,7 @@ def codes(ratings: Ratings, db: str, *arguments: object, by: str = "mira") -> li
     return [(one["code"], one["message"]) for one in json.loads(found.stdout)["rejected"]]
 
 
+@pytest.mark.slow_cases
 def test_an_import_of_several_files_is_one_act(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """What all files of an import brought is taken back at once, with the batches; undone, everything is back."""
     (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
@@ -81,6 +80,7 @@ def test_an_import_of_several_files_is_one_act(db: str, tmp_path: Path, ratings:
     assert ratings("verify", db=db).exit_code == 0
 
 
+@pytest.mark.slow_cases
 def test_an_import_in_chunks_is_one_act(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +96,7 @@ def test_an_import_in_chunks_is_one_act(
     assert points(ratings, db, BASIC) == after
 
 
+@pytest.mark.slow
 def test_undo_asks_at_a_terminal(tmp_path: Path, ratings: Ratings) -> None:
     """It shows what it takes back and asks; no, Ctrl-C and nobody to ask record nothing."""
     db = str(tmp_path / "ratings.db")
@@ -117,6 +118,7 @@ def test_undo_asks_at_a_terminal(tmp_path: Path, ratings: Ratings) -> None:
     assert points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}
 
 
+@pytest.mark.slow_cases
 def test_nobody_of_that_name_is_told_who_there_is(db: str, ratings: Ratings) -> None:
     """Without anything under a name, the last three that recorded something are named, the last one first."""
     for name in ("ada", "bo", "cy", "di"):
@@ -125,6 +127,7 @@ def test_nobody_of_that_name_is_told_who_there_is(db: str, ratings: Ratings) -> 
     assert (code, told.endswith(": 'di', 'cy', 'bo'; such as: ratings undo --by di")) == ("nothing-to-undo", True)
 
 
+@pytest.mark.slow_cases
 def test_newer_act_of_another_name_is_told(db: str, ratings: Ratings) -> None:
     """Whoever takes back their last act is told what somebody else recorded later, which stays, and how that is taken
     back; nothing is told where nothing is newer, or where a position is named.
@@ -139,6 +142,7 @@ def test_newer_act_of_another_name_is_told(db: str, ratings: Ratings) -> None:
     assert "newer" not in ratings("undo", "--by", "mira", "--dry-run", db=db).stdout
 
 
+@pytest.mark.slow_cases
 def test_what_init_did_is_never_taken_back(ledger_url: str, ratings: Ratings) -> None:
     """The rulesets and the zone of `init` are nobody's act."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", "--by", "mira", db=ledger_url).exit_code == 0
@@ -164,6 +168,7 @@ NEVER_UNDONE = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("last", "why", "way"), NEVER_UNDONE.values(), ids=NEVER_UNDONE)
 def test_last_act_is_not_passed_over(last: str, why: str, way: str, ledger_url: str, ratings: Ratings) -> None:
     """Given a game, and then what is never taken back, undo refuses that with the way there is, and says how the game
@@ -180,6 +185,7 @@ def test_last_act_is_not_passed_over(last: str, why: str, way: str, ledger_url: 
     assert undone(ratings, ledger_url, 3)["types"] == {"game.recorded": 1}
 
 
+@pytest.mark.slow_cases
 def test_what_is_never_taken_back_may_be_all_that_there_is(ledger_url: str, ratings: Ratings) -> None:
     """A zone alone is refused without an act before it; where there was no zone before, it names none."""
     assert ratings("zone", "Europe/Paris", "--by", "mira", db=ledger_url).exit_code == 0
@@ -191,6 +197,7 @@ def test_what_is_never_taken_back_may_be_all_that_there_is(ledger_url: str, rati
     assert told.endswith("set it anew: ratings zone NAME")
 
 
+@pytest.mark.slow_cases
 def test_what_was_changed_since_is_refused(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """An import of which somebody corrected one game is refused whole; once that is taken back, it can be."""
     (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
@@ -206,6 +213,7 @@ def test_what_was_changed_since_is_refused(db: str, tmp_path: Path, ratings: Rat
     assert [code for code, _ in codes(ratings, db, 4)] == ["undone-already"]
 
 
+@pytest.mark.slow_cases
 def test_games_voided_since_are_left_alone(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """A game of an import that is voided already stays so; the others are taken back."""
     (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
@@ -216,6 +224,7 @@ def test_games_voided_since_are_left_alone(db: str, tmp_path: Path, ratings: Rat
     assert [row["game_id"] for row in read(ratings, db, "games")["rows"] if "voided" in row] == ["a-1"]
 
 
+@pytest.mark.slow_cases
 def test_file_of_corrections_is_one_act(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """All games that a table corrected are as they were, their dates, too."""
     (tmp_path / "a.csv").write_text(table("a-1", "a-2"))
@@ -228,6 +237,7 @@ def test_file_of_corrections_is_one_act(db: str, tmp_path: Path, ratings: Rating
     assert read(ratings, db, "games")["rows"] == before
 
 
+@pytest.mark.slow_cases
 def test_published_list_is_taken_back(db: str, ratings: Ratings) -> None:
     """A list is no longer published, and is again once that is undone."""
     ratings("publish", BASIC, "--by", "mira", db=db)
@@ -238,6 +248,7 @@ def test_published_list_is_taken_back(db: str, ratings: Ratings) -> None:
     assert ratings("verify", db=db).exit_code == 0
 
 
+@pytest.mark.slow
 def test_league_step_goes_unless_it_is_needed(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """The last who joined goes with the schedule that they drew, unless one of its games is played."""
     (tmp_path / "league.toml").write_text(LEAGUE)
@@ -255,6 +266,7 @@ def test_league_step_goes_unless_it_is_needed(db: str, tmp_path: Path, ratings: 
     assert {code for code, _ in codes(ratings, db, joined)} == {"still-needed"}
 
 
+@pytest.mark.slow_cases
 def test_of_two_at_once_one_wins(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """If somebody takes an act back while somebody else looks at it, the second is told that it was changed."""
     ratings("correct", "c-1", "ben", "anna", "cleo", "--reason", "r", "--by", "mira", db=db)
@@ -271,6 +283,7 @@ def test_of_two_at_once_one_wins(db: str, ratings: Ratings, monkeypatch: pytest.
     assert (refused.exit_code, position(ratings, db)) == (1, 5)
 
 
+@pytest.mark.slow_cases
 def test_batch_is_shown_and_voided_by_its_name(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """A file's name means all its imports, a position one of them; games that are voided are left alone."""
     for games in (("a-1", "a-2"), ("a-1", "a-2", "a-3")):

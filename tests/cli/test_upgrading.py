@@ -154,7 +154,7 @@ def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
     assert ratings("upgrade", db=store).exit_code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
     """An upgrade fails as a whole while someone holds a lock, and works afterwards."""
     at(store, "0005")

@@ -36,7 +36,7 @@ def status(ratings: Callable[..., Any], url: str) -> dict[str, Any]:
     return dict(json.loads(ratings("status", "--format", "json", db=url).stdout))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_second_init_changes_nothing(store: str, ratings: Callable[..., Any]) -> None:
     """A second `init` of the same store changes nothing."""
     first = ratings("init", db=store)
@@ -85,7 +85,7 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
     assert status(ratings, store)["generation"]["behind"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`verify --head` accepts every earlier head of the ledger and no other."""
     empty = status(ratings, ledger_url)["head"]

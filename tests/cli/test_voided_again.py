@@ -62,7 +62,7 @@ def played(ratings: Ratings, db: str) -> dict[str, str]:
     return {row["game_id"]: row["occurred_at"][:19] for row in rows if "voided" not in row}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ratings) -> None:
     """Given an import that was undone, importing the file again says that its games are voided, also in a preview, a
     comparison and JSON; the command that it names brings them back.
@@ -81,7 +81,7 @@ def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ra
     assert "voided" not in json.loads(done(ratings, db, *again, "--format", "json").stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
     """Given a game that was recorded and undone, recording it again names the undo; voided by hand, a reinstatement."""
     done(ratings, db, *RECORD)
@@ -95,7 +95,7 @@ def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
     assert {*played(ratings, db)} == {"g9"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """Games that were voided at different times are told apart, three times at most; what else an undo takes back is
     told, too.
@@ -158,7 +158,7 @@ def test_other_content_after_an_undo_goes_in_as_told(
     assert notes(ratings, db, "import", "c.csv", *BERLIN) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """Given a game of a sheet that was voided, and its row edited, the commands that are told bring in the row."""
     done(ratings, db, "import", "c.csv", *NEW_YORK)
@@ -174,7 +174,7 @@ def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: 
     assert played(ratings, db) == {"g1": "2026-01-13T15:00:00", "g2": "2026-01-15T15:00:00"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: Ratings) -> None:
     """Given a game that was recorded and undone, another result of it names the undo, and then the correction."""
     done(ratings, db, *RECORD)

@@ -228,7 +228,6 @@ def test_nobody_is_asked_in_vain(options: tuple[str, ...], one_db: str, tmp_path
     assert (code, "close-name" in shown, "stop]" in shown) == (1, True, False)
 
 
-@pytest.mark.slow
 def test_other_mistakes_come_before_questions(one_db: str, tmp_path: Path) -> None:
     """Nobody is asked about names in a file that is refused anyway; all that is wrong is listed."""
     code, _, shown = asked(one_db, file(tmp_path, "t.csv", SLIPS + row(6, "ben", "ben")))

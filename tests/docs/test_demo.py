@@ -92,7 +92,6 @@ def test_kept_demo_ledger_is_never_overwritten(
     assert "holds a ledger already" in again.stderr
 
 
-@pytest.mark.slow
 def test_kept_demo_names_the_page_to_open(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from make_docs import ROOT
 
-pytestmark = pytest.mark.slow
-
 SEASON = ROOT / "examples" / "winter-league.csv"
 LEAGUE = runpy.run_path(str(ROOT / "examples" / "draw_league.py"))
 
 
+@pytest.mark.slow
 def test_season_matches_its_script() -> None:
     """The season of the first pages is the one that its script draws."""
     with SEASON.open(encoding="utf-8", newline="") as file:
@@ -31,6 +30,7 @@ def db(ratings: Callable[..., Any], tmp_path: Path) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_season_ratings_follow_skill(db: str, ratings: Callable[..., Any]) -> None:
     """The ratings after the season follow the players' skill."""
     rows = json.loads(ratings("standings", "elo-catan/all", "--format", "json", db=db).stdout)["rows"]
@@ -41,6 +41,7 @@ def test_season_ratings_follow_skill(db: str, ratings: Callable[..., Any]) -> No
     assert [row["player"] for row in rows[:4]] == by_skill[:4]
 
 
+@pytest.mark.slow
 def test_season_predictions_beat_a_guess(db: str, ratings: Callable[..., Any]) -> None:
     """Predictions from the season are better than a guess."""
     told = ratings("whatif", ROOT / "examples" / "elo-catan-2.toml", "--format", "json", db=db)

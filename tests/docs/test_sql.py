@@ -95,7 +95,7 @@ def test_documented_queries_return_rows(season: str) -> None:
     assert [query for query, count in counts.items() if not count] == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_history_views_count_games_correctly(season: str) -> None:
     """After a void and two renames, only the history views count games correctly.
 

@@ -168,7 +168,6 @@ def test_no_break_readings_match_the_page(ratings: Ratings, tmp_path: Path) -> N
         assert [Fraction(row["points"]) for row in rows] == [Fraction(cell.strip()) for cell in cells.split("|")]
 
 
-@pytest.mark.slow
 def test_worked_year_commands_run(tmp_path: Path) -> None:
     """The commands beside the worked year run and print what their page shows."""
     page = ROOT / "examples" / "catan-year" / "README.md"

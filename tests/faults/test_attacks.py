@@ -52,7 +52,7 @@ def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None
     assert findings(url) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_honest_row_is_accepted(attacked: str) -> None:
     """An honest row is accepted, so the refusals in the other tests mean something."""
     assert execute(attacked, "INSERT INTO events VALUES", forged(attacked)) == 1
@@ -60,7 +60,7 @@ def test_honest_row_is_accepted(attacked: str) -> None:
     assert findings(attacked) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_update_and_delete_are_refused(attacked: str) -> None:
     """The store refuses every UPDATE and DELETE of events and of the ledger's identity."""
     refused(attacked, "UPDATE events SET recorded_by = 'mallory' WHERE position = 2")
@@ -139,7 +139,6 @@ def test_update_or_replace_is_refused(attacked: str) -> None:
     refused(attacked, "INSERT OR REPLACE INTO ledger_identity (singleton, ledger_id) SELECT 1, 'mallory'")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_truncate_is_refused(attacked: str) -> None:
     """PostgreSQL refuses to truncate the events or the ledger's identity."""
@@ -189,7 +188,6 @@ def test_fitting_row_passes_beside_a_decoy(attacked: str) -> None:
     assert findings(attacked) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_merge_and_wrong_hashes_are_refused(attacked: str) -> None:
     """PostgreSQL refuses MERGE and rows whose hashes do not fit."""

@@ -80,7 +80,7 @@ def put_right(
     told.write_text(json.dumps(outcomes))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("following", [next_of_game, next_of_event])
 def test_one_of_two_concurrent_changes_wins(
@@ -116,7 +116,7 @@ def command(out: Path, url: str, *arguments: object) -> int:
         return invoke(["--db", url, *map(str, arguments)])
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.timeout(1_800)
 def test_one_of_two_expecting_commands_wins(ledger_url: str, tmp_path: Path, at_length: bool) -> None:
     """Of two commands that expect the same position, exactly one is carried out."""
@@ -234,7 +234,7 @@ def take_in(url: str, name: str, events: Sequence[dict[str, Any]], number: int, 
         Path(name).write_text(json.dumps([done.appended, *(rejection.code for rejection in done.rejected)]))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("what", RACES)
 def test_one_of_exclusive_lines_is_taken(

@@ -16,8 +16,6 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.stored.verification import verify_published
 
-pytestmark = pytest.mark.slow
-
 WAIT_SECONDS = 60
 PUBLISHERS = 4
 
@@ -36,6 +34,7 @@ def publish(url: str, meet: Barrier, out: Path) -> int:
         return invoke(["--db", url, "publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json"])
 
 
+@pytest.mark.slow_cases
 def test_one_of_several_publishers_appends(ruled_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """When several publish the same list at once, one appends it and the others get `list-exists`."""
     append_games(ruled_url, [game(number) for number in range(5)])

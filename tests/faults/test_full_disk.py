@@ -29,8 +29,6 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.stored import generations
 
-pytestmark = pytest.mark.slow
-
 GAMES = 2_000
 CHUNK_EVENTS = 250
 
@@ -73,6 +71,7 @@ def assert_whole_chunks(url: str) -> int:
     return len(stored)
 
 
+@pytest.mark.slow
 def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Callable[..., Any]) -> None:
     """An import into a file that may not grow keeps whole chunks, and a rerun completes it."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
@@ -93,6 +92,7 @@ def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Cal
     assert findings(url) == []
 
 
+@pytest.mark.slow
 def test_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: Callable[..., Any]) -> None:
     """An import onto a full disk keeps whole chunks, stays readable, and completes once there is space."""
     url = f"sqlite:///{small_disk / 'ratings.db'}"
@@ -149,6 +149,7 @@ def assert_swept(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("status", "--no-failures", db=url).exit_code == 1
 
 
+@pytest.mark.slow
 def test_rebuild_filling_disk_is_swept(small_disk: Path, ratings: Callable[..., Any]) -> None:
     """A rebuild that fills the disk is swept at once, so that games can still be recorded."""
     resize(small_disk, 32 << 20)
@@ -181,6 +182,7 @@ def small_tablespace(postgres_url: str) -> Iterator[str]:
             subprocess.run(["umount", "--lazy", name], check=True)
 
 
+@pytest.mark.slow
 def test_rebuild_filling_server_disk_is_swept(
     small_tablespace: str, postgres_url: str, ratings: Callable[..., Any]
 ) -> None:
@@ -197,6 +199,7 @@ def test_rebuild_filling_server_disk_is_swept(
 FULL = "No space left on device; free some space"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "command", ["--help", "status", "export events", "export standings --format csv", "standings elo-catan/all"]
 )
@@ -210,6 +213,7 @@ def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> 
     assert (done.returncode, done.stderr) == (3, told)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("command", "code"), [("nothing", 2), ("standings none/none", 2)])
 def test_full_errors_keep_exit_code(command: str, code: int, copied_file: Callable[..., str]) -> None:
     """A wrong command has its exit code also where its message finds no room."""
@@ -226,6 +230,7 @@ def with_a_game(ratings: Callable[..., Any], url: str) -> None:
     assert ratings(*record, "--new-names", "accept", db=url).exit_code == 0
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("room", [0, 40 << 10])
 def test_site_on_full_disk_is_finished_later(
     room: int, small_disk: Path, tmp_path: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
@@ -248,6 +253,7 @@ def test_site_on_full_disk_is_finished_later(
     assert finished == whole
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("what", ["refused lines", "a ruleset"])
 def test_file_on_full_disk_is_named(
     what: str, small_disk: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]

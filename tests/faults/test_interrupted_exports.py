@@ -21,8 +21,6 @@ from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 EVENTS = 3_000
 FULL = "No space left on device; free some space and run the same command again"
@@ -78,6 +76,7 @@ def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_exports_are_whole_or_absent(beside: str, full: str, tmp_path: Path, at_length: bool) -> None:
     """However exports are interrupted, each file is whole or not there."""
@@ -102,6 +101,7 @@ def test_interrupted_exports_are_whole_or_absent(beside: str, full: str, tmp_pat
 STEPS = ("fsync", "link", "unlink")
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_export_stopped_midway_is_atomic(
@@ -137,6 +137,7 @@ def test_export_stopped_midway_is_atomic(
     assert wait_for([fork(run, "--db", db, "export", "events", "-o", folder / "next.jsonl")]) == [0]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("links", [0, 1])
 def test_killed_backup_leaves_no_head(links: int, copied_file: Callable[..., str], tmp_path: Path) -> None:
     """A backup that is killed before it has its name leaves no head that the next one does not remove.
@@ -167,6 +168,7 @@ def test_killed_backup_leaves_no_head(links: int, copied_file: Callable[..., str
     assert sorted(heads()) == ["notes.jsonl.gz.head", f"{backup.file}.head"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_backups_are_whole(full: str, tmp_path: Path, at_length: bool) -> None:
     """However backups are interrupted, those that are there are whole and old ones are kept."""
@@ -188,6 +190,7 @@ def test_interrupted_backups_are_whole(full: str, tmp_path: Path, at_length: boo
     assert (folder / listed[0]).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_restores_are_all_or_nothing(
     copied_file: Callable[..., str], ledger_url: str, tmp_path: Path, at_length: bool
@@ -223,6 +226,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_full_disk_leaves_no_export(beside: str, small_disk: Path, full: str, ratings: Ratings) -> None:
     """On a full disk an export or backup leaves nothing, and works once there is room."""
     file = small_disk / "all.jsonl"
@@ -255,6 +259,7 @@ def test_full_disk_keeps_old_backups(small_disk: Path, copied_file: Callable[...
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 0
 
 
+@pytest.mark.slow
 def test_full_disk_restore_leaves_ledger_empty(
     small_disk: Path, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:

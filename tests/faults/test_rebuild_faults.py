@@ -27,8 +27,6 @@ from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
 from ratings_ledger.projections.stored.verification import verify_standings
 
-pytestmark = pytest.mark.slow
-
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
 
 
@@ -83,6 +81,7 @@ def rebuild_under_way(url: str) -> Iterator[None]:
         assert wait_for([child]) == [-signal.SIGKILL]
 
 
+@pytest.mark.slow_cases
 def test_second_rebuild_does_nothing(rated_url: str, ratings: Callable[..., Any]) -> None:
     """A second rebuild says that another one is running and does nothing."""
     assert ratings("rebuild", db=rated_url).exit_code == 0
@@ -101,6 +100,7 @@ def test_second_rebuild_does_nothing(rated_url: str, ratings: Callable[..., Any]
     assert live_position(rated_url) == head_position(rated_url)
 
 
+@pytest.mark.slow_cases
 def test_killed_first_rebuild_leaves_nothing(rated_url: str, ratings: Callable[..., Any]) -> None:
     """A first rebuild that is killed leaves no generation, and the next one succeeds."""
     with rebuild_under_way(rated_url):
@@ -155,6 +155,7 @@ def duration(url: str, work: Callable[[str], object]) -> float:
     return max(found)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
     ("work", "in_file", "in_server"), [(rebuild_quietly, 36, 16), (rebuild_in_processes, 18, 10)],
@@ -206,6 +207,7 @@ def appending(url: str) -> None:
         append_games(url, [game(f"busy-{number}", size=3 + number % 6)])
 
 
+@pytest.mark.slow
 def test_rebuild_ends_while_others_append(rated_url: str) -> None:
     """A rebuild ends while others append, and its standings are of the position that it states."""
     child = fork(appending, rated_url)
@@ -250,6 +252,7 @@ def interrupted(child: int, seconds: float = 2) -> int:
     return wait_for([child])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_ctrl_c_ends_rebuild_cleanly(
     cores: int, rated_url: str, monkeypatch: pytest.MonkeyPatch, at_length: bool
@@ -288,6 +291,7 @@ def store_locked(url: str) -> Iterator[None]:
         connection.execute("ROLLBACK")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_waiting_rebuild(rated_url: str) -> None:
     """Ctrl-C ends a rebuild that is waiting for a lock."""
     rebuild_quietly(rated_url)
@@ -324,6 +328,7 @@ def are_gone(processes: list[str]) -> bool:
     return all(state.startswith("Z") for state in states.stdout.split())
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_workers_die_with_their_parent(
     end: signal.Signals, rated_url: str, workers_file: Path, monkeypatch: pytest.MonkeyPatch

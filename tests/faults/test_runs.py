@@ -141,7 +141,7 @@ def test_concurrent_run_is_not_lost(ledger_url: str) -> None:
         assert [one.result for one in known(ledger)] == ["done", "running"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeping keeps the newest runs of a kind, its last success and its last failure."""
     monkeypatch.setattr(runs, "KEPT", 3)
@@ -207,7 +207,7 @@ def test_readers_killed_run_is_lost(reader_url: str, state: Path) -> None:
     wait_until(lambda: [one.result for one in known(ledger)] == ["lost"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_readers_old_run_files_are_swept(reader_url: str, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old run files of someone who can only read are removed, except for the last failure."""
     monkeypatch.setattr(runs, "KEPT", 3)

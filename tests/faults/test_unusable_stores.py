@@ -43,7 +43,7 @@ def assert_all_end(
 # the clock
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
     """A head from the future stops appends until `--ignore-clock` allows them."""
     future = clock.now() + HOUR
@@ -184,7 +184,6 @@ def test_read_only_ledger_can_be_read(readable_folder: Path, ratings: Ratings) -
     assert wait_for([fork(try_all)]) == [0]
 
 
-@pytest.mark.slow
 def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Ratings) -> None:
     """A read-only ledger can be verified, and the user's own state records how that ended."""
     path, state = readable_folder / "ratings.db", readable_folder / "state"

@@ -9,8 +9,6 @@ from sqlalchemy import text
 
 from ratings_ledger.ledger.store.opening import connect
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 SQLITE = {
     "ignored": "CREATE TRIGGER zz BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END",
@@ -74,6 +72,7 @@ def count(db: str) -> int:
         return int(connection.execute(text("SELECT count(*) FROM events")).scalar_one())
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("how", [*SQLITE, *(f"postgres: {how}" for how in POSTGRES)])
 def test_obstructed_append_is_refused(
     how: str, ratings: Ratings, request: pytest.FixtureRequest, tmp_path: Any
@@ -97,6 +96,7 @@ def test_obstructed_append_is_refused(
         assert ("see: ratings verify" in told.stderr, "bug" in told.stderr) == (True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", LOST)
 def test_setting_that_loses_data_is_named(how: str, ratings: Ratings, postgres_url: str) -> None:
     """On a server that could lose acknowledged events, an append fails and names the setting."""
@@ -110,6 +110,7 @@ def test_setting_that_loses_data_is_named(how: str, ratings: Ratings, postgres_u
     assert count(postgres_url) == before
 
 
+@pytest.mark.slow_cases
 def test_unobstructed_append_stores_all(ratings: Ratings, db: str) -> None:
     """With nothing in the way, all events appended are stored and verify."""
     assert record(ratings, db, 2).exit_code == 0

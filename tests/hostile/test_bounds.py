@@ -37,7 +37,6 @@ def test_flood_of_line_ends_is_refused(name: str, db: str, tmp_path: Path, ratin
     assert (told.exit_code, "more than 100,000 lines are blank" in told.stderr) == (1, True), told
 
 
-@pytest.mark.slow
 def test_gzip_bomb_is_refused(db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compressed file that expands beyond the limit is refused."""
     monkeypatch.setattr(files, "EXPANDED_BYTES", 10_000_000)

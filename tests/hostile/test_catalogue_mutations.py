@@ -134,7 +134,7 @@ def test_postgresql_mutation_is_found_once(
     assert found_after(made, []) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_all_postgresql_objects_are_compared(made: Ledger) -> None:
     """In a fresh ledger in PostgreSQL, exactly the objects in the catalogue are compared."""
     with made.reading() as connection:
@@ -205,7 +205,7 @@ NO_ALARM = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("what", NO_ALARM)
 def test_own_postgresql_objects_raise_no_alarm(what: str, made: Ledger) -> None:
     """Objects and settings of an operator's own in PostgreSQL raise no alarm."""

@@ -138,7 +138,7 @@ def postgres_db(server: str, original_databases: Callable[..., str]) -> Any:
         yield url
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("what", OWN)
 def test_own_object_lets_everything_be_written(what: str, copied: Callable[..., str], ratings: Ratings) -> None:
     """An operator's views, tables and plain indexes are allowed, and a view that is gone stands in nobody's way."""
@@ -221,7 +221,6 @@ def test_append_one_after_the_function_was_replaced(server: str, original_databa
         ledger.close()
 
 
-@pytest.mark.slow
 def test_generated_catalogue_is_current(postgres_url: str) -> None:
     """The constant that every write compares with is what the migrations make."""
     assert make_catalogue.catalogue(postgres_url) == make_catalogue.PATH.read_text(), "run scripts/make_catalogue.py"

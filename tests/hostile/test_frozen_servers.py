@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import connect, open_ledger
 from ratings_ledger.projections.stored import generations
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 Ratings = Callable[..., Any]
 
 
@@ -83,6 +83,7 @@ def given_up(told: Any) -> None:
     assert "does not answer at all" in told.stderr, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [
     ("status",), ("record", "--game-id", "g", "a", "b"), pytest.param(("verify",), marks=pytest.mark.at_length),
     pytest.param(("rebuild",), marks=pytest.mark.at_length),
@@ -96,6 +97,7 @@ def test_frozen_server_is_unreachable(
     assert (told.exit_code, "cannot be reached" in told.stderr) == (3, True), told
 
 
+@pytest.mark.slow
 def test_freeze_while_reading_is_given_up(db: str, freeze: Callable[[], None]) -> None:
     """Reading gives up on a server that freezes."""
     ledger = open_ledger(db)
@@ -109,6 +111,7 @@ def test_freeze_while_reading_is_given_up(db: str, freeze: Callable[[], None]) -
         read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("games", [1, 2, 500])
 def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Ratings, freeze: Callable[[], None]) -> None:
     """Appending gives up on a server that freezes, and repeating the append gives the right log.
@@ -135,6 +138,7 @@ def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Rating
     assert ids[-games:] == [draft.event_id for draft in drafts]
 
 
+@pytest.mark.slow
 def test_freeze_while_importing_is_reported(
     db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +157,7 @@ def test_freeze_while_importing_is_reported(
     assert ratings("verify", db=db) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_freeze_while_promoting_is_given_up(
     db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +179,7 @@ def test_freeze_while_promoting_is_given_up(
     assert ratings("verify", db=db) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_frozen_server_is_not_waited_for_twice(
     db: str, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,12 +196,14 @@ def test_frozen_server_is_not_waited_for_twice(
         assert third.connection.driver_connection.info.dsn not in postgres_connection._given_up  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_slow_statement_is_waited_for(db: str) -> None:
     """A statement that takes long is waited for while the server answers others."""
     with connect(db).reading() as connection:
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
+@pytest.mark.slow
 def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) -> None:
     """A working server that takes no more connections is waited for.
 
@@ -206,6 +214,7 @@ def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) ->
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
+@pytest.mark.slow
 def test_frozen_backend_is_waited_for(db: str) -> None:
     """One frozen process of a server that answers is waited for."""
     with connect(db).reading() as connection:

@@ -65,7 +65,7 @@ def made(ratings: Ratings, url: str) -> None:
     assert ratings("verify", db=url) == (0, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("what", DONE)
 def test_verify_finds_changed_history(what: str, db: str, ratings: Ratings) -> None:
     """`verify` names any changed, missing or extra history row, and `rebuild --check` repairs it."""
@@ -113,7 +113,6 @@ def test_stale_history_pointer_is_ignored(db: str, ratings: Ratings) -> None:
     assert verified(ratings, db) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_upgrade_extends_rights_to_the_history(store: str) -> None:
     """On upgrade, a role with rights on the standings gets the same rights on the history.

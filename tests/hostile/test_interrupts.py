@@ -58,7 +58,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("command", COMMANDS)
 def test_interrupt_leaves_no_traceback(
     command: str, copied: Callable[..., str], ratings: Ratings, at_length: bool

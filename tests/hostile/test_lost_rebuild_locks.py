@@ -64,7 +64,7 @@ def while_building(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) 
     monkeypatch.setattr(generations, "promote", interrupted)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_late_rebuild_promotes_nothing(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild that lost its lock promotes nothing after another one has finished.
 
@@ -159,7 +159,7 @@ def test_stale_sweep_keeps_promoted_generation(db: str, ratings: Ratings, monkey
     assert sound(db) == promoted[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sweep of a rebuild that lost its lock does not touch a generation still being built.
 
@@ -201,7 +201,7 @@ def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monk
     sound(db)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_rollback_prevents_promotion(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild is not promoted if a rollback happens while it builds.
 
@@ -276,7 +276,7 @@ def test_database_refuses_bad_live_pointer(db: str, statement: str) -> None:
     assert sound(db) == before
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_live_pointer_survives_lost_locks(
     db: str, ratings: Ratings, at_length: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

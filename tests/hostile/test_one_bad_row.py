@@ -138,7 +138,7 @@ def test_correction_replaces_forged_end(db: str, ratings: Ratings) -> None:
     assert next(one["player"] for one in shown["participants"] if one["place"] == 1) == "ben"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
     """A published list whose record is malformed does not count, and everything else goes on.
 
@@ -157,7 +157,7 @@ def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
     assert [one.partition(":")[0] for one in verified(ratings, db)] == ["not-a-record"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_rename_closing_a_circle_is_ignored(db: str, ratings: Ratings) -> None:
     """Of renames in a circle, the one that closes it does not count."""
     rename(db, 0, "anna", "xa")
@@ -224,7 +224,7 @@ def test_void_of_later_event_is_ignored(db: str, ratings: Ratings) -> None:
     assert "(withdrawn)" not in ratings("log", db=db).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("column", ["player.renamed", "ruleset.published", "event.voided", "game.corrected"])
 def test_wrong_type_column_breaks_no_command(column: str, db: str, ratings: Ratings) -> None:
     """Every command ends well if a row's type column differs from the type in its record."""
@@ -276,7 +276,7 @@ def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypa
     assert json.loads(after.stdout)["rows"] == before["rows"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("position", [10**8, 10**10])
 def test_far_position_is_answered_as_fast(position: int, db: str, ratings: Ratings) -> None:

@@ -15,8 +15,6 @@ from ratings_ledger.ledger.rejections import CODES
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import open_ledger
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 AT = "2024-02-01T20:00:00.000000Z"
 CHESS = "elo-chess/all"
@@ -187,6 +185,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_event_type_is_covered() -> None:
     """The cases cover every type of event, and their codes exist."""
     assert {case.type for case in CASES.values()} == {*TYPES}
@@ -237,12 +236,14 @@ def restored(ratings: Ratings, url: str, folder: Path) -> Any:
     return done
 
 
+@pytest.mark.slow
 def test_sound_history_verifies_and_restores(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A sound history passes `verify` and can be restored."""
     assert ratings("verify", db=db) == (0, "", "")
     assert restored(ratings, db, tmp_path).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CASES)
 def test_import_restore_and_verify_agree(
     what: str, db: str, ratings: Ratings, tmp_path: Path, store_kind: str, at_length: bool
@@ -276,6 +277,7 @@ def test_import_restore_and_verify_agree(
         assert (verified.exit_code, done.exit_code, codes) == (1, 1, [("restore-mismatch", position)])
 
 
+@pytest.mark.slow_cases
 def test_each_dependent_event_is_named(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """`verify` names both an event that does not fit and those that depend on it.
 

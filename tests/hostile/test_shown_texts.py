@@ -134,7 +134,7 @@ WRONG: list[tuple[str, ...]] = [
 FORMS = ("table", "json", "toml")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("command", [*READING, *WRONG], ids=lambda command: ascii(command[0]))
 def test_no_command_prints_hidden_characters(
     command: tuple[str, ...], db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -180,7 +180,7 @@ def test_export_and_piped_csv_are_verbatim(db: str, ratings: Ratings) -> None:
     assert ANNA in ratings("standings", LADDER, "--format", "csv", db=db).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("command", [("standings", LADDER), ("log",), ("export", "changes", LADDER),
                                      ("export", "standings")], ids=lambda c: c[0])  # fmt: skip
 @pytest.mark.parametrize("form", ["csv", "json"])

@@ -97,7 +97,7 @@ def test_changed_stored_data_is_reported(what: str, db: str, ratings: Ratings) -
     assert all(one.startswith("standings: ") for one in found), found
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     """`verify` reports a ladder that names another generation's build, even with equal standings.
 
@@ -116,7 +116,7 @@ def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     assert "standings: elo-chess/all: the stored standings differ from a replay" in verified(ratings, db)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_ladder_kept_by_rebuild_is_fine(db: str, ratings: Ratings) -> None:
     """`verify` accepts a ladder that a rebuild of others left as it was."""
     game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
@@ -209,7 +209,6 @@ def test_locked_events_are_no_damage(timeout: str, postgres_db: str, ratings: Ra
     assert "busy" in told.stderr
 
 
-@pytest.mark.slow
 def test_row_security_is_not_overlooked(postgres_db: str, ratings: Ratings) -> None:
     """With row-level security, a restricted role gets errors, and the owner's `verify` reports it.
 
@@ -269,7 +268,7 @@ def test_foreign_trigger_is_reported(on: str, copied_file: Callable[..., str], r
     assert verified(ratings, db) == [f"schema: the trigger z on {on} is none of this program's"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_changed_generation_is_not_served(db: str, ratings: Ratings) -> None:
     """A rollback to a kept generation that was changed is refused."""
     game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")

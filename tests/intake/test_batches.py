@@ -156,7 +156,7 @@ def test_a_last_chunk_refused_leaves_a_batch(
     assert [one[:3] for one in recorded(ledger_url)] == [(4, "a.csv", [[1, 2]])]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_an_export_keeps_its_batches(ledger_url: str, copied_file: Callable[..., str], tmp_path: Path,
                                      ratings: Ratings) -> None:  # fmt: skip
     """Imported into an empty ledger an export keeps its batches, where they were; elsewhere they are left out, with

@@ -38,7 +38,7 @@ def _told(row: dict[str, Any]) -> str:
     return " ".join((row["game_id"], row["occurred_at"][:16], *players))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("what", [*CASES, *FILES])
 def test_corpus(what: str, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """Each table of the corpus gives the games that it should, or the refusals that it should and no game."""

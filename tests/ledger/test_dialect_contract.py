@@ -576,7 +576,6 @@ class TestThirdStore(TestSqlite):
     def _registered(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(DIALECTS, "third", lambda: third_store)
 
-    @pytest.mark.slow
     def test_commands_ask_the_third_store(self, ratings: Callable[..., Any], tmp_path: Path) -> None:
         """Commands of every kind work on it, and ask it rather than the store that it resembles."""
         db = f"third:///{tmp_path / 'third.db'}"

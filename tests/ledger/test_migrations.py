@@ -108,7 +108,7 @@ def test_second_upgrade_changes_nothing(ledger_url: str) -> None:
         assert head(connection).position == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_older_schema_can_be_upgraded(
     store: str,
 ) -> None:

@@ -8,8 +8,6 @@ import pytest
 
 from ratings_ledger.ledger.validation.leagues import SIZES, draw_schedule, league_schedule
 
-pytestmark = pytest.mark.slow
-
 PLAYERS = list("abcdefgh")
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
 GAMES_EACH = {2: 14, 3: 9, 4: 16, 5: 25, 6: 18, 7: 21, 8: 16}
@@ -32,12 +30,14 @@ def refuse_unbalanced(games: list[list[str]], size: int) -> None:
     assert set(Counter(frozenset(game) for game in games).values()) == {OF_A_SET[size]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_schedule_is_balanced(size: int) -> None:
     """For each number of players per game, seats, meetings and sets of players are balanced."""
     refuse_unbalanced([[PLAYERS[number] for number in game] for game in league_schedule(size)], size)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("size", SIZES)
 def test_drawn_schedules_are_balanced(size: int) -> None:
     """Schedules drawn from a thousand seeds are all balanced, and nearly all of them differ."""
@@ -48,6 +48,7 @@ def test_drawn_schedules_are_balanced(size: int) -> None:
     assert len({str(games) for games in drawn}) > 950
 
 
+@pytest.mark.slow
 def test_same_seed_draws_the_same_schedule() -> None:
     """The same seed draws the same schedule, whatever the order of the players."""
     shuffled = random.Random(1).sample(PLAYERS, 8)

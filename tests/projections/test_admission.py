@@ -54,7 +54,6 @@ def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
     return name
 
 
-@pytest.mark.slow
 def test_reused_validator_answers_like_new(db: str) -> None:
     """Asked about many games, a reused validator gives the same answers as a new one each time."""
     chance = random.Random(7)

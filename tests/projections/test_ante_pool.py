@@ -164,7 +164,7 @@ def test_uncounted_seat_keeps_the_row():
     assert scored([100] * 3, [1, 3, 4], seats=4) == ([2, -4, -7], 0, 9)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("n", "divisor"), [(3, 10), (8, 5), (922, 1)])
 def test_largest_points_stay_exact(n, divisor):
     """With the most points possible, no step leaves 64 bits and all rounding is exact.

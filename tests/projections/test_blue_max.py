@@ -221,7 +221,6 @@ def test_uncounted_players_change_nothing():
         assert scored(event, counted) == {name: everybody[name] for name in sorted(counted)}
 
 
-@pytest.mark.slow
 def test_order_and_names_do_not_matter():
     """The order of participants and the names of players and sides do not change anybody's points."""
     chance = random.Random(42)

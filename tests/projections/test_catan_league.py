@@ -19,10 +19,7 @@ LADDERS = {
     "7-8 Player Games": "club-catan-elo/7-8",
 }
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent"),
-]
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent")
 
 
 def club_ledger(ratings, url):
@@ -69,6 +66,7 @@ def test_published_ratings_are_reproduced(ratings, club):
     assert sum(map(len, computed.values())) == 55
 
 
+@pytest.mark.slow
 def test_published_averages_are_reproduced(ratings, club):
     """The averages of the published table come out of the players' histories."""
     for row in published():
@@ -77,6 +75,7 @@ def test_published_averages_are_reproduced(ratings, club):
         assert abs(sum(after) / len(after) - int(row["average_rating"])) <= Fraction("0.5"), row
 
 
+@pytest.mark.slow_cases
 def test_textbook_rule_changes_the_table(ratings, own_club):
     """The textbook version, published later, moves ratings by up to 4.3 points.
 
@@ -99,6 +98,7 @@ def test_textbook_rule_changes_the_table(ratings, own_club):
     assert json.loads(one.stdout)["rows"] == json.loads(told.stdout)["rows"]
 
 
+@pytest.mark.slow_cases
 def test_stored_standings_match_replay(ratings, own_club):
     """The stored standings of the club are what a replay gives."""
     assert ratings("rebuild", db=own_club).exit_code == 0

@@ -63,7 +63,6 @@ def chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: 
 CUTS = st.lists(st.integers(0, 40), max_size=3)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @given(st.data())
 def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
@@ -163,7 +162,6 @@ def at_many(column: Layered, indices: list[int]) -> list[int]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @given(st.data(), CUTS)
 def test_damage_in_a_chain_is_told_where_it_is_read(

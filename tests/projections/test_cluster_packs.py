@@ -118,7 +118,7 @@ def _enter(ledger: Ledger, events: Sequence[Event]) -> None:
     assert not enter(ledger, named).rejected
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("case", CASES)
 def test_packs_have_all_that_decides(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ladders of small packs come out as those of one process."""

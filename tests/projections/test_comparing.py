@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
@@ -10,8 +9,6 @@ from ratings_ledger.projections.diff.comparison import TOP, Effect, RankedPoints
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ranking
-
-pytestmark = pytest.mark.slow
 
 Ranks = dict[str, int | None]
 NAMES = [f"p{number}" for number in range(16)]

@@ -25,8 +25,6 @@ from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import Version
 
-pytestmark = pytest.mark.slow
-
 compiles = pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +85,7 @@ def plain(trace: Trace) -> dict[str, Any]:
     return {name: list(value) if hasattr(value, "tolist") else value for name, value in values.items()}
 
 
+@pytest.mark.slow
 @compiles
 @pytest.mark.parametrize("name", PARAMS)
 def test_compiled_replay_equals_interpreted(name, monkeypatch):
@@ -124,6 +123,7 @@ def score_with_fractions(n, points, columns, constants, table, change):
     return n * 10
 
 
+@pytest.mark.slow
 @compiles
 @pytest.mark.parametrize("score", [score_dividing, score_unbalanced])
 @pytest.mark.parametrize("at", [0, 57, 99, None])
@@ -151,6 +151,7 @@ def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
     return stream
 
 
+@pytest.mark.slow
 @compiles
 def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
     """A rule that cannot be compiled is interpreted, and one line says so."""
@@ -192,6 +193,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @compiles
 def test_loaded_rules_score_by_own_code(tmp_path):
     """Rules compiled by other processes each score by their own code when one process loads them.

@@ -55,7 +55,7 @@ def decoded(ledger: Ledger, cached: bool = True) -> Any:
     return told(facts), digests(facts)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_copied_ledger_has_its_own_cache(
     store: str, copy_of: Callable[[str], str], caches: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

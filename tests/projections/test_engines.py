@@ -34,7 +34,6 @@ def test_processes_do_a_task_each() -> None:
         assert engine.width() == 3
 
 
-@pytest.mark.slow
 def test_tls_needs_certificates(tmp_path: Path) -> None:
     """Without certificates, or with some that are not there, the refusal says where they belong."""
     pytest.importorskip("distributed", reason="the extra cluster is not installed")
@@ -55,7 +54,6 @@ def test_tls_needs_certificates(tmp_path: Path) -> None:
         assert "cannot be read: No such file or directory: see docs/scale.md" in refused()
 
 
-@pytest.mark.slow
 def test_segments_need_an_engine(
     copied_file: Callable[..., str], ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

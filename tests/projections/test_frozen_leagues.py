@@ -92,7 +92,6 @@ def test_uncountable_league_game_is_refused(ratings: Ratings, filled: Callable[.
     assert (five.exit_code, five.stderr.partition(":")[0]) == (1, "uncounted")
 
 
-@pytest.mark.slow
 def test_months_of_annual_list_are_needed(ratings: Ratings, tmp_path: Path) -> None:
     """The versions of monthly lists cannot be voided while an annual list sums them."""
     db = str(tmp_path / "ratings.db")

@@ -65,7 +65,7 @@ def test_view_shows_points_not_units(ledger):
     assert float(points) == pytest.approx(units / scale)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_only_the_previous_generation_is_kept(ledger_url, ledger):
     """A rebuild keeps the previous generation and drops older ones."""
     for day in (1, 2, 3, 4):
@@ -79,7 +79,7 @@ def test_only_the_previous_generation_is_kept(ledger_url, ledger):
     assert kept == builds == [3, 4]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_interrupted_rebuild_keeps_old_generation(ledger_url, ledger, monkeypatch):
     """Readers see the old generation until the pointer moves to the new one.
 

@@ -32,8 +32,6 @@ from ratings_ledger.projections.stored import computing, generations, sql_histor
 from ratings_ledger.projections.stored.rebuilding import HistoryMissing, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
@@ -141,6 +139,7 @@ def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request
             yield lambda: stack.enter_context(postgres_database(server))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratings: Ratings, at_length: bool) -> None:
     """However often any history is rebuilt, the SQL views show what the commands show.
@@ -175,6 +174,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
     assert met["changes"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_views_match_commands_over_a_year(seed: int, ledger_url: str, ratings: Ratings) -> None:
     """After a year of monthly lists, the SQL views show what the commands show."""
@@ -184,6 +184,7 @@ def test_views_match_commands_over_a_year(seed: int, ledger_url: str, ratings: R
     assert any(name.startswith("catan-monthly/") for name in changes_by_sql(ledger))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_views_match_after_rule_changes(seed: int, ledger_url: str, ratings: Ratings) -> None:
     """After withdrawn rule changes, the SQL views show what the commands show."""
@@ -193,6 +194,7 @@ def test_views_match_after_rule_changes(seed: int, ledger_url: str, ratings: Rat
     assert agree(ratings, ledger) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cached", [False, True])
 def test_sql_counts_match_the_games(
     cached: bool, ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -227,6 +229,7 @@ def test_sql_counts_match_the_games(
     ]  # fmt: skip
 
 
+@pytest.mark.slow_cases
 def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> None:
     """Members without a column of their own and extreme times are shown whole."""
     early = game("early", "anna ben") | {"occurred_at": "1969-12-31T23:59:59.999999Z"}
@@ -240,6 +243,7 @@ def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> N
     assert row == {"more": '{"extra":{"table":"7"}}', "his": '{"extra":{"colour":"red"}}'}
 
 
+@pytest.mark.slow
 def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
     """With one more game at the end, all blocks but the last of each ladder are kept."""
     before = parts(rebuilt_ledger)
@@ -259,6 +263,7 @@ def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Rating
     agree(ratings, rebuilt_ledger)
 
 
+@pytest.mark.slow_cases
 def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> None:
     """After a rename, only blocks of games that name the player are written again."""
     more(ledger, *(game(f"z-{n}", "uwe vera") for n in range(6)))
@@ -273,6 +278,7 @@ def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> No
     assert after["", 11] != before["", 11]
 
 
+@pytest.mark.slow_cases
 def test_history_stays_until_dropped(ledger: Ledger, ratings: Ratings) -> None:
     """A rebuild keeps the history for SQL once it exists, until `keep_history=False` drops it."""
     rebuild(ledger, ticking())
@@ -287,6 +293,7 @@ def test_history_stays_until_dropped(ledger: Ledger, ratings: Ratings) -> None:
     assert findings(ledger) == []
 
 
+@pytest.mark.slow_cases
 def test_partial_rebuild_keeps_all_ladders(
     rebuilt_ledger: Ledger,
 ) -> None:
@@ -302,6 +309,7 @@ def test_partial_rebuild_keeps_all_ladders(
     assert findings(rebuilt_ledger) == []
 
 
+@pytest.mark.slow_cases
 def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
     """Keeping the history of some ladders is refused while the others have none."""
     rebuild(ledger, ticking())
@@ -313,6 +321,7 @@ def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
     assert info(ledger)["generation"] == 1
 
 
+@pytest.mark.slow_cases
 def test_failed_ladder_keeps_its_changes(rebuilt_ledger: Ledger) -> None:
     """A ladder whose rule fails in a rebuild keeps its previous changes."""
     before = changes_by_sql(rebuilt_ledger)
@@ -329,6 +338,7 @@ def test_failed_ladder_keeps_its_changes(rebuilt_ledger: Ledger) -> None:
     assert [one for one in findings(rebuilt_ledger) if "changes" in one or "games" in one] == []
 
 
+@pytest.mark.slow_cases
 def test_failed_ladder_may_have_no_history(
     ledger: Ledger,
 ) -> None:
@@ -340,6 +350,7 @@ def test_failed_ladder_may_have_no_history(
     assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
 
 
+@pytest.mark.slow
 def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
     """After a rollback no changes of another generation show, and the next rebuild has them."""
     ledger = rebuilt_ledger
@@ -355,6 +366,7 @@ def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) 
     agree(ratings, ledger)
 
 
+@pytest.mark.slow
 def test_one_and_many_processes_agree(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One process and several keep the same history."""
     ledger = fill(ledger_url, [ruleset(), *random_games(2, 30, [*PLAYERS, *"fghijk"], most=8)])
@@ -366,6 +378,7 @@ def test_one_and_many_processes_agree(ledger_url: str, monkeypatch: pytest.Monke
     assert found[0] == found[1]
 
 
+@pytest.mark.slow_cases
 def test_checked_rebuild_repairs_rows(rebuilt_ledger: Ledger) -> None:
     """A checked rebuild rewrites rows that were changed in the store."""
     with rebuilt_ledger.writing() as connection:
@@ -377,6 +390,7 @@ def test_checked_rebuild_repairs_rows(rebuilt_ledger: Ledger) -> None:
     assert findings(rebuilt_ledger) == []
 
 
+@pytest.mark.slow
 def test_cut_off_rebuild_leaves_nothing(
     rebuilt_ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
@@ -414,6 +428,7 @@ def test_cut_off_rebuild_leaves_nothing(
         assert {row["part"] for row in select(rebuilt_ledger, f"SELECT DISTINCT part FROM {name}")} <= named
 
 
+@pytest.mark.slow_cases
 def test_vanished_rows_stop_promotion(rebuilt_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """When rows vanish while they are written, nothing is promoted."""
     more(rebuilt_ledger, game("late", "emil anna ben", day=1))
@@ -432,6 +447,7 @@ def test_vanished_rows_stop_promotion(rebuilt_ledger: Ledger, monkeypatch: pytes
     assert changes_by_sql(rebuilt_ledger) == before
 
 
+@pytest.mark.slow_cases
 def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A generation promoted during `verify` is compared in turn and gives no false alarm.
 
@@ -450,6 +466,7 @@ def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypat
     assert rebuilt
 
 
+@pytest.mark.slow
 def test_rebuild_says_how_much_was_kept(ledger: Ledger, ratings: Ratings) -> None:
     """A rebuild with history says how many changes it kept for SQL."""
     db = ledger.url.render_as_string(hide_password=False)

@@ -37,8 +37,6 @@ from ratings_ledger.projections.queries.last_events import last_event, last_even
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.rulesets.versions import shipped
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 REASON = "it was wrong"
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -179,6 +177,7 @@ WANTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_answers_are_those_at_the_last_event(empty: Any, ratings: Ratings, at_length: bool) -> None:
     """Given random histories with everything that is put right, when ladders, players and games are asked about at some
@@ -289,6 +288,7 @@ def other_event(chance: Random, number: int) -> Event:
     return {"type": name, "id": f"e{number}", "occurred_at": day, "data": data[name]}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_seasons_and_leagues_are_those_at_the_last_event(empty: Any, ratings: Ratings, at_length: bool) -> None:
     """Given random histories of seasons that carry points over, and of leagues that keep the version of their start,
@@ -315,6 +315,7 @@ def test_seasons_and_leagues_are_those_at_the_last_event(empty: Any, ratings: Ra
     assert [name for name in wanted if not seen[name]] == []
 
 
+@pytest.mark.slow
 def test_every_way_leads_to_the_same_last_events(
     empty: Any, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -390,6 +391,7 @@ def test_view_states_the_last_event(copied_file: Callable[..., str], ratings: Ra
 # -- what an everyday game moves
 
 
+@pytest.mark.slow
 def test_everyday_game_concerns_its_ladders_and_players(empty: Any) -> None:
     """Given games that are recorded in the order of time, when one more is recorded, then it is the last event of
     itself, of its ladders and of its players there, and everything else keeps its own."""

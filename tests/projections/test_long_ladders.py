@@ -28,8 +28,6 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.standings import standings_answer
 from ratings_ledger.projections.replay.containment import RuleFailure
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("numpy")
 
 Held = dict[str, tuple[int, int]]
@@ -64,6 +62,7 @@ def test_columns_are_ranked_as_rows_are(held: Held, min_games: int, low: int, hi
         long.rows[len(held)]
 
 
+@pytest.mark.slow
 @given(HELD, HELD, st.integers(0, 2), st.booleans(), st.booleans())
 def test_columns_are_compared_as_rows_are(old: Held, new: Held, min_games: int, alike: bool, ranks: bool) -> None:
     """What differs, and how far that reaches, is the same: some come and go, some have other points, many are tied."""
@@ -75,6 +74,7 @@ def test_columns_are_compared_as_rows_are(old: Held, new: Held, min_games: int, 
     assert compare(DifferingRow, "x", states[0][0], states[1][1], facts, facts, ranks) == plain
 
 
+@pytest.mark.slow
 def test_digest_is_worked_out_when_it_is_read() -> None:
     """Standings that are only looked at do not hash all rows; their plain data do, in the same place as ever."""
     found = ranking({"anna": (1, 1), "ben": (2, 2)}, 0, long=True)
@@ -84,6 +84,7 @@ def test_digest_is_worked_out_when_it_is_read() -> None:
     assert answer.model_dump()["digest"] == answer.digest == ranking({"ben": (2, 2), "anna": (1, 1)}, 0, False).digest
 
 
+@pytest.mark.slow
 def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between any two states of a random history, with renames, merges, voids and adjustments, both ways agree."""
     met: Counter[str] = Counter()

@@ -19,9 +19,8 @@ from ratings_ledger.projections.facts.looked_up import games_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuing, kept_traces
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False])
 def test_spans_are_those_of_a_bisection(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given ascending starts, each number is in the span that a bisection finds, also at its ends."""
@@ -35,6 +34,7 @@ def test_spans_are_those_of_a_bisection(compiled: bool, monkeypatch: pytest.Monk
     assert [*compiling.spans_of(array("q", [0, 3]), array("q"))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False])
 def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given a history with corrections and renames, in files and with events since, games say what the facts say of

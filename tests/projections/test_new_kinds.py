@@ -23,8 +23,6 @@ from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
 from ratings_ledger.projections.rulesets import columns, registry
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 
 
@@ -131,6 +129,7 @@ def standings_of(ratings: Ratings, kind: str, games: list[list[dict[str, Any]]])
     return [(row["rank"], row["player"], row["points"]) for row in rows]
 
 
+@pytest.mark.slow
 def test_kind_of_list_is_a_module_and_a_line(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
@@ -162,6 +161,7 @@ def test_game_type_is_a_module_and_a_line(
     assert standings_of(ratings, "race", games) == [(1, "ben", "8"), (2, "anna", "1"), (2, "cleo", "1")]
 
 
+@pytest.mark.slow
 def test_type_of_event_is_a_model_and_a_line(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
@@ -193,6 +193,7 @@ def test_type_of_event_is_a_model_and_a_line(
     assert [(row["rank"], row["player"], row["points"]) for row in rows] == before
 
 
+@pytest.mark.slow
 def test_output_format_is_a_function_and_a_line(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip

@@ -219,7 +219,7 @@ def test_rename_lets_a_game_count(store: str) -> None:
     assert [(row.player, row.games) for row in rows] == [(row.player, row.games) for row in uncached(ledger, "elo")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_clock_after_a_kept_trace(store: str) -> None:
     """A clock that comes after its game was counted changes what the game gives."""
     galactic = tomllib.loads((SHIPPED / "galactic-points-1.toml").read_text())

@@ -28,8 +28,6 @@ from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
 from ratings_ledger.projections.queries.explain import explain_player
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -105,6 +103,7 @@ def decoded(ledger: Ledger, known_at: int | None = None, cached: bool = True) ->
     return told(facts), digests(facts)
 
 
+@pytest.mark.slow
 def test_all_paths_give_the_same_standings(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str
 ) -> None:
@@ -173,6 +172,7 @@ def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
     return ledger
 
 
+@pytest.mark.slow
 def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every path leaves out the same rows that no event can have written.
 
@@ -251,6 +251,7 @@ def test_cache_of_another_ledger_is_rebuilt(
     assert ["another ledger" in record.message for record in caplog.records] == [True]
 
 
+@pytest.mark.slow
 def test_chain_of_segments_stays_short(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache that grows by an event or two at a time has few segments, and seldom writes the long ones anew."""
     set_paths(monkeypatch, scanned=False, compiled=False)
@@ -267,6 +268,7 @@ def test_chain_of_segments_stays_short(tmp_path: Path, caches: Path, monkeypatch
     assert decoded(ledger) == decoded(ledger, cached=False)
 
 
+@pytest.mark.slow
 def test_writers_without_a_lock_have_right_facts(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
@@ -292,6 +294,7 @@ def test_writers_without_a_lock_have_right_facts(
         assert wait_for([fork(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_segments_go_on_from_those_they_were_made_behind(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +368,7 @@ def test_trying_events_leaves_the_cache_unchanged(
     assert decoded(ledger) == before
 
 
+@pytest.mark.slow
 def test_bulk_explanations_match_single_ones(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Explanations are the same whether a player's games are found in bulk or one by one.
 

@@ -120,7 +120,6 @@ def test_generation_has_position_of_full_rebuild(ratings, db, ledger):
     assert ratings("rebuild", "other", db=db).stdout.endswith("; 3 ladders unchanged\n")
 
 
-@pytest.mark.slow
 def test_new_ladder_waits_until_asked_for(ledger):
     """A partial rebuild adds a new ladder only if it is asked for."""
     rebuild(ledger, ticking())
@@ -133,7 +132,7 @@ def test_new_ladder_waits_until_asked_for(ledger):
     assert findings(ledger) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_full_rebuild_drops_emptied_ladder(either):
     """A ladder without games is empty after a partial rebuild and gone after a full one."""
     ledger = either
@@ -206,7 +205,6 @@ def test_agreeing_second_replay_is_promoted(ledger):
     assert stored(ledger)[ALL][2] == replayed(ledger, ALL)
 
 
-@pytest.mark.slow
 def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypatch):
     """A checked rebuild whose second replay differs promotes nothing and names the ladders.
 
@@ -243,7 +241,7 @@ ALTERED = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("what", ALTERED)
 def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
     """A checked rebuild compares what is stored: whatever altered rows meanwhile, they are not promoted."""
@@ -269,7 +267,7 @@ def test_failure_in_one_replay_is_difference(ledger, monkeypatch):
     assert rebuild(ledger, ticking(), check=True).differing == [ALL]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_keep_sets_how_many_generations_stay(either):
     """A rebuild keeps as many generations as it was asked to keep."""
     ledger = either
@@ -282,7 +280,7 @@ def test_keep_sets_how_many_generations_stay(either):
     assert builds == {4, 5}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_build_stays_while_generation_uses_it(either, monkeypatch):
     """The rows of a build stay as long as a kept generation uses them."""
     ledger = either
@@ -298,7 +296,7 @@ def test_build_stays_while_generation_uses_it(either, monkeypatch):
     assert {row.build for row in everything(ledger)["generation_standings"]} == {5, 6}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_orphaned_rows_are_removed(either):
     """A rebuild removes standings rows that no generation refers to."""
     ledger = either
@@ -309,7 +307,7 @@ def test_orphaned_rows_are_removed(either):
     assert {row.build for row in everything(ledger)["generation_standings"]} == {2}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_repeated_rollback_goes_further_back(either):
     """Each rollback goes one generation further back, and generation numbers are never reused."""
     ledger = either
@@ -329,7 +327,6 @@ def test_repeated_rollback_goes_further_back(either):
     assert rebuild(ledger, ticking()).generation == 5
 
 
-@pytest.mark.slow
 def test_rolled_back_number_is_not_reused(ledger):
     """The next rebuild does not reuse the number of a generation that was rolled back."""
     for _ in range(2):

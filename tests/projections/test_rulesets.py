@@ -147,7 +147,7 @@ def test_same_version_is_already_there(ratings, ruled_url, tmp_path):
     assert (result["appended"], result["existing"], result["rejected"]) == (0, 1, [])
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
     """A ruleset whose rule is not installed stops only its own ladders.
 

@@ -233,7 +233,7 @@ def test_random_games_match_decoder():
     assert plain.count(True) > 300
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_damaged_bytes_match_decoder(mode, at_length):
     """Of records with damaged bytes, only those that the decoder reads the same way are plain.
 

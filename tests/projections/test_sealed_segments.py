@@ -19,8 +19,6 @@ from ratings_ledger.projections.cluster.columnar import OpenedObject
 from ratings_ledger.projections.cluster.numbers import all_names, numbers_name
 from ratings_ledger.projections.cluster.objects import objects_at
 
-pytestmark = pytest.mark.slow
-
 Ratings = Callable[..., Any]
 # a computation that goes on until it is killed
 KILLED = """
@@ -61,6 +59,7 @@ def files(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "sealed").glob("*/segment-*"), key=lambda path: int(path.name.split("-")[1]))
 
 
+@pytest.mark.slow_cases
 def test_what_is_sealed_stays_until_it_is_damaged(tmp_path: Path, listed: Callable[[str], Any]) -> None:
     """Sealing makes what is missing. Checking names and deletes what the log does not say, whether it is damaged or
     whole, and sealing makes it again, the same."""
@@ -83,6 +82,7 @@ def test_what_is_sealed_stays_until_it_is_damaged(tmp_path: Path, listed: Callab
     assert [path.read_bytes() for path in files(tmp_path)] == contents
 
 
+@pytest.mark.slow
 def test_rebuild_elsewhere_refuses_before_it_seals(ledger: str, ratings: Ratings, tmp_path: Path) -> None:
     """A name that nothing has, and a history that cannot be kept, are refused as a rebuild here does, before anything
     is written for workers."""
@@ -93,6 +93,7 @@ def test_rebuild_elsewhere_refuses_before_it_seals(ledger: str, ratings: Ratings
     assert not (tmp_path / "sealed").exists()
 
 
+@pytest.mark.slow_cases
 def test_whatif_elsewhere_names_the_ladders_that_there_are(ledger: str, ratings: Ratings, tmp_path: Path) -> None:
     """A ladder without games is refused with those that have some, as a simulation here does, also where months are
     ladders of their own."""
@@ -105,6 +106,7 @@ def test_whatif_elsewhere_names_the_ladders_that_there_are(ledger: str, ratings:
         assert here.stderr.partition("; it has ")[2].count(f"{ruleset}/") > 1
 
 
+@pytest.mark.slow_cases
 def test_whatif_elsewhere_refuses_before_it_seals(
     ledger: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +149,7 @@ def disused(listed: Callable[[str], Any], tmp_path: Path) -> list[str]:
     return old
 
 
+@pytest.mark.slow
 def test_pruning_deletes_what_no_computation_can_use(
     disused: list[str], listed: Callable[[str], Any], ledger: str, ratings: Ratings, tmp_path: Path
 ) -> None:
@@ -180,6 +183,7 @@ def test_pruning_deletes_what_no_computation_can_use(
     assert ratings(*prune, db=ledger).stdout == left
 
 
+@pytest.mark.slow_cases
 def test_pruning_waits_for_computations(disused: list[str], ledger: str, ratings: Ratings, tmp_path: Path) -> None:
     """While a computation goes on, here or elsewhere, or perhaps one of another version, which does not say where,
     nothing is deleted. What was killed more than a day ago does not count as one."""
@@ -199,6 +203,7 @@ def test_pruning_waits_for_computations(disused: list[str], ledger: str, ratings
     assert {path.name for path in place.iterdir()} == before - {*disused, "nonce-1"}
 
 
+@pytest.mark.slow
 def test_pruning_does_not_wait_for_what_was_killed(
     disused: list[str], ledger: str, ratings: Ratings, tmp_path: Path
 ) -> None:
@@ -219,6 +224,7 @@ def test_pruning_does_not_wait_for_what_was_killed(
     assert not {path.name for path in place.iterdir()} & {*disused}
 
 
+@pytest.mark.slow
 def test_another_format_is_made_again(
     listed: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +246,7 @@ def test_another_format_is_made_again(
     assert before > 0
 
 
+@pytest.mark.slow
 def test_short_log_is_rebuilt_here(ledger: str, ratings: Ratings, tmp_path: Path, monkeypatch: Any) -> None:
     """A log without a whole segment is rebuilt here despite `--on`, which is said; a wrong engine is still refused."""
     elsewhere = ("--on", "processes:1", "--segments", tmp_path / "sealed")

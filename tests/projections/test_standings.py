@@ -98,7 +98,6 @@ def test_batch_and_seat_order_are_irrelevant(tmp_path, batch):
     assert digests == {digest(fill(str(tmp_path / "whole"), [ruleset(), *games]))}
 
 
-@pytest.mark.slow
 def test_both_stores_give_the_same_digest(tmp_path, postgres_url):
     """SQLite and PostgreSQL give the same digest for the same events."""
     games = random_games(6, 80, PLAYERS)
@@ -170,7 +169,7 @@ def test_explained_parts_sum_exactly(ratings, ledger_url):
         assert sum(Fraction(player["change"]) for player in found["players"]) + accounts == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_history_adds_up_to_standings(ratings, ledger_url):
     """Histories add up to the standings and include adjustments."""
     fill(ledger_url, [ruleset(), *random_games(9, 40, PLAYERS), adjustment(ALL, "anna", "12.5", day=9)])

@@ -25,8 +25,6 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import KeptLadders
 from ratings_ledger.projections.snapshot import Snapshot
 
-pytestmark = pytest.mark.slow  # most of them ask all there is, as the library and as commands
-
 Ratings = Callable[..., Any]
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
 LADDER = "club-catan-elo/all"
@@ -59,6 +57,7 @@ COORDINATES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("coordinates", COORDINATES, ids=str)
 def test_results_are_what_commands_print(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
     """At any coordinates a result dumps to the JSON of its command."""
@@ -85,6 +84,7 @@ def same_as_printed(ratings: Ratings, url: str, asked: dict[tuple[Any, ...], rl.
         assert (told.exit_code, json.loads(told.stdout)) == (0, result.model_dump()), command
 
 
+@pytest.mark.slow_cases
 def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> None:
     """Games and events dump to the JSON of their commands, however they are chosen."""
     assert ratings("void", "g-2", "--reason", "a rehearsal", db=url).exit_code == 0
@@ -105,6 +105,7 @@ def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> 
         assert (view.games(limit=1).older, view.events("g-2").rows[0].withdrawn) == (2, False)
 
 
+@pytest.mark.slow_cases
 def test_rulesets_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """The published versions and one of them with its timeline dump to the JSON of their commands."""
     assert ratings("rules", "publish", RULESET, db=url).exit_code == 0
@@ -119,6 +120,7 @@ def test_rulesets_are_what_commands_print(url: str, ratings: Ratings) -> None:
         assert [len(one.ruleset("club-catan-elo").versions) for one in (before, now)] == [1, 2]
 
 
+@pytest.mark.slow_cases
 def test_decisions_are_told_with_what_they_did(url: str, ratings: Ratings) -> None:
     """What somebody decided since a position, and what that did to points, which adds up to the difference."""
     assert ratings("void", "g-2", "--reason", "a rehearsal", "--by", "mira", db=url).exit_code == 0
@@ -134,6 +136,7 @@ def test_decisions_are_told_with_what_they_did(url: str, ratings: Ratings) -> No
     assert json.loads(json.dumps(found.model_dump()))["from"] == 20
 
 
+@pytest.mark.slow_cases
 def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """Leagues, one of them with its table, and whom somebody has not met dump to the JSON of their commands."""
     for name in ("spring", "autumn"):
@@ -162,6 +165,7 @@ def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
         )
 
 
+@pytest.mark.slow_cases
 def test_clocks_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """A game's clock and the account of somebody's timer dump to the JSON of their commands."""
     steps: list[dict[str, Any]] = [
@@ -184,6 +188,7 @@ def test_clocks_are_what_commands_print(url: str, ratings: Ratings) -> None:
         })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """Ladders at two coordinates, the causes between them, and a simulation dump to the JSON of their commands."""
     text = RULESET.read_text(encoding="utf-8")
@@ -207,6 +212,7 @@ def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None
         assert simulated[LADDER].quality.after is not None
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("coordinates", COORDINATES, ids=str)
 def test_streams_are_what_exports_write(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
     """All standings, and all changes of a ladder, come one at a time, each as the line that its command writes."""
@@ -223,6 +229,7 @@ def test_streams_are_what_exports_write(url: str, ratings: Ratings, coordinates:
             assert (told.exit_code, lines) == (0, [one.model_dump() for one in results]), command
 
 
+@pytest.mark.slow_cases
 def test_results_are_exact_and_frozen(url: str) -> None:
     """Points are fractions, times are in UTC, and nothing of a result can be changed."""
     with rl.open(url) as ledger:
@@ -341,6 +348,7 @@ ODD = (
 )
 
 
+@pytest.mark.slow_cases
 def test_wrong_questions_are_a_few_exceptions(url: str) -> None:
     """A wrong argument names itself, the unknown has its code, and both have the exit code of the command."""
     with rl.open(url) as ledger:
@@ -375,6 +383,7 @@ def test_odd_arguments_are_documented_exceptions(url: str, store_kind: str, at_l
                         deque(found, maxlen=0)
 
 
+@pytest.mark.slow_cases
 def test_times_may_be_those_of_python(url: str) -> None:
     """A date or a time with a zone means what its text means, and a number is not called a list."""
     with rl.open(url) as ledger:
@@ -390,6 +399,7 @@ def test_times_may_be_those_of_python(url: str) -> None:
             ledger.at().standings(LADDER, limit="3")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow_cases
 def test_no_limit_is_all(url: str) -> None:
     """A limit of 0 means all rows wherever there is one, as it does for commands."""
     with rl.open(url) as ledger:
@@ -406,6 +416,7 @@ def test_ledger_is_named_by_a_path(copied_file: Callable[..., Path]) -> None:
     assert {name for name in dir(rl) if not name.startswith("__")} == {*rl.__all__}
 
 
+@pytest.mark.slow_cases
 def test_closed_ledger_is_refused(url: str) -> None:
     """After closing, once or twice, questions are refused with a clear word, also those of its views."""
     ledger = rl.open(url)
@@ -419,6 +430,7 @@ def test_closed_ledger_is_refused(url: str) -> None:
             ask()
 
 
+@pytest.mark.slow_cases
 def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> None:
     """Facts are decoded once, and followed when the log has grown: no event is decoded twice."""
     decoded: list[int | None] = []
@@ -437,6 +449,7 @@ def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> No
     assert len(decoded) == 1
 
 
+@pytest.mark.slow_cases
 def test_odd_answers_have_notes(url: str) -> None:
     """What is odd about an answer is noted: a time to come, a ladder without games, one that was probably meant."""
     with rl.open(url) as ledger:
@@ -449,6 +462,7 @@ def test_odd_answers_have_notes(url: str) -> None:
     assert slip.notes == []  # no other ladder is like it
 
 
+@pytest.mark.slow
 def test_location_holds_no_secret(url: str) -> None:
     """The location of a ledger names the store, and never a password."""
     with rl.open(url) as ledger:
@@ -456,6 +470,7 @@ def test_location_holds_no_secret(url: str) -> None:
         assert ":secret@" not in ledger.location
 
 
+@pytest.mark.slow_cases
 def test_threads_share_a_ledger(url: str) -> None:
     """Threads that ask one ledger, and one view of it, all get the same answers."""
     with rl.open(url) as ledger:
@@ -468,6 +483,7 @@ def test_threads_share_a_ledger(url: str) -> None:
     assert [one.rows for one in found] == [expected.rows] * 16
 
 
+@pytest.mark.slow_cases
 def test_proposal_tells_and_commits(url: str, ratings: Ratings) -> None:
     """A proposal says what it would change before anything is written, and the ledger is like that after its commit."""
     with rl.open(url) as ledger:
@@ -484,6 +500,7 @@ def test_proposal_tells_and_commits(url: str, ratings: Ratings) -> None:
     assert {*effects} == {"anna", "ben", "cleo", "dora", "emil"}
 
 
+@pytest.mark.slow_cases
 def test_committing_after_others_is_refused(url: str, ratings: Ratings) -> None:
     """Of two proposals about one game the second to be committed is refused, and nothing of it is written."""
     with rl.open(url) as ledger:
@@ -514,6 +531,7 @@ def test_ledger_that_vanishes_or_moves_back_is_told(tmp_path: Path, ratings: Rat
             view.standings(LADDER)
 
 
+@pytest.mark.slow_cases
 def test_shipped_rulesets_are_published_once(url: str) -> None:
     """A program publishes the shipped rulesets that a ledger lacks, Elo for its games among them, and then no more."""
     with rl.open(url) as ledger:
@@ -523,6 +541,7 @@ def test_shipped_rulesets_are_published_once(url: str) -> None:
         assert [row.by for row in ledger.at().rulesets().rows[-2:]] == ["mira", "mira"]
 
 
+@pytest.mark.slow_cases
 def test_players_join_a_league(url: str) -> None:
     """Eight players subscribe; the schedule is drawn with the last, and nobody can come after."""
     created = {"league": "spring", "game": "diplomacy", "players_per_game": 7}
@@ -538,6 +557,7 @@ def test_players_join_a_league(url: str) -> None:
             ledger.join_league("autumn", "p9", "mira")
 
 
+@pytest.mark.slow_cases
 def test_forked_process_goes_on(url: str) -> None:
     """A process that is forked with an open ledger answers and writes with it, and so does its parent."""
     with rl.open(url) as ledger:
@@ -555,6 +575,7 @@ def test_forked_process_goes_on(url: str) -> None:
         assert view.standings(LADDER).games == before.games - 2
 
 
+@pytest.mark.slow_cases
 def test_proposal_is_committed_once(url: str) -> None:
     """A second commit is refused, as is what was not asked before the first; another thread may do either."""
     with rl.open(url) as ledger:

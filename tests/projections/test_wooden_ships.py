@@ -195,7 +195,6 @@ def test_substitute_is_no_survivor():
     assert scored(event, V2) == {"A": 4, "S": 4, "M": 4, "B": 0}
 
 
-@pytest.mark.slow
 def test_uncounted_players_change_nothing():
     """Players who do not count leave the points of the others unchanged."""
     chance = random.Random(51)
@@ -207,7 +206,6 @@ def test_uncounted_players_change_nothing():
             assert scored(event, params, counted) == {name: everybody[name] for name in sorted(counted)}
 
 
-@pytest.mark.slow
 def test_order_does_not_matter():
     """The order of participants and the names of the sides do not change anybody's points."""
     chance = random.Random(52)

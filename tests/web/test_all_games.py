@@ -73,7 +73,7 @@ def test_page_of_all_games_has_every_one(pages: Pages, url: str, ratings: Rating
     assert value(rows[0][3]) + sum(months.values()) == pytest.approx(value(rows[-1][3]), abs=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_all_games_are_the_same_at_their_position(pages: Pages, url: str, ratings: Ratings) -> None:
     """Known at the position that the page names it is the same; a game of others changes no byte of it."""
     before = get(pages, f"{BEN}/_games")

@@ -29,7 +29,7 @@ def test_compare_says_what_diff_says(pages: Pages, url: str, ratings: Ratings) -
     assert f"compare.json?a=published&amp;b=now&amp;ladder={LADDER.replace('/', '%2F')}" in page
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_versions_over_the_same_games(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """Given two versions, the page tells who gains and loses and how well each predicts, as `whatif` does."""
     text = ok(ratings, "rules", "show", "elo-catan", "--format", "toml", db=url).stdout

@@ -78,7 +78,7 @@ def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_page_of_ranks_is_the_same_at_its_position(pages: Pages, url: str) -> None:
     """The ranks of the page are those of the library, and known at the page's own position they are the same."""
     for player in ("anna", "ben", "~e7~be~8e~e5~92~b2"):

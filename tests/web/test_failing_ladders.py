@@ -51,7 +51,7 @@ def test_server_says_what_fails(url: str) -> None:
     assert get(pages, "/ladders/elo-catan/2").status == 200
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("cores", [1, 2])
 def test_folder_has_all_other_pages(
     cores: int, url: str, broken: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

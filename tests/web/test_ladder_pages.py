@@ -44,7 +44,7 @@ def test_other_numbers_are_no_pages(pages: Pages, number: str) -> None:
     assert get(pages, f"/ladders/{LADDER}/{number}").status == 404
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_folder_has_all_pages(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder has a file for each page of a ladder, and everybody's link is on one of them."""
     monkeypatch.setattr(ladders, "ROWS", 2)

@@ -61,7 +61,6 @@ def players(told: TimelineEntry) -> set[str]:
     return {row["player"] for row in json.loads(told.text)["rows"]}
 
 
-@pytest.mark.slow
 def test_locked_file_is_told_and_comes_back(file: Path) -> None:
     """While another process has the file locked, the reason is told within the time that people wait."""
     pages = pages_of(str(file))
@@ -140,7 +139,7 @@ def older(store: str) -> str:
     return store
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_upgraded_schema_is_seen(older: str, ratings: Ratings) -> None:
     """An older ledger is refused with the reason until `init` has upgraded it; nothing has to be started again."""
     pages = pages_of(older)

@@ -72,7 +72,7 @@ def test_published_list_stands_beside_the_one_of_today(pages: Pages, url: str, r
     assert get(pages, "/lists/elo-catan/3-4").status == 404
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_lists_have_what_was_published(pages: Pages, ratings: Ratings, url: str) -> None:
     """A list that is published appears, with a link to its page."""
     assert f"{LADDER} 28 Feb 2025" in shown(get(pages, "/lists"))
@@ -140,7 +140,7 @@ def test_no_page_of_a_position_that_is_none(pages: Pages, position: str) -> None
     assert get(pages, f"/changes/{position}").status == 404
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_change_of_every_position_can_be_told(pages: Pages) -> None:
     """Whatever the event at a position is, its page says what it did, if anything."""
     head = told_json(pages, "/status")["position"]
@@ -242,7 +242,7 @@ def test_another_result_gives_what_a_correction_would(pages: Pages, url: str, ra
         assert Fraction(row["difference"]) == Fraction(after) - Fraction(before)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_other_results_are_shown_of_games_that_can_have_them(
     pages: Pages, url: str, ratings: Ratings, tmp_path: Path
 ) -> None:
@@ -330,7 +330,7 @@ def test_log_has_pages(
     assert re.search(r'href="[^"]*known_at=\d+[^"]*" rel="prev"', filtered)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_status_says_what_was_verified_and_no_more(pages: Pages, url: str, ratings: Ratings) -> None:
     """The status has the head and the last runs as soon as they ended, and says nothing of where the ledger lies."""
     text = shown(get(pages, "/status"))
@@ -348,7 +348,7 @@ def test_status_says_what_was_verified_and_no_more(pages: Pages, url: str, ratin
     assert get(pages, "/status?as_of=2025-01-01").status == 400
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_other_pages_do_not_state_the_head(pages: Pages, url: str, ratings: Ratings) -> None:
     """One more game leaves the pages of lists and changes that it does not concern as they were, byte for byte."""
     position = corrected_at(ratings, url)
@@ -440,7 +440,7 @@ def test_a_site_brought_up_to_date_is_the_one_made_anew(
                 assert target.resolve().is_file(), (step, name, link)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_long_names_are_known_before_their_first_game(url: str, pages: Pages, ratings: Callable[..., Any]) -> None:
     """An address with a cut id means the same person, also at a time when nobody of that name had played yet."""
     long, short = "名" * 64, "dora"

@@ -137,7 +137,7 @@ def shared_club(original_files: Callable[..., str]) -> Pages:
     return Pages(original_files(made), Site("The club"), ["localhost"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_new_events_are_followed(pages: Pages, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is recorded while the server runs is on the pages that it concerns; others are the same bytes."""
     monkeypatch.setattr(server, "HEAD_US", 0)
@@ -149,7 +149,7 @@ def test_new_events_are_followed(pages: Pages, url: str, ratings: Ratings, monke
     assert get(pages, "/games/g-6").status == 200
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_memory_of_answers_is_bounded(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many coordinates are asked for, the answers that are kept stay below the bound."""
     monkeypatch.setattr(server, "KEPT_BYTES", 50_000)

@@ -242,7 +242,7 @@ def test_manifest_names_every_file(begun: Begun, url: str, tmp_path: Path) -> No
     assert (again.files, again.written, again.removed) == (len(files), 0, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_one_game_changes_what_it_concerns(begun: Begun, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """After a game of anna and ben, their pages, those of their ladders and the first have changed, and no others."""
     before = begun(tmp_path / "site")
@@ -438,7 +438,7 @@ def test_manifest_cannot_name_files_elsewhere(begun: Begun, url: str, tmp_path: 
     assert (victim / "diary.html").read_text() == "dear diary"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases
 def test_home_zone_is_read_once_on_each_connection(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What must be made is found on one connection, and each part of the pages is made on one; each asks once which
     zone is home, however many pages show times."""
