@@ -1,5 +1,6 @@
 """How the causes of a change of points look, as a table and as CSV."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from ratings_ledger.cli.output import render
@@ -34,15 +35,15 @@ def print_attribution(found: PointsAttributed) -> None:
     if not found.causes:
         render.echo("Nothing changed their points.")
         return
-    totals = sum(one.own for one in found.causes), sum(one.ripple for one in found.causes), found.change
-    columns = [
-        render.column([*(getattr(one, name) for one in found.causes), Fraction(total)], 6, signed=True)
-        for name, total in zip(AMOUNTS, totals, strict=True)
-    ]
-    named = [*((one.position or "", one.cause, one.what) for one in found.causes), ("", "sum", "")]
-    cells = [[*words, *amounts] for words, amounts in zip(named, zip(*columns, strict=True), strict=True)]
-    header = ("position", "cause", "what", "own", "ripple", "together")
-    render.print_table(header, cells, right=("position", "own", "ripple", "together"))
+    columns: dict[str, Sequence[render.Cell]] = {
+        "position": [*(one.position or "" for one in found.causes), ""],
+        "cause": [*(one.cause for one in found.causes), "sum"],
+        "what": [*(one.what for one in found.causes), ""],
+    }
+    for header, name in zip(("own", "ripple", "together"), AMOUNTS, strict=True):
+        amounts = [getattr(one, name) for one in found.causes]
+        columns[header] = render.column([*amounts, sum(amounts, Fraction(0))], 6, signed=True)
+    render.print_columns(columns, right=("position", "own", "ripple", "together"))
     render.echo()
     for one in found.causes:
         if one.position is not None and one.recorded_at is not None:

@@ -1,15 +1,13 @@
 """How the clock of a game looks, as tables and as CSV."""
 
-from dataclasses import fields
-
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import print_records_csv
 from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PlayerTimers
 
 
 def print_clock_csv(found: ClockState) -> None:
     """One line per player."""
-    header = [member.name for member in fields(PlayerTimers)]
-    render.print_csv(header, [[*one.model_dump().values()] for one in found.players])
+    print_records_csv(PlayerTimers, found.players)
 
 
 def print_clock(found: ClockState) -> None:

@@ -1,6 +1,7 @@
 """Print a result in an output format: JSON comes from the result, any other format from a function that prints it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
 
 from ratings_ledger.cli.output import render
@@ -11,6 +12,12 @@ Print = Callable[[Any], None]
 
 def _print_as_json(result: Result) -> None:
     render.print_json(result.model_dump())
+
+
+def print_records_csv(kind: type[Result], records: Iterable[Result]) -> None:
+    """Print a line of CSV for each record, with the members of its kind as columns."""
+    header = [member.name for member in fields(kind)]
+    render.print_csv(header, [[*record.model_dump().values()] for record in records])
 
 
 # the formats that every result has

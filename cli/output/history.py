@@ -1,5 +1,7 @@
 """How a history looks: a player's changes on a ladder, as a table with a sparkline, and as CSV."""
 
+from collections.abc import Sequence
+
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.coordinates import heading, print_csv_at
 from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
@@ -33,27 +35,20 @@ def print_history(found: History) -> None:
     if len(rows) > 1 and render.shows_sparks():
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
-    points = zip(
-        render.column([row.before for row in rows]),
-        render.column([row.change for row in rows], signed=True),
-        render.column([row.after for row in rows]),
-        strict=True,
-    )
-    columns = [found.times.column("played"), "game", "place", "before", "change", "after"]
-    table: list[list[render.Cell]] = [
-        [found.times.minute(row.occurred_at), row.game_id or f"adjusted: {row.reason}", _place(row, found.player),
-         *numbers]
-        for row, numbers in zip(rows, points, strict=True)
-    ]  # fmt: skip
+    columns: dict[str, Sequence[render.Cell]] = {
+        found.times.column("played"): [found.times.minute(row.occurred_at) for row in rows],
+        "game": [row.game_id or f"adjusted: {row.reason}" for row in rows],
+        "place": [_place(row, found.player) for row in rows],
+        "before": render.column([row.before for row in rows]),
+        "change": render.column([row.change for row in rows], signed=True),
+        "after": render.column([row.after for row in rows]),
+    }
     if marked := any(row.published is not ABSENT for row in rows):
-        columns.append("published")
-        table = [[*cells, _published(row)] for cells, row in zip(table, rows, strict=True)]
-    width = render.remaining_width(columns, table)
-    for cells, row in zip(table, rows, strict=True):
-        opponents = [] if row.game is None else describe_opponents(row.game, found.player)
-        cells.append(render.fit_names(opponents, width))
-    columns.append("against")
-    render.print_table(columns, table, right=("place", "before", "change", "after"))
+        columns["published"] = [_published(row) for row in rows]
+    width = render.remaining_width([*columns], render.rows_of(columns))
+    opponents = ([] if row.game is None else describe_opponents(row.game, found.player) for row in rows)
+    columns["against"] = [render.fit_names(names, width) for names in opponents]
+    render.print_columns(columns, right=("place", "before", "change", "after"))
     if marked:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not found.running:

@@ -42,14 +42,14 @@ def nothing_told(failed: Sequence[str]) -> str:
 
 def print_effects(told: Sequence[Effect]) -> None:
     """Print what players have on one ladder before and after."""
-    points = ("before", "change", "after")
-    columns = [render.column([getattr(effect, name) for effect in told], 6, name == "change") for name in points]
-    more = [name for name in ("rank", "gold") if any(was != now for was, now in (getattr(one, name) for one in told))]
-    rows = [
-        (effect.player, *(column[i] for column in columns), *(_moved(getattr(effect, name)) for name in more))
-        for i, effect in enumerate(told)
-    ]
-    render.print_table(("player", *points, *more), rows, right=(*points, *more))
+    columns: dict[str, Sequence[render.Cell]] = {"player": [effect.player for effect in told]}
+    for name in ("before", "change", "after"):
+        columns[name] = render.column([getattr(effect, name) for effect in told], 6, signed=name == "change")
+    for name in ("rank", "gold"):
+        values = [getattr(effect, name) for effect in told]
+        if any(before != after for before, after in values):
+            columns[name] = [_moved(value) for value in values]
+    render.print_columns(columns, right=[*columns][1:])
 
 
 def _moved(values: tuple[int | None, int | None]) -> str:

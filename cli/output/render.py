@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +29,8 @@ NOTE_INDENT = 2
 SAFELY = "write CSV safely"
 
 Cell = str | int | bool | None
+# the cells of a table by the header of their column
+Columns = Mapping[str, Sequence[Cell]]
 
 
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
@@ -85,6 +87,16 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Se
             cells.append(space + text if name in right else text + space)
         lines.append("  ".join(cells).rstrip())
     echo("\n".join(lines))
+
+
+def print_columns(columns: Columns, right: Sequence[str] = ()) -> None:
+    """Print a table that is given by its columns."""
+    print_table([*columns], rows_of(columns), right)
+
+
+def rows_of(columns: Columns) -> list[tuple[Cell, ...]]:
+    """Return the rows of a table that is given by its columns."""
+    return list(zip(*columns.values(), strict=True))
 
 
 def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:

@@ -1,18 +1,15 @@
 """How sealed segments are listed, and what is deleted beside them."""
 
 from collections import Counter
-from dataclasses import fields
 
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.emit import print_records_csv
 from ratings_ledger.projections.cluster.coordinating import SHORT_LIVED
 from ratings_ledger.projections.cluster.inventory import MISSING, STRANGE, AllSegments, SegmentState
 from ratings_ledger.projections.cluster.numbers import segment_of_numbers
 from ratings_ledger.projections.cluster.objects import LASTING
 from ratings_ledger.projections.cluster.pruning import DisusedObject, Pruned
 from ratings_ledger.projections.cluster.segments import segment_name
-
-COLUMNS = [member.name for member in fields(SegmentState)]
-PRUNED_COLUMNS = [member.name for member in fields(DisusedObject)]
 
 
 def print_segments(found: AllSegments) -> None:
@@ -32,7 +29,7 @@ def print_segments(found: AllSegments) -> None:
 
 def print_segments_csv(found: AllSegments) -> None:
     """A line for each."""
-    render.print_csv(COLUMNS, [[*row.values()] for row in (one.model_dump() for one in found.rows)])
+    print_records_csv(SegmentState, found.rows)
 
 
 def print_pruned(found: Pruned) -> None:
@@ -56,4 +53,4 @@ def print_pruned(found: Pruned) -> None:
 
 def print_pruned_csv(found: Pruned) -> None:
     """A line for each object."""
-    render.print_csv(PRUNED_COLUMNS, [[*row.values()] for row in (one.model_dump() for one in found.rows)])
+    print_records_csv(DisusedObject, found.rows)

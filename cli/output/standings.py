@@ -13,32 +13,38 @@ SPARK_WIDTH = 16
 
 def print_standings_csv(found: Standings) -> None:
     """One line per row, with the columns that the kind of list has."""
-    header = ["rank", "player", "points", "games", "qualified"]
-    rows = [
-        [row.rank, row.player, render.spreadsheet(row.points), row.games, row.qualified]
-        for row in found.rows
-    ]  # fmt: skip
-    if any("/" in str(row[2]) for row in rows):
+    rows = found.rows
+    points = [render.spreadsheet(row.points) for row in rows]
+    columns: dict[str, Sequence[render.Cell]] = {
+        "rank": [row.rank for row in rows],
+        "player": [row.player for row in rows],
+        "points": points,
+        "games": [row.games for row in rows],
+        "qualified": [row.qualified for row in rows],
+    }
+    if any("/" in text for text in points):
         # a spreadsheet mistakes 7/4 for a date
-        header.append("points_exact")
-        rows = [[*cells[:2], render.human(row.points, 6), *cells[3:], str(row.points)]
-                for cells, row in zip(rows, found.rows, strict=True)]  # fmt: skip
-    if any(row.gold is not ABSENT for row in found.rows):
-        header.append("gold")
-        rows = [[*cells, _gold(row)] for cells, row in zip(rows, found.rows, strict=True)]
-    if any(row.places is not ABSENT for row in found.rows):
-        header.append("places")
-        rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
-    print_csv_at(header, rows, found.at)
+        columns |= {
+            "points": [render.human(row.points, 6) for row in rows],
+            "points_exact": [str(row.points) for row in rows],
+        }
+    columns |= _list_columns(rows)
+    print_csv_at([*columns], render.rows_of(columns), found.at)
+
+
+def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[str, Sequence[render.Cell]]:
+    """Return the columns that only some kinds of lists have; `no_gold` stands for a payment of nothing."""
+    columns: dict[str, Sequence[render.Cell]] = {}
+    if any(row.gold is not ABSENT for row in rows):
+        columns["gold"] = ["" if row.gold is ABSENT else row.gold or no_gold for row in rows]
+    if any(row.places is not ABSENT for row in rows):
+        columns["places"] = [places_told(row) for row in rows]
+    return columns
 
 
 def places_told(row: Standing) -> str:
     """Return the places that an annual list added up."""
     return " ".join(map(str, () if row.places is ABSENT else row.places))
-
-
-def _gold(row: Standing) -> int | None:
-    return None if row.gold is ABSENT else row.gold
 
 
 def print_standings(found: Standings) -> None:
@@ -57,26 +63,20 @@ def print_standings(found: Standings) -> None:
         render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {found.ladder}", 2)
 
 
-def print_rows(shown: Sequence[Standing]) -> None:
+def print_rows(rows: Sequence[Standing]) -> None:
     """The rows of standings as a table."""
-    points = render.column([row.points for row in shown])
-    header = ["rank", "player", "points", "games"]
-    rows: list[list[render.Cell]] = [[r.rank or "-", r.player, p, r.games] for r, p in zip(shown, points, strict=True)]
-    if any(row.gold is not ABSENT for row in shown):
-        header.append("gold")
-        rows = [[*cells, _gold(row) or ""] for cells, row in zip(rows, shown, strict=True)]
-    if any(row.places is not ABSENT for row in shown):
-        header.append("places")
-        rows = [[*cells, places_told(row)] for cells, row in zip(rows, shown, strict=True)]
+    columns: dict[str, Sequence[render.Cell]] = {
+        "rank": [row.rank or "-" for row in rows],
+        "player": [row.player for row in rows],
+        "points": render.column([row.points for row in rows]),
+        "games": [row.games for row in rows],
+        **_list_columns(rows, no_gold=""),
+    }
     # an overview's rows have them
-    courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in shown]
+    courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):
-        header.append("course")
-        rows = [
-            [*cells, render.sparkline(course, SPARK_WIDTH) if course else ""]
-            for cells, course in zip(rows, courses, strict=True)
-        ]
-    render.print_table(header, rows, right=("rank", "points", "games", "gold"))
+        columns["course"] = [render.sparkline(course, SPARK_WIDTH) if course else "" for course in courses]
+    render.print_columns(columns, right=("rank", "points", "games", "gold"))
 
 
 ACCOUNTS = {

@@ -1,10 +1,10 @@
 """How it looks what jobs did and found."""
 
 import sys
-from dataclasses import fields
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import rejection_line
+from ratings_ledger.cli.output.emit import print_records_csv
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.stored.doctor import Check, Checks
@@ -33,18 +33,17 @@ def print_rolled_back(found: RolledBack) -> None:
 
 
 SHOWN_FINDINGS = 20
-CHECKED = [member.name for member in fields(Check)]
 
 
 def print_checks_csv(found: Checks) -> None:
     """One line per setting."""
-    render.print_csv(CHECKED, [[*row.values()] for row in found.model_dump()])
+    print_records_csv(Check, found.rows)
 
 
 def print_checks(found: Checks) -> None:
     """What was found, and how to mend what is wrong."""
     told = [(row.state, row.what, row.value, "; ".join(filter(None, (row.note, row.remedy)))) for row in found.rows]
-    render.print_table(CHECKED[:4], told)
+    render.print_table(("state", "what", "value", "note"), told)
 
 
 def print_backup_made(found: BackupMade) -> None:
