@@ -11,7 +11,7 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.fields import read_by, read_slug
-from ratings_ledger.ledger.intake.game_names import game_slug
+from ratings_ledger.ledger.intake.tables.table_games import game_slug
 from ratings_ledger.ledger.rejections import Refused, shown
 
 if TYPE_CHECKING:

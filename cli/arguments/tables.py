@@ -10,12 +10,12 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.moments import zone_option
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.intake.aliases import agreed, aliases_in
-from ratings_ledger.ledger.intake.columns import GAME_COLUMNS, TableOptions
-from ratings_ledger.ledger.intake.dates import ORDERS
 from ratings_ledger.ledger.intake.files import read_lines
-from ratings_ledger.ledger.intake.layouts import LAYOUTS
-from ratings_ledger.ledger.intake.profiles import (
+from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
+from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions
+from ratings_ledger.ledger.intake.tables.dates import ORDERS
+from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
+from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
     as_profile,
     check_encoding,

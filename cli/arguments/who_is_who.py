@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.intake.aliases import with_answers
-from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.tables.aliases import with_answers
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.validation.new_names import CloseName, close_told
 from ratings_ledger.projections.admission.proposals import Proposal
 

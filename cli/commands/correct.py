@@ -18,9 +18,7 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.revisions import RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft
-from ratings_ledger.ledger.intake.aliases import of_their_own
-from ratings_ledger.ledger.intake.columns import TableOptions
-from ratings_ledger.ledger.intake.revising import (
+from ratings_ledger.ledger.intake.corrections import (
     Many,
     batch_voids,
     corrections,
@@ -29,6 +27,8 @@ from ratings_ledger.ledger.intake.revising import (
     under_recorded_ids,
     voids,
 )
+from ratings_ledger.ledger.intake.tables.aliases import of_their_own
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store.log import Log, home_zone
 from ratings_ledger.ledger.validation.identities import identities

@@ -20,10 +20,10 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.cli.output.progress import picture
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
-from ratings_ledger.ledger.intake.aliases import of_their_own
-from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import Imported, Reject
+from ratings_ledger.ledger.intake.tables.aliases import of_their_own
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.new_files import naming
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection

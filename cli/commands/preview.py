@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
-from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.admission.previews import Understanding
 from ratings_ledger.projections.admission.proposals import Proposal

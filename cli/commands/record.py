@@ -14,8 +14,8 @@ from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.intake.corrections import placed
 from ratings_ledger.ledger.intake.intake import Imported
-from ratings_ledger.ledger.intake.revising import placed
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger

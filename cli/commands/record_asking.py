@@ -18,8 +18,8 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import composed, read_slug
 from ratings_ledger.ledger.events.zones import local_time, read_instant
-from ratings_ledger.ledger.intake.dates import moment_text, order_of
-from ratings_ledger.ledger.intake.table_games import TIE
+from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
+from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, closest, shown
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.validator import why_unlikely

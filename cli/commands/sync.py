@@ -9,8 +9,8 @@ from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.syncing import Sync, synced, unconfirmed
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.projections.admission.league_notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.sheet_differences import sheet_differences

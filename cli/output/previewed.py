@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.intake.dates import ORDERS
-from ratings_ledger.ledger.intake.layouts import LAYOUTS, OF_PLAYER
-from ratings_ledger.ledger.intake.tables_read import LISTED_MAX, TableRead
+from ratings_ledger.ledger.intake.tables.dates import ORDERS
+from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, OF_PLAYER
+from ratings_ledger.ledger.intake.tables.recognition import LISTED_MAX, TableRead
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
 from ratings_ledger.projections.admission.outcomes import Recorded

@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ratings_ledger.ledger.intake.aliases import under_aliases
-from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
-from ratings_ledger.ledger.intake.csv_files import SimpleTable, simple_table
-from ratings_ledger.ledger.intake.encodings import Pieces
-from ratings_ledger.ledger.intake.game_names import under_slug
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
 from ratings_ledger.ledger.intake.readers import ARCHIVE, Opened, reader_of
-from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.intake.tables.aliases import under_aliases
+from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, simple_table
+from ratings_ledger.ledger.intake.tables.recognition import TableRead
+from ratings_ledger.ledger.intake.tables.table_games import under_slug
 from ratings_ledger.ledger.rejections import Refused, Rejection, in_list
 
 # how far a compressed file may expand: to this many bytes, or this many times its size; events compress to a tenth,

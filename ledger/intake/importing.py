@@ -13,9 +13,9 @@ from typing import Any
 from ratings_ledger.ledger.events.batches import batch_events
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.types import Draft, read_event
-from ratings_ledger.ledger.intake.day_numbers import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.files import STDIN, Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, Imported, ImportPolicy, Intake, WaitingDraft
+from ratings_ledger.ledger.intake.matching import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.processes.memory import rarely_collecting

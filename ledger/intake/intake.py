@@ -1,5 +1,7 @@
 """Intake: events are checked against the log and the ladders, then wait, and are appended all or none."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,12 +16,11 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
 from ratings_ledger.ledger.events.records import build, surely_fits
 from ratings_ledger.ledger.events.revisions import Column, DraftBatch, Events, KnownEvent, live_game
-from ratings_ledger.ledger.events.types import TYPES, Draft
-from ratings_ledger.ledger.intake.columns import TableOptions
+from ratings_ledger.ledger.events.types import TYPES, Draft, default_id
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parsed
-from ratings_ledger.ledger.intake.repeated_clock_events import RepeatedClockEvents
-from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
+from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.appending import (
     Appended,
@@ -39,7 +40,6 @@ from ratings_ledger.ledger.validation.repeated_games import resent, way_back
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, without_ladders
 
 REJECTIONS_MAX = 10_000
-
 # called with every refusal and the input that it is about
 Reject = Callable[[Rejection, Any], None]
 # called with the line of every event that ends up in the log, its id, and whether this intake appended it
@@ -104,7 +104,7 @@ class Imported:
     voided_told: list[str] = field(default_factory=list)
 
     @classmethod
-    def refused(cls, problem: Refused, head: Head | None = None) -> "Imported":
+    def refused(cls, problem: Refused, head: Head | None = None) -> Imported:
         """Return the result for an event that was refused before it was made."""
         return cls(rejected=[problem.rejection()], rejected_count=1, head=head)
 
@@ -536,3 +536,34 @@ class Intake:
             except Refused as problem:
                 return [(fresh[0][0], problem.rejection())]
         return self._validator.recheck(connection, before, fresh)
+
+
+class RepeatedClockEvents:
+    """Watches the clock events of an input, in order, for repetitions."""
+
+    def __init__(self) -> None:
+        # by game: the latest millisecond, and its events by id; a server's time never decreases
+        self._latest: dict[str, tuple[int, dict[str, Item]]] = {}
+        self._first = ""
+        self._count = 0
+
+    def watch(self, item: Item, draft: Draft, data: dict[str, Any]) -> None:
+        """Compare an event with those of its game in the same millisecond."""
+        at, items = self._latest.get(data["game_id"], (-1, {}))
+        if at != data["at"]:
+            items = {}
+            self._latest[data["game_id"]] = data["at"], items
+        earlier = items.setdefault(draft.event_id, item)
+        if earlier is not item and draft.event_id == default_id(draft.type, draft.occurred_at, data):
+            self._count += 1
+            where = f"{item.file}:{item.line}: " if item.file else ""
+            what = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier one"
+            self._first = self._first or (
+                f"{where}this {draft.type} of {shown(data['player'])} in {shown(data['game_id'])} says what {what} "
+                f"says, also at {data['at']} ms, so both count as one event"
+            )
+
+    def notes(self) -> list[str]:
+        """Return what to tell about the repetitions."""
+        more = f" ({self._count - 1:,} more like this)" if self._count > 1 else ""
+        return [f"{self._first}; if both happened, give each an id of its own{more}"] if self._count else []

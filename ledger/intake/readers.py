@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.errors import LedgerError
-from ratings_ledger.ledger.intake.archives import PROTECTED, SAVE
-from ratings_ledger.ledger.intake.columns import TableOptions
-from ratings_ledger.ledger.intake.csv_files import table_events
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, json_events
-from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
+from ratings_ledger.ledger.intake.tables.csv_files import table_events
+from ratings_ledger.ledger.intake.tables.recognition import TableRead
+from ratings_ledger.ledger.intake.tables.sheets import PROTECTED, SAVE
 from ratings_ledger.ledger.new_files import naming
 from ratings_ledger.ledger.rejections import Refused, shown
 
@@ -163,7 +163,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
     import shutil
     from tempfile import NamedTemporaryFile
 
-    from ratings_ledger.ledger.intake.sheets import sheet_events
+    from ratings_ledger.ledger.intake.tables.sheets import sheet_events
 
     if opened.path is not None:
         yield from sheet_events(opened.path, options)

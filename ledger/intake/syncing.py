@@ -21,29 +21,27 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.batches import batch_name, name_of_original
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import RevisedGame
-from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.corrections import under_recorded_ids
 from ratings_ledger.ledger.intake.files import Entry, FileNote, Item, Progress, read_items
-from ratings_ledger.ledger.intake.given_games import (
-    Ranges,
-    decisions_by_game,
-    given_games,
-    numbers_taken,
-    ranges_of,
-    recorded_games,
-)
 from ratings_ledger.ledger.intake.importing import rows_apart
 from ratings_ledger.ledger.intake.matching import (
     EDITED,
     ELSEWHERE,
     GivenGame,
     Likeness,
+    Ranges,
     SheetGame,
+    decisions_by_game,
+    given_games,
     likeness_of,
     matched,
+    numbers_taken,
     played_in_order,
+    ranges_of,
+    recorded_games,
 )
 from ratings_ledger.ledger.intake.parsing import read_written
-from ratings_ledger.ledger.intake.revising import under_recorded_ids
+from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, in_list, shown
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.batches import recorded_batches

@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.fields import composed, read_decimal
-from ratings_ledger.ledger.intake.columns import Cells
-from ratings_ledger.ledger.intake.csv_files import SimpleTable
-from ratings_ledger.ledger.intake.dates import moment_text, order_of
-from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS, with_point
 from ratings_ledger.ledger.intake.files import read_simple_table
+from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
+from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
+from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.parsing import ParsedItem
-from ratings_ledger.ledger.intake.tables_read import TableRead
+from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import in_list
 from ratings_ledger.ledger.validation.repeated_games import result_of
 from ratings_ledger.projections.queries.coordinates import moment

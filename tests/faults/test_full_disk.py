@@ -21,10 +21,10 @@ from sqlalchemy import event, text
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.intake import importing
-from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import ImportPolicy
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.stored import generations

@@ -19,10 +19,10 @@ from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.intake import parsing
-from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.processes.forking import TooSlow, ahead
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.events import Admission

@@ -15,10 +15,10 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake import importing
-from ratings_ledger.ledger.intake.columns import TableOptions
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import ImportPolicy
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger

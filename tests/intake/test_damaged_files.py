@@ -24,7 +24,7 @@ from damages import DAMAGES, RAW, XML, parts_of
 from real_files import FILES
 from test_tables_as_they_are import games, made
 
-from ratings_ledger.ledger.intake.sheets import MEMORY_BYTES
+from ratings_ledger.ledger.intake.tables.sheets import MEMORY_BYTES
 from ratings_ledger.ledger.rejections import CODES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7_200)]

@@ -4,8 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from ratings_ledger.ledger.intake.dates import moment_text
-from ratings_ledger.ledger.intake.day_names import WEEKDAYS
+from ratings_ledger.ledger.intake.tables.dates import WEEKDAYS, moment_text
 from ratings_ledger.ledger.rejections import Refused
 
 MONTHS = {

@@ -8,6 +8,8 @@ A table's names are replaced before anything else sees them. A name that stands 
 however close to another name it is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 

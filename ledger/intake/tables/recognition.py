@@ -3,32 +3,44 @@
 A spreadsheet has a title above its header and a total below, columns in its owner's language, dates as its owner writes
 them, perhaps a column for each player. What can be recognised is rewritten as a table of the usual form, and told; what
 cannot be is refused, all of it at once. Nothing is left out in silence.
+
+A title row                                 above the header
+Date   Winner  2nd   Remark     header 2    columns Date = occurred_at ..., dropped Remark
+1.2.   anna    ben   late
+Date   Winner  2nd   Remark                 the header again
+no game this week                           no game
+Total  1                                    a total
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ratings_ledger.ledger.intake.cell_errors import column_letters, error_told
-from ratings_ledger.ledger.intake.columns import (
+from ratings_ledger.ledger.intake.tables.columns import (
+    COMMA_DELIMITERS,
     GAME_COLUMNS,
     NEEDED,
     Cells,
     CsvColumns,
     Header,
     TableOptions,
+    column_letters,
+    error_told,
     header_columns,
     is_place,
     not_utf8,
     place_text,
     read_names,
     told_not_utf8,
+    with_point,
 )
-from ratings_ledger.ledger.intake.dates import Order, is_nothing_else, moment_text, order_of
-from ratings_ledger.ledger.intake.decimals import COMMA_DELIMITERS, with_point
-from ratings_ledger.ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
-from ratings_ledger.ledger.intake.layouts import (
+from ratings_ledger.ledger.intake.tables.dates import Order, is_nothing_else, moment_text, order_of
+from ratings_ledger.ledger.intake.tables.layouts import (
+    BESIDES,
+    FIRST,
     LAYOUTS,
     OF_PAIR,
     OF_PLAYER,
@@ -37,25 +49,95 @@ from ratings_ledger.ledger.intake.layouts import (
     PLAYER_PLACES,
     PLAYER_SCORES,
     ROWS,
+    SECOND,
+    TIME,
     are_places,
     by_pair,
     by_player,
+    column_meaning,
+    is_total,
     numbered,
+    repeats,
 )
-from ratings_ledger.ledger.intake.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
-from ratings_ledger.ledger.intake.tables_read import TableRead, replaced_told, rows_left_out
+from ratings_ledger.ledger.intake.tables.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
 from ratings_ledger.ledger.rejections import Refused, in_list, shown
 from ratings_ledger.ledger.validation.nobodies import is_dash
+
+LISTED_MAX = 5
+
+
+class TableRead(NamedTuple):
+    """How a table was read; rows are named by their lines.
+
+    layout:       one of the `LAYOUTS`
+    columns:      what each column that is used holds, by its own name
+    header:       the line of the header; `above` it are titles
+    repeated:     rows that are the header again
+    totals:       rows that sum up others, with the word that says so
+    gameless:     rows that hold a remark or a date, but no player, with the text
+    blank:        how many rows are empty
+    hidden:       rows that a spreadsheet hides, which are read like the others
+    dropped:      columns that somebody said to leave out
+    unknown:      columns of which nobody said what they hold, which is refused
+    dates:        the order of day, month and year, if any date needs one
+    dates_from:   the line and the text of the date that decided it
+    is_numbered:  whether games have no numbers but those of the day
+    told:         the sentences that say it
+    """
+
+    layout: str
+    columns: Mapping[str, str]
+    header: int
+    above: tuple[int, ...] = ()
+    repeated: tuple[int, ...] = ()
+    totals: tuple[tuple[int, str], ...] = ()
+    gameless: tuple[tuple[int, str], ...] = ()
+    blank: int = 0
+    hidden: tuple[int, ...] = ()
+    dropped: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    dates: str | None = None
+    dates_from: tuple[int, str] | None = None
+    is_numbered: bool = False
+    sheet: str | None = None
+    other_sheets: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
+    told: tuple[str, ...] = ()
+
+
+def rows_left_out(table: TableRead) -> list[str]:
+    """Which rows with something in them are no games, and why, in words.
+
+    >>> rows_left_out(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
+    ['line 1 above the header', "line 9, 'Total'"]
+    """
+    found = [(line, f"line {line}, the header again") for line in table.repeated]
+    found += [(line, f"line {line}, {shown(text)}") for line, text in table.totals + table.gameless]
+    listed = [told for _, told in sorted(found)]
+    if len(listed) > LISTED_MAX:
+        listed[LISTED_MAX:] = [f"and {len(listed) - LISTED_MAX:,} more such lines"]
+    above = [f"{', '.join(f'line {line}' for line in table.above)} above the header"] if table.above else []
+    return above + listed
+
+
+def replaced_told(column: str, texts: Collection[str], ours: str, value: str) -> str:
+    """A sentence that says that one value for all rows takes the place of what a column has; of many texts the first.
+
+    >>> replaced_told("Spiel", ["catan", "schach"], "game", "catan")
+    'game=catan replaces column Spiel (catan, schach)'
+    """
+    more = " and others" if len(texts) > LISTED_MAX else ""
+    return f"{ours}={value} replaces column {column} ({', '.join(map(in_list, [*texts][:LISTED_MAX]))}{more})"
+
 
 # a header is looked for in so many rows, and has at least so many columns that are known
 HEADER_ROWS, KNOWN_MIN = 20, 2
 REMARK_CELLS_MAX = 2  # of a row that is no game
 NUMBERED = "games have no number of their own; they are numbered by day"
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
-
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-
 Rows = list[tuple[int, list[str]]]
 
 

@@ -4,39 +4,85 @@ game_id,occurred_at,player,place        game_id,occurred_at,1st,2nd,3rd
 g-1,2010-03-05T19:30Z,anna,1            g-1,2010-03-05T19:30Z,anna,ben=cleo,
 g-1,2010-03-05T19:30Z,ben,2
 g-1,2010-03-05T19:30Z,cleo,2
+
+Games get the names that the ledger writes:
+
+Catan                 catan
+Settlers of Catan     settlers-of-catan
+Dungeons & Dragons    dungeons-dragons
+Brändi Dog            brandi-dog
 """
+
+from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any
 
-from ratings_ledger.ledger.intake.cell_errors import column_letters, error_told, may_hold_errors
-from ratings_ledger.ledger.intake.columns import (
+from ratings_ledger.ledger.intake.tables.columns import (
     READ_COLUMNS,
     Cells,
     CsvColumns,
     Header,
     TableOptions,
+    column_letters,
+    error_told,
     is_place,
+    may_hold_errors,
     not_utf8,
     read_game,
     read_value,
     told_not_utf8,
 )
-from ratings_ledger.ledger.intake.game_names import game_slug
-from ratings_ledger.ledger.intake.headers import FIRST, SECOND
-from ratings_ledger.ledger.intake.layouts import OF_PLAYER
+from ratings_ledger.ledger.intake.tables.layouts import FIRST, OF_PLAYER, SECOND
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.validation.nobodies import is_dash
+
+LENGTH_MAX = 64
+# letters of the Latin script that no accent was put on
+_LATIN = str.maketrans({"æ": "ae", "ø": "o", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
+_MARKS = re.compile(r"[\W_]+")
+
+
+@lru_cache(maxsize=1_024)  # most games of a table are the same
+def game_slug(name: str) -> str:
+    """A game's name in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
+
+    >>> game_slug("Settlers of Catan"), game_slug("¡Sí, Señor!")
+    ('settlers-of-catan', 'si-senor')
+    """
+    apart = unicodedata.normalize("NFKD", name.casefold().translate(_LATIN))
+    found = _MARKS.sub("-", "".join(one for one in apart if not unicodedata.combining(one))).strip("-")
+    if not found or not found.isascii() or len(found) > LENGTH_MAX:
+        why = f"it has more than {LENGTH_MAX} characters" if found.isascii() and found else "it needs letters a to z"
+        raise Refused("bad-slug", f"game: {shown(name)} is not a name like blue-max: {why}; write such a name instead")
+    return found
+
+
+def under_slug(event: Any, used: dict[str, str]) -> Any:
+    """An event of a table with its game's name as the ledger writes it; `used` gets those that are written otherwise.
+
+    Is a `Refused` if there is no such name.
+    """
+    data = event.get("data") if isinstance(event, dict) else None
+    if not isinstance(data, dict) or not isinstance(written := data.get("game"), str):
+        return event
+    try:
+        slug = game_slug(written)
+    except Refused as problem:
+        return problem
+    if slug != written:
+        data["game"] = used[written] = slug
+    return event
+
 
 ROWS_MAX = 4_096
 TIE = "="
 _NAMES = ("player", "replaces", FIRST, SECOND)
-
 _ODD = re.compile("[\udc80-\udcff\n\r]")
-
 # line, event or refusal, the rows as read, game id if put together from rows
 Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
 

@@ -5,7 +5,12 @@
 
 One column has one order. Where none of its dates can be read in one way only, somebody has to say it. A date that names
 its month needs no order, and a weekday has to fit its date.
+
+Months and weekdays have names in the languages of many clubs. Polish months have two, the second for dates: styczeń,
+14 stycznia. In three languages "mar" is Tuesday before a date, and March in it.
 """
+
+from __future__ import annotations
 
 import re
 import unicodedata
@@ -15,13 +20,59 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
-from ratings_ledger.ledger.intake.day_names import WEEKDAYS, month_of, weekday_of
 from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.validation.close_names import folded
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# without accents and capitals
+_MONTHS = (
+    "january jan januar jänner janvier janv enero ene gennaio gen januari styczeń stycznia sty",
+    "february feb februar feber février févr fév febrero febbraio februari luty lutego lut",
+    "march mar märz maerz mär mrz mars marzo maart mrt marzec marca",
+    "april apr avril avr abril abr aprile kwiecień kwietnia kwi",
+    "may mai mayo maggio mag mei maj maja",
+    "june jun juni juin junio giugno giu czerwiec czerwca cze",
+    "july jul juli juillet juil julio luglio lug lipiec lipca lip",
+    "august aug août agosto ago augustus sierpień sierpnia sie",
+    "september sep sept septembre septiembre setiembre settembre set wrzesień września wrz",
+    "october oct oktober okt octobre octubre ottobre ott październik października paź",
+    "november nov novembre noviembre listopad listopada lis",
+    "december dec dezember dez décembre déc diciembre dic dicembre grudzień grudnia gru",
+)
+_WEEKDAYS = (
+    "monday mon montag mo lundi lun lunes lunedì maandag maa ma poniedziałek poniedzialek pon pn",
+    "tuesday tues tue dienstag die di mardi mar martes martedì dinsdag din wtorek wt",
+    "wednesday wed mittwoch mit mi mercredi mer miércoles mié mercoledì woensdag woe wo środa śr",
+    "thursday thurs thur thu donnerstag don do jeudi jeu jueves jue giovedì gio donderdag czwartek czw",
+    "friday fri freitag fre fr vendredi ven viernes vie venerdì vrijdag vri vr piątek pt",
+    "saturday sat samstag sonnabend sam sa samedi sábado sáb sabato zaterdag zat za sobota sob",
+    "sunday sun sonntag son so dimanche dim domingo dom domenica zondag zon zo niedziela niedz ndz nd",
+)
+_MONTH_OF = {folded(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+_WEEKDAY_OF = {folded(name): number for number, names in enumerate(_WEEKDAYS) for name in names.split()}
+
+
+def month_of(name: str) -> int | None:
+    """The number of a month, 1 for January; capitals and accents do not matter.
+
+    >>> month_of("März"), month_of("MARS"), month_of("marca"), month_of("Mürz")
+    (3, 3, 3, None)
+    """
+    return _MONTH_OF.get(folded(name))
+
+
+def weekday_of(name: str) -> int | None:
+    """The number of a weekday, 0 for Monday.
+
+    >>> weekday_of("Sábado"), weekday_of("do"), weekday_of("today")
+    (5, 3, None)
+    """
+    return _WEEKDAY_OF.get(folded(name))
+
 
 ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year", "ymd": "year/month/day"}
 EXAMPLES = "2010-03-05T19:30:00Z, 2010-03-05 20:30, 05.03.2010, 5 March 2010 or Fri 5 Mar 2010 8:30 PM"
 CENTURY_FROM = 69  # 69 means 1969, 68 means 2068, as POSIX has it
-
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _DATE = re.compile(r"(\d{1,4})([./-])\s?(\d{1,2})\2\s?(\d{1,4})(?:(?:,?\s+|T)(\S.*))?", re.ASCII)
 _WEEKDAY = re.compile(r"([^\W\d_]+)(?:\.?,\s*|\.\s*|\s+)(\S.*)")

@@ -1,7 +1,13 @@
 """What the columns of a table are called, and what its cells mean.
 
 The delimiter is taken from the header. An empty cell is an absent member.
+
+Errors of formulas come as spreadsheet programs write them in the languages of many clubs:
+
+#REF!   #BEZUG!   #N/D   #NOMBRE?   Err:502
 """
+
+from __future__ import annotations
 
 import csv
 import re
@@ -32,14 +38,12 @@ BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
 NEEDED = ("game_id", "occurred_at", "game")  # of a game that is recorded
 READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
-
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # control characters that no text has
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
 Header = list[str | None]
 Cells = dict[str, str]
 
@@ -235,3 +239,65 @@ def read_value(name: str, text: str) -> Any:
     except Refused as problem:
         raise Refused(problem.code, f"{name}: {problem.message}") from None
     return text
+
+
+COMMA_DELIMITERS = (";", "\t")  # with which a comma in a score is a decimal one
+_COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
+# a whole number with its thousands apart, or a fraction: the number alone does not say which
+_THOUSANDS = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})+)", re.ASCII)
+
+
+def is_doubtful(text: str) -> bool:
+    """Whether a text may be a whole number with its thousands apart, or a fraction."""
+    return _THOUSANDS.fullmatch(text) is not None
+
+
+def with_point(name: str, text: str) -> str:
+    """A number in a column with a decimal point in the place of a comma. Raises `Refused` (bad-decimal)."""
+    if is_doubtful(text):
+        whole, *parts = text.replace(",", ".").split(".")
+        digits = parts[0].rstrip("0") or "0"
+        fraction = f" or {whole}.{digits}{'0' * (len(digits) == 3)}" if len(parts) == 1 else ""
+        told = f"may be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
+        raise Refused("bad-decimal", f"{name}: {shown(text)} {told}")
+    return text.replace(",", ".") if _COMMA.fullmatch(text) else text
+
+
+PUT_RIGHT = "; put it right in a spreadsheet program"
+# English, German, French, Spanish, Italian, Dutch, Polish, Portuguese, the Nordic languages
+_WRITTEN = """#NULL! #DIV/0! #VALUE! #REF! #NAME? #NUM! #N/A #SPILL! #CALC! #ERROR! #GETTING_DATA
+    #WERT! #BEZUG! #ZAHL! #NV #ÜBERLAUF! #KALK!
+    #NUL! #VALEUR! #NOM? #NOMBRE! #PROPAGATION!
+    #¡NULO! #¡DIV/0! #¡VALOR! #¡REF! #¿NOMBRE? #¡NUM! #NULO! #VALOR! #NOMBRE? #N/D #¡DESBORDAMIENTO! #DESBORDAMIENTO!
+    #NULLO! #VALORE! #RIF! #NOME? #N/D! #ESPANSIONE!
+    #LEEG! #DEEL/0! #WAARDE! #VERW! #NAAM? #GETAL! #N/B #OVERLOOP!
+    #ZERO! #DZIEL/0! #ARG! #ADR! #NAZWA? #LICZBA! #ROZLANIE!
+    #NÚM! #DESPEJAR! #DESPEJO!
+    #SKÄRNING! #DIVISION/0! #VÄRDEFEL! #REFERENS! #NAMN? #OGILTIGT! #SAKNAS! #VÆRDI! #REFERENCE! #NAVN? #I/T
+    #VERDI! #TYHJÄ! #JAKO/0! #ARVO! #VIITTAUS! #NIMI? #LUKU! #PUUTTUU!"""
+ERRORS = frozenset(_WRITTEN.split())
+_NUMBERED = re.compile(r"Err:\d{3}", re.ASCII)
+
+
+def may_hold_errors(text: str) -> bool:
+    """Whether there may be errors in cells, given all of their text."""
+    return "#" in text or "Err:" in text
+
+
+def error_told(text: str) -> str | None:
+    """What is said of a cell that has an error for its text; of any other nothing.
+
+    >>> error_told("#BEZUG!"), error_told("#1")
+    ('the error #BEZUG!; put it right in a spreadsheet program', None)
+    """
+    return f"the error {text}{PUT_RIGHT}" if text in ERRORS or _NUMBERED.fullmatch(text) else None
+
+
+def column_letters(column: int) -> str:
+    """What spreadsheets call a column, from 0: A, B ... Z, AA ..."""
+    found = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        found = chr(65 + rest) + found
+    return found

@@ -7,17 +7,18 @@ set = {game = "catan"}
 aliases = {ana = "anna"}
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.zones import zone
-from ratings_ledger.ledger.intake.aliases import Alias, alias_of
-from ratings_ledger.ledger.intake.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_place
-from ratings_ledger.ledger.intake.dates import ORDERS
-from ratings_ledger.ledger.intake.headers import BESIDES
-from ratings_ledger.ledger.intake.layouts import LAYOUTS
+from ratings_ledger.ledger.intake.tables.aliases import Alias, alias_of
+from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_place
+from ratings_ledger.ledger.intake.tables.dates import ORDERS
+from ratings_ledger.ledger.intake.tables.layouts import BESIDES, LAYOUTS
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, shown
 
 BYTES_MAX = 4_000_000

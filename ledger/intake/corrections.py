@@ -3,6 +3,8 @@
 A game keeps what nobody says anything about, and its players the ids under which they were recorded.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,9 +17,9 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import seats_of
 from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
-from ratings_ledger.ledger.intake.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
-from ratings_ledger.ledger.intake.table_games import TIE
+from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
