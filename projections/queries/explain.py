@@ -35,7 +35,7 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
-from ratings_ledger.projections.queries.standings import Account, rows_of
+from ratings_ledger.projections.queries.standings import Account, rows_of_players
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
 from ratings_ledger.projections.replay.ladders import (
@@ -302,7 +302,7 @@ def explain_player(
     number = stream.names.index(player) if player in stream.names else None
     steps = [] if number is None else trace.steps(number)
     found, results = ladders.ranked(trace)
-    row = rows_of(found.rows, {player}).get(player)
+    row = rows_of_players(found.rows, {player}).get(player)
     ranking = stream.ranking
     played: list[PlayedThere] = []
     if not stream.ranking.sums_lists:

@@ -42,7 +42,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times, m
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result
-from ratings_ledger.projections.queries.standings import rows_of
+from ratings_ledger.projections.queries.standings import rows_of_players
 from ratings_ledger.projections.replay.ladders import (
     Inserted,
     Stream,
@@ -348,7 +348,7 @@ def _at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -
     """Yield where a player's rank had changed at some instants."""
     known = None
     for instant in ends:
-        row = rows_of(ladders.ranked_at(trace, instant).rows, {player}).get(player)
+        row = rows_of_players(ladders.ranked_at(trace, instant).rows, {player}).get(player)
         if row is not None and row.rank != known:
             known = row.rank
             yield RankChange(None, moment(instant), row.rank, row.games)

@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.standings import (
     Standing,
-    rows_of,
+    rows_of_players,
     standing_row,
 )
 from ratings_ledger.projections.queries.survey import (
@@ -290,7 +290,7 @@ def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: st
     """
     trace = ladders.trace(ladder)
     found, _ = ladders.ranked(trace)
-    row = rows_of(found.rows, {player}).get(player)
+    row = rows_of_players(found.rows, {player}).get(player)
     course = course_of(connection, ladders, ladder, player)
     games = [index for index, is_game in enumerate(course.is_game) if is_game]
     own = [*_own_games(trace, player, course)]

@@ -112,7 +112,7 @@ def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int |
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
-def rows_of(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
+def rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
     """Return the rows of some players, of those who have one, by player; of a long list no others are made."""
     found = rows.named(players) if isinstance(rows, RankedColumns) else (row for row in rows if row.player in players)
     return {row.player: row for row in found}
@@ -221,7 +221,7 @@ def _last_row(facts: Facts, trace: Trace, row: RankedRow) -> int | None:
 def _then(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
     """Return the rows of some players at an instant, if it is earlier than now."""
     instant = since if ladders.as_of is None else min(since, ladders.as_of)
-    return rows_of(ladders.ranked_at(trace, instant).rows, players)
+    return rows_of_players(ladders.ranked_at(trace, instant).rows, players)
 
 
 def _month_before(facts: Facts, trace: Trace, zone: str) -> int | None:
