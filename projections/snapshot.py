@@ -462,7 +462,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.diff.event_impacts import telling_positions
 
         with self.log() as log:
-            ladders = self.ladders_known(log.connection, log.position, lazily=True).at(None)
+            ladders = self._ladders_known(log.connection, log.position, lazily=True).at(None)
             return telling_positions(log.connection, ladders)
 
     # -- what is recorded
@@ -529,7 +529,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.clocks import games_timed
 
         with self.log() as log:
-            return games_timed(self.ladders_known(log.connection, log.position, lazily=True).facts)
+            return games_timed(self._ladders_known(log.connection, log.position, lazily=True).facts)
 
     def ids(self, player: str) -> list[str]:
         """Return all ids of a person, the given one first. Only `known_at` counts."""
@@ -582,7 +582,7 @@ class Snapshot(SnapshotReader):
             if not games and game_id is not None:
                 hint = Log(log.connection).similar("game", game_id)
             elif not games and (player or game):
-                facts = self.ladders_known(log.connection, head(log.connection).position).facts
+                facts = self._ladders_known(log.connection, head(log.connection).position).facts
                 hint = similar_name(facts, player, game)
             times = log.times
         rows = tuple(replace(row, data=people.present(row.data)) if people else row for row in games)
@@ -693,7 +693,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.last_events import last_event_of_game
 
         with self.log() as log:
-            ladders = self.ladders_known(log.connection, log.position, lazily=True)
+            ladders = self._ladders_known(log.connection, log.position, lazily=True)
             check_version(ladders.facts, self.rules)
             row = row_of_game(log.connection, ladders.facts, game_id)
             position = last_event_of_game(log.connection, ladders, row)

@@ -187,7 +187,7 @@ class SnapshotReader:
                 times = self._session.times or times_of(connection)
                 zone = date_zone(connection, ladder, times) if is_dated else "UTC"
                 position = position_known(connection, self.known_at, zone, self.note)
-                undated = self.ladders_known(connection, position, lazily)
+                undated = self._ladders_known(connection, position, lazily)
                 facts = undated.facts
                 try:
                     versions = versions_of(facts, ladder, self.rules)
@@ -212,13 +212,13 @@ class SnapshotReader:
         from ratings_ledger.projections.queries.survey import Survey
 
         with self.log() as log:
-            undated = self.ladders_known(log.connection, log.position)
+            undated = self._ladders_known(log.connection, log.position)
             check_version(undated.facts, self.rules)
             note_ahead(self.as_of, log.times.zone, self.note)
             self._note_early(undated.facts, log.times)
             yield Survey(log.connection, undated, self.as_of, log.times)
 
-    def ladders_known(self, connection: Connection, position: int, lazily: bool = False) -> Ladders:
+    def _ladders_known(self, connection: Connection, position: int, lazily: bool = False) -> Ladders:
         """Return all ladders as known at a position, for no `as_of`; unless `lazily`, their facts are checked first."""
         return (self._kept.at if lazily else self._kept.checked)(connection, position, self.rules)
 
@@ -226,7 +226,7 @@ class SnapshotReader:
         """Return a player or game and a ladder, given in either order. Raises `StoreUnavailable`."""
         with self.connect() as connection:
             if self.known_at is None:
-                facts = self.ladders_known(connection, head(connection).position, lazily=True).facts
+                facts = self._ladders_known(connection, head(connection).position, lazily=True).facts
                 known = facts.rulesets.keys() | facts.unusable.keys()
             else:
                 known = ruleset_ids(connection)
@@ -250,7 +250,7 @@ class SnapshotReader:
         else:
             lists = [entry for entry in lists if self.as_of is None or entry.as_of == instant]
         if not lists:
-            versions_of(self.ladders_known(connection, position, lazily=True).facts, ladder)
+            versions_of(self._ladders_known(connection, position, lazily=True).facts, ladder)
             which = "" if instant is None else f" as of {times.second(instant)}"
             which = which if published_at is None else f" at position {published_at}"
             message = f"no list of {ladder}{which} has been published; see: ratings publish --help"
