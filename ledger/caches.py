@@ -6,7 +6,7 @@ import os
 
 
 def cache_folder() -> str | None:
-    """The folder of all caches; None if the account has no home."""
+    """Return the folder of all caches; None if the account has no home."""
     if home := os.environ.get("XDG_CACHE_HOME"):
         return os.path.join(home, "ratings-ledger")
     own = os.path.expanduser("~")

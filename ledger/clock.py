@@ -10,7 +10,7 @@ TOLERANCE = 5 * 60 * 1_000_000
 
 
 def now() -> int:
-    """The current instant in microseconds since 1970-01-01T00:00:00Z."""
+    """Return the current instant in microseconds since 1970-01-01T00:00:00Z."""
     return time.time_ns() // 1_000
 
 

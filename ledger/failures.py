@@ -21,7 +21,7 @@ class CommandFailure(NamedTuple):
 
 
 def failure_of(error: Exception) -> CommandFailure:
-    """What an error means to the caller."""
+    """Return what an error means to the caller."""
     if isinstance(error, Refused):
         return CommandFailure(error.code, f"{error.code}: {error.message}", 2)
     if isinstance(error, LedgerError):
@@ -43,7 +43,7 @@ def failure_of(error: Exception) -> CommandFailure:
 
 
 def is_lack_of_memory(error: BaseException | None) -> bool:
-    """Whether an error says that there is no memory: for an object, a process, a thread, or a library."""
+    """Tell whether an error says that there is no memory: for an object, a process, a thread, or a library."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     if isinstance(error, ImportError):
@@ -56,7 +56,8 @@ def is_lack_of_memory(error: BaseException | None) -> bool:
 
 
 def _damaged_package(error: Exception) -> str | None:
-    """Which file of an installed package is damaged, if an error came from looking through what packages register.
+    """Return which file of an installed package is damaged, if an error came from looking through what packages
+    register.
 
     Python reads that of all packages at once, so a single one stops whatever asks, such as pydantic when it is loaded.
     """
@@ -80,7 +81,7 @@ def _place(error: Exception) -> str:
 
 
 def _places(error: Exception) -> Iterator[tuple[str, int]]:
-    """The modules and lines on the way to an error, the innermost last."""
+    """Yield the modules and lines on the way to an error, the innermost last."""
     trace = error.__traceback__
     while trace is not None:
         yield str(trace.tb_frame.f_globals.get("__name__")), trace.tb_lineno

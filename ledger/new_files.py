@@ -22,7 +22,9 @@ _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 
 
 def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
-    """A file of this account, for `rb`, `ab` (created if need be) or `wb` (created or emptied). Raises `OSError`."""
+    """Return a file of this account, for `rb`, `ab` (created if need be) or `wb` (created or emptied). Raises
+    `OSError`.
+    """
     flags = {"rb": os.O_RDONLY, "ab": os.O_RDWR | os.O_CREAT | os.O_APPEND, "wb": os.O_WRONLY | os.O_CREAT}[mode]
     descriptor = os.open(path, flags | _SAFE, 0o600)
     try:
@@ -41,7 +43,7 @@ def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
 
 
 def is_own_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a folder of this account, and not a link to one."""
+    """Tell whether a path is a folder of this account, and not a link to one."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -80,7 +82,8 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def new_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
-    """A file that gets its name once it is whole and on disk; until then, and after a failure, there is nothing.
+    """Provide a file that gets its name once it is whole and on disk; until then, and after a failure, there is
+    nothing.
 
     Unless it is `forced` to the disk, a power cut may damage it. `mode` is the file's, less what the account's umask
     takes away. No existing file is touched. Raises `OSError`; `FileExistsError` if anything has the name, before the
@@ -133,8 +136,9 @@ def _random() -> str:
 
 @contextmanager
 def _nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
-    """A new file in a folder, and where it can be found: one without a name, which vanishes with the process, or one
-    with a name nobody knows where the system has no nameless files."""
+    """Provide a new file in a folder, and where it can be found: one without a name, which vanishes with the process,
+    or one with a name nobody knows where the system has no nameless files.
+    """
     beside = f".ratings-{_random()}.part"
     descriptor = None
     if os.path.isdir("/proc/self/fd") and (unnamed := getattr(os, "O_TMPFILE", 0)):

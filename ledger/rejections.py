@@ -188,7 +188,7 @@ class Refused(LedgerError, ValueError):
         return type(self), (self.code, self.message, self.line)
 
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
-        """The same as a value, with its place in the input."""
+        """Return the same as a value, with its place in the input."""
         return Rejection(self.code, self.message, file, self.line if line is None else line)
 
 
@@ -203,7 +203,7 @@ NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: the known one that was probably meant, or nothing.
+    """Return the end of a message about an unknown word: the known one that was probably meant, or nothing.
 
     >>> did_you_mean("mria", ["mira", "ben"])
     '; did you mean mira?'
@@ -213,7 +213,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that a mistyped one was probably meant to be."""
+    """Return the known word that a mistyped one was probably meant to be."""
     from difflib import get_close_matches  # so that only somebody who mistyped waits for it
 
     folded = {name.casefold(): name for name in known}
@@ -222,7 +222,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it may appear in a message: quoted, shortened, with anything unprintable escaped."""
+    """Return a value as it may appear in a message: quoted, shortened, with anything unprintable escaped."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # of so many digits, or of what is nested so deeply
@@ -231,7 +231,7 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def in_list(name: str) -> str:
-    """A name as it may stand among others separated by commas: quoted if it has a comma itself.
+    """Return a name as it may stand among others separated by commas: quoted if it has a comma itself.
 
     >>> in_list("Anna Schmidt"), in_list("Schmidt, Anna")
     ('Anna Schmidt', "'Schmidt, Anna'")
@@ -269,7 +269,8 @@ _NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def harmless(cell: Cell) -> Cell | str:
-    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe, numbers do not.
+    """Return a cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe, numbers do
+    not.
 
     >>> harmless("=1+1"), harmless("-rf"), harmless("-5/3"), harmless("anna"), harmless(-7)
     ("'=1+1", "'-rf", '-5/3', 'anna', -7)
@@ -280,7 +281,7 @@ def harmless(cell: Cell) -> Cell | str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun, in the singular or plural.
+    """Return a number with its noun, in the singular or plural.
 
     >>> count(1, "game"), count(1_000, "game")
     ('1 game', '1,000 games')

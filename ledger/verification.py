@@ -81,7 +81,7 @@ class Verified(NamedTuple):
 def verify_log(
     ledger: Ledger, connection: Connection, expected_head: tuple[int, bytes] | None = None
 ) -> Generator[Finding, None, Verified]:
-    """All findings about the log, in order; `expected_head` is a position and chain hash that it must contain.
+    """Yield all findings about the log, in order; `expected_head` is a position and chain hash that it must contain.
 
     Returns how much it looked at. What keeps it from looking is raised: a connection error, a lock, a missing right.
     The walk ends at the head of the log as it was at the start.
@@ -134,7 +134,7 @@ def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]
 
 
 def _extent(ledger: Ledger, connection: Connection) -> tuple[int, int]:
-    """The last position, and how many events there are up to it; a damaged table reports fewer."""
+    """Return the last position, and how many events there are up to it; a damaged table reports fewer."""
     last = _read(ledger, connection, "SELECT coalesce(max(position), 0) FROM events")
     counted = "SELECT count(*) FROM events WHERE position <= :until"
     count = _read(ledger, connection, counted, until=last[0][0]) if last else None
@@ -145,8 +145,9 @@ def _extent(ledger: Ledger, connection: Connection) -> tuple[int, int]:
 
 
 def _read(ledger: Ledger, connection: Connection, query: str, **given: int) -> Sequence[Any] | None:
-    """The rows of a query, None if damage keeps them from being read. Any other error is raised: it says nothing about
-    what is stored, but about the connection, a lock, a right, an interrupt."""
+    """Return the rows of a query, None if damage keeps them from being read. Any other error is raised: it says nothing
+    about what is stored, but about the connection, a lock, a right, an interrupt.
+    """
     try:
         return connection.execute(text(query), given).all()
     except DBAPIError as error:
@@ -159,7 +160,7 @@ Part = tuple[int, list[Finding]]
 
 
 def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Iterator[Part]:
-    """The parts of the log in order; a long log without gaps is walked by several processes at once."""
+    """Yield the parts of the log in order; a long log without gaps is walked by several processes at once."""
     cores = available_cores()
     size = max(PART_EVENTS, -(-until // UNITS_MAX))
     if cores == 1 or until <= PART_EVENTS or count != until:
@@ -185,7 +186,7 @@ def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Ite
 
 
 def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> Part:
-    """The findings in a range of positions; the first range also looks at whatever comes before it."""
+    """Return the findings in a range of positions; the first range also looks at whatever comes before it."""
     findings: list[Finding] = []
     position, rows = first - 1, 0
     before = None if first == 1 else _single_hash(ledger, connection, position)
@@ -212,7 +213,7 @@ def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> Pa
 
 
 def _single_hash(ledger: Ledger, connection: Connection, position: int) -> tuple[bytes, int] | None:
-    """The chain hash and the time at a position, as they are stored."""
+    """Return the chain hash and the time at a position, as they are stored."""
     query = "SELECT chain_hash, recorded_at FROM events WHERE position = :position"
     rows = _read(ledger, connection, query, position=position)
     return (bytes(rows[0][0]), rows[0][1]) if rows and isinstance(rows[0][1], int) else None
@@ -225,7 +226,7 @@ def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
 
 
 def _gap(position: int, found: int) -> Finding:
-    """The finding that the event at `found` does not follow the one at `position`."""
+    """Return the finding that the event at `found` does not follow the one at `position`."""
     if found <= position:
         return Finding("missing", found, f"stands behind position {position}")
     absent = f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
@@ -233,7 +234,9 @@ def _gap(position: int, found: int) -> Finding:
 
 
 def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
-    """What is wrong within one row. `before` is the stored chain hash of the previous position, if it could be read."""
+    """Yield what is wrong within one row. `before` is the stored chain hash of the previous position, if it could be
+    read.
+    """
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
@@ -319,7 +322,7 @@ def _plain(row: Any) -> dict[str, Any]:
 
 
 def _last_position(ledger: Ledger, connection: Connection) -> int:
-    """The last position, as far as the damage lets it be known."""
+    """Return the last position, as far as the damage lets it be known."""
     for query in ledger.dialect.LAST_POSITIONS:
         rows = _read(ledger, connection, query)
         if rows and isinstance(rows[0][0], int):

@@ -45,7 +45,7 @@ class ImportRecorded(Members):
 
 
 def batch_name(file: str) -> str:
-    """What a batch from a file is called: the file's name without its folder."""
+    """Return what a batch from a file is called: the file's name without its folder."""
     return composed(escaped(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
 
 
@@ -55,7 +55,7 @@ _COPIED = re.compile(r"(?:\s*\(\d{1,3}\)|[\s_-]+(?:copy|kopie|copie|copia|kopia|
 
 
 def name_of_original(name: str) -> str:
-    """The name of a file without what a download or a copy of it adds.
+    """Return the name of a file without what a download or a copy of it adds.
 
     >>> name_of_original("League Results (1).csv"), name_of_original("Copy of Ergebnisse 2024 Kopie.xlsx")
     ('League Results.csv', 'Ergebnisse 2024.xlsx')
@@ -71,8 +71,8 @@ def name_of_original(name: str) -> str:
 def batch_events(
     file: str, sha256: str, sheet: str | None, ranges: list[list[int]], name: str | None = None
 ) -> Iterable[dict[str, Any]]:
-    """The data of the events that tell what was taken from a file: one, unless there are very many ranges. They have
-    the file's name unless another is given.
+    """Yield the data of the events that tell what was taken from a file: one, unless there are very many ranges. They
+    have the file's name unless another is given.
     """
     for start in range(0, len(ranges), RANGES_MAX):
         yield {

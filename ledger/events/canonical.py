@@ -66,7 +66,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object without its null members. Raises `Refused` (duplicate-key)."""
+    """Return a JSON object without its null members. Raises `Refused` (duplicate-key)."""
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
@@ -83,7 +83,7 @@ _decoder = json.JSONDecoder(
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
-    """A line of JSON as an object; null members are left out (null means absent).
+    """Return a line of JSON as an object; null members are left out (null means absent).
 
     Raises `Refused`: bad-utf8, bad-json, duplicate-key, lone-surrogate, not-an-integer, integer-too-large,
     not-a-finite-number.
@@ -109,7 +109,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
 
 
 def parse_local(text: str) -> tuple[datetime, bool]:
-    """A date and time as written: (value, whether it carries an offset). Raises `Refused` (bad-time)."""
+    """Return a date and time as written: (value, whether it carries an offset). Raises `Refused` (bad-time)."""
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise Refused(
@@ -150,7 +150,7 @@ INSTANT_MAX = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 
 
 def parse_instant(text: object) -> int:
-    """An RFC 3339 time with its offset in microseconds since 1970 UTC. Raises `Refused` (bad-time, naive-time)."""
+    """Return an RFC 3339 time with its offset in microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
     if not isinstance(text, str):
         raise Refused("wrong-type", f"a time is a string, not {shown(text)}")
     if _PLAIN_INSTANT.fullmatch(text):
@@ -170,7 +170,7 @@ def _instant(text: str) -> int:
 
 
 def format_instant(since: int) -> str:
-    """The record's form of an instant: UTC, six fractional digits, `Z`."""
+    """Return the record's form of an instant: UTC, six fractional digits, `Z`."""
     seconds, microsecond = divmod(since, 1_000_000)
     minutes, second = divmod(seconds, 60)
     days, minute = divmod(minutes, 1_440)
@@ -191,5 +191,5 @@ def _minute(of_day: int) -> str:
 
 
 def record_instant(text: str) -> int:
-    """The instant of a time that is known to be in the form records have."""
+    """Return the instant of a time that is known to be in the form records have."""
     return (datetime.fromisoformat(text) - EPOCH) // MICROSECOND

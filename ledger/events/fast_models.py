@@ -28,7 +28,7 @@ class Plain:
 
 
 def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
-    """The given members as the model has them, without nulls, in canonical order.
+    """Return the given members as the model has them, without nulls, in canonical order.
 
     Raises pydantic's `ValidationError`.
     """
@@ -42,7 +42,7 @@ def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_order(value: Any) -> Any:
-    """A JSON value with the members of its objects sorted by name."""
+    """Return a JSON value with the members of its objects sorted by name."""
     if isinstance(value, dict):
         return {name: in_order(value[name]) for name in sorted(value)}
     return [in_order(item) for item in value] if isinstance(value, list) else value
@@ -50,7 +50,7 @@ def in_order(value: Any) -> Any:
 
 @cache
 def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """A function that normalises a game; None for a model that checks more than its members one by one."""
+    """Return a function that normalises a game; None for a model that checks more than its members one by one."""
     parts = [part for field in model.model_fields.values() if (part := _items(field.annotation)) is not None]
     if not all(map(_checks_members_alone, (model, *parts))):
         return None
@@ -58,13 +58,13 @@ def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, A
 
 
 def _checks_members_alone(model: type[BaseModel]) -> bool:
-    """Whether a model checks its members one by one and nothing else."""
+    """Tell whether a model checks its members one by one and nothing else."""
     found = model.__pydantic_decorators__
     return not (found.validators or found.field_validators or found.root_validators or found.model_validators)
 
 
 def schema(model: type[BaseModel]) -> core_schema.CoreSchema:
-    """The members of a model, in canonical order, as plain types that need no model; see `Plain`."""
+    """Return the members of a model, in canonical order, as plain types that need no model; see `Plain`."""
     fields = {
         name: core_schema.typed_dict_field(_member(field.annotation, field.metadata), required=field.is_required())
         for name, field in sorted(model.model_fields.items())
@@ -87,6 +87,6 @@ def _member(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
 
 
 def _items(annotation: Any) -> type[BaseModel] | None:
-    """The model of the items of a list, or None."""
+    """Return the model of the items of a list, or None."""
     item = get_args(annotation)[0] if get_origin(annotation) is list else None
     return item if isinstance(item, type) and issubclass(item, BaseModel) else None

@@ -41,12 +41,12 @@ class Members(BaseModel):
 
 
 def refuse(code: str, message: str) -> PydanticCustomError:
-    """An error for a validator to raise; the text is used as it is."""
+    """Return an error for a validator to raise; the text is used as it is."""
     return PydanticCustomError(code, "{text}", {"text": message})
 
 
 def composed(text: str) -> str:
-    """An id, a label or a name in the composed form (NFC) in which they are recorded."""
+    """Return an id, a label or a name in the composed form (NFC) in which they are recorded."""
     return unicodedata.normalize("NFC", text)
 
 
@@ -129,7 +129,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def are_written(kind: Any, texts: Iterable[str]) -> bool:
-    """Whether all of these texts are values of one of these types, in the form they have in a record."""
+    """Tell whether all of these texts are values of one of these types, in the form they have in a record."""
     value_of = _adapter(kind).validate_python
     try:
         return all(value_of(text, strict=True) == text for text in texts)
@@ -164,27 +164,27 @@ Extra = dict[ExtraName, str]
 
 
 def read_by(value: object) -> str:
-    """The name of whoever records. Raises `Refused`."""
+    """Return the name of whoever records. Raises `Refused`."""
     return _checked(Text, value, "by")
 
 
 def read_id(value: object) -> str:
-    """An event's id in composed form. Raises `Refused`."""
+    """Return an event's id in composed form. Raises `Refused`."""
     return _checked(EventId, value, "id")
 
 
 def read_player(value: object) -> str:
-    """A player's id in composed form. Raises `Refused`."""
+    """Return a player's id in composed form. Raises `Refused`."""
     return _checked(PlayerId, value, "")
 
 
 def read_decimal(value: object) -> str:
-    """A decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
+    """Return a decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
     return _checked(DecimalString, value, "")
 
 
 def read_slug(value: object) -> str:
-    """The name of a game, such as chess. Raises `Refused`."""
+    """Return the name of a game, such as chess. Raises `Refused`."""
     return _checked(Slug, value, "")
 
 
@@ -220,7 +220,7 @@ _WANTED = {
 
 
 def wanted(problem: ErrorDetails) -> str:
-    """What a value must be, in this program's words. The library's own are left to types that only packages use."""
+    """Return what a value must be, in this program's words; types that only packages use keep the library's."""
     limits = problem.get("ctx", {})
     if problem["type"] in ("too_short", "too_long"):
         least, there = limits.get("min_length"), limits["actual_length"]
@@ -231,7 +231,7 @@ def wanted(problem: ErrorDetails) -> str:
 
 
 def refusal_of(error: ValidationError, member: str = "") -> Refused:
-    """The first thing that is wrong, in this program's words; `member` names what has no name of its own."""
+    """Return the first thing that is wrong, in this program's words; `member` names what has no name of its own."""
     # unknown members come first: a misspelled one explains a missing one
     problem = min(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
     # of a name that is wrong itself the library says so with a mark behind it

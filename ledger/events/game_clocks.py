@@ -43,7 +43,7 @@ class ClockTimers(Members):
     pause_ms: Span = 600_000
 
     def auxiliary_ms(self, choice: str, is_first: bool) -> int:
-        """What the auxiliary timer of a choice is set to, for the first player or any other."""
+        """Return what the auxiliary timer of a choice is set to, for the first player or any other."""
         if choice == "choose-character" and is_first:
             return self.choose_character_first_ms
         found: int = getattr(self, f"{choice.replace('-', '_')}_ms")

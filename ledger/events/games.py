@@ -48,8 +48,8 @@ Seats = list[list[dict[str, Any]]]
 
 
 def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
-    """The seats of a randomly drawn game, for trying something on everything that games may hold: some players leave,
-    some of them are replaced, and seats and seconds are given or not.
+    """Return the seats of a randomly drawn game, for trying something on everything that games may hold: some players
+    leave, some of them are replaced, and seats and seconds are given or not.
     """
     numbered, timed = chance.random() < 0.5, chance.random() < 0.5
     seats: Seats = []
@@ -67,7 +67,7 @@ def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
 
 
 def sat(seats: Seats) -> list[dict[str, Any]]:
-    """The participants of all seats."""
+    """Return the participants of all seats."""
     return [participant for seat in seats for participant in seat]
 
 
@@ -114,12 +114,14 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
 
 
 def seats_of(game: Mapping[str, Any]) -> int:
-    """The number of seats of a game; one that changed hands counts once."""
+    """Return the number of seats of a game; one that changed hands counts once."""
     return sum(["replaces" not in participant for participant in game["participants"]])
 
 
 def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """A value of the participants by seat, the substitute's where there is one; a seat is named after who sat first."""
+    """Return a value of the participants by seat, the substitute's where there is one; a seat is named after who sat
+    first.
+    """
     values = {p["player"]: value(p) for p in game["participants"]}
     for substitute in [p for p in game["participants"] if "replaces" in p]:
         values[substitute["replaces"]] = values.pop(substitute["player"])

@@ -92,7 +92,7 @@ def digest_of(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def digest_of_text(content: str) -> str:
-    """The digest of a ruleset and rows that are already canonical JSON."""
+    """Return the digest of a ruleset and rows that are already canonical JSON."""
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 

@@ -53,7 +53,7 @@ class EventRow(NamedTuple):
 
 
 def build(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
-    """The record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
+    """Return the record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
     before, behind = around_position(draft, recorded_at, by, supersedes)
     record = f"{before}{position}{behind}"
     _refuse_large(record)
@@ -69,7 +69,7 @@ def _refuse_large(record: str) -> None:
 
 
 def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
-    """The text of a record before and after its position; the members are in canonical order."""
+    """Return the text of a record before and after its position; the members are in canonical order."""
     superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
     return (
         f'{{"by":{dump_text(by)},{_said(draft)},"position":',
@@ -82,18 +82,18 @@ _recorded = lru_cache(maxsize=1)(format_instant)  # a whole batch has one instan
 
 
 def surely_fits(draft: Draft, by: str) -> bool:
-    """Whether a draft's record is certainly small enough at any position; if not, `build` decides."""
+    """Tell whether a draft's record is certainly small enough at any position; if not, `build` decides."""
     # the other members take less than 1,000 bytes, a character at most four, an escaped one six
     return 4 * len(draft.data) + 6 * (len(draft.event_id) + len(draft.by or by)) + 1_000 <= RECORD_BYTES_MAX
 
 
 def _said(draft: Draft) -> str:
-    """What a draft itself says, as it appears in its record; its data is already canonical JSON."""
+    """Return what a draft itself says, as it appears in its record; its data is already canonical JSON."""
     return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
 def says_the_same(record: str, draft: Draft) -> bool:
-    """Whether a record that supersedes nothing has exactly a draft's data; False if it would have to be parsed."""
+    """Tell whether a record that supersedes nothing has exactly a draft's data; False if it would have to be parsed."""
     # an unescaped quotation mark ends the first member, so what follows is not part of anybody's text
     behind_by = record.find('","data":') + 2
     end = f'"schema_version":{draft.schema_version},"type":"{draft.type}"}}'
@@ -111,7 +111,7 @@ def chain_hash(before: bytes, leaf: bytes) -> bytes:
 
 
 def is_head(position: object, chain: object, recorded_at: object) -> bool:
-    """Whether these are the columns of a row that the log can be continued after; SQLite stores any value in any."""
+    """Tell whether the log can be continued after a row with these columns; SQLite stores any value in any."""
     return (
         isinstance(position, int)
         and isinstance(chain, (bytes, memoryview))
@@ -122,7 +122,7 @@ def is_head(position: object, chain: object, recorded_at: object) -> bool:
 
 
 def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
-    """The row for a record, given its parsed form and the previous chain hash. Raises `Refused`."""
+    """Return the row for a record, given its parsed form and the previous chain hash. Raises `Refused`."""
     members = event.keys()
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
         odd = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
@@ -150,7 +150,7 @@ def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
 
 
 def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
-    """The row that a line of an export was, verbatim. Raises `Refused` if it does not continue the log."""
+    """Return the row that a line of an export was, verbatim. Raises `Refused` if it does not continue the log."""
     if len(line) > RECORD_BYTES_MAX:
         raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
     event = parse_object(line)
@@ -198,7 +198,7 @@ def _is_instant(text: str) -> bool:
 
 
 def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
-    """The members of the event at a position, its instant, and its data in the newest form.
+    """Return the members of the event at a position, its instant, and its data in the newest form.
 
     Raises `Refused` for a record that this program would not have written there; it compares what it would have.
     """

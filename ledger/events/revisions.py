@@ -37,22 +37,22 @@ class Events(Protocol):
     """Where events are looked up: the log, or what waits to be appended to it."""
 
     def where(self, column: Column, value: str) -> Iterable[KnownEvent]:
-        """The events with this value in a column, in order."""
+        """Return the events with this value in a column, in order."""
 
     def about(self, subject: str) -> list[KnownEvent]:
-        """The events about a subject, in order."""
+        """Return the events about a subject, in order."""
         return list(self.where("subject", subject))
 
     def event(self, event_id: str) -> KnownEvent | None:
-        """The event with this id."""
+        """Return the event with this id."""
         return next(iter(self.where("event_id", event_id)), None)
 
     def successor(self, event_id: str) -> KnownEvent | None:
-        """The event that supersedes the one with this id."""
+        """Return the event that supersedes the one with this id."""
         return next(iter(self.where("supersedes", event_id)), None)
 
     def similar(self, kind: str, name: str) -> str:
-        """The end of a message about an unknown game, league or player: which was probably meant, or nothing."""
+        """Return the end of a message about an unknown game, league or player: which was probably meant, or nothing."""
         return ""
 
 
@@ -64,12 +64,12 @@ class Both(Events):
     waiting: Events
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """The events with this value in a column, in order."""
+        """Yield the events with this value in a column, in order."""
         yield from self.log.where(column, value)
         yield from self.waiting.where(column, value)
 
     def similar(self, kind: str, name: str) -> str:
-        """Which game, league or player in the log was probably meant, or nothing."""
+        """Return which game, league or player in the log was probably meant, or nothing."""
         return self.log.similar(kind, name)
 
 
@@ -83,7 +83,7 @@ class RevisedGame(NamedTuple):
 
 
 def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
-    """What the events about a game, in order, come to; None before it is recorded."""
+    """Return what the events about a game, in order, come to; None before it is recorded."""
     game = None
     for event in history:
         if event.type == "game.recorded":
@@ -98,7 +98,7 @@ def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
 
 
 def live_games(named: Iterable[KnownEvent], events: Events) -> Iterator[RevisedGame]:
-    """The games that events record or correct, as they now are, leaving out voided ones."""
+    """Yield the games that events record or correct, as they now are, leaving out voided ones."""
     for game_id in dict.fromkeys(
         one.data["game_id"] for one in named if one.type in ("game.recorded", "game.corrected")
     ):
@@ -108,7 +108,7 @@ def live_games(named: Iterable[KnownEvent], events: Events) -> Iterator[RevisedG
 
 
 def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, RevisedGame | None]:
-    """The id of the event that a new one supersedes, and the game as it was before; both None for other types.
+    """Return the id of the event that a new one supersedes, and the game as it was before; both None for other types.
 
     Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
     """
@@ -131,7 +131,7 @@ def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple
 
 
 def _end_of_line(events: Events, event_id: str) -> str:
-    """The event that an `event.voided` of this event supersedes. Raises `Refused`."""
+    """Return the event that an `event.voided` of this event supersedes. Raises `Refused`."""
     target = events.event(event_id)
     if target is None:
         raise Refused("event-unknown", f"no event has the id {shown(event_id)}; see: ratings log")
@@ -155,8 +155,8 @@ def _end_of_line(events: Events, event_id: str) -> str:
 
 
 def withdrawn(events: Events, event_id: str) -> tuple[KnownEvent, bool]:
-    """What an `event.voided` of this event is ultimately about, and whether that is now withdrawn (otherwise it is back
-    in force). The void itself was checked by `superseded`.
+    """Return what an `event.voided` of this event is ultimately about, and whether that is now withdrawn (otherwise it
+    is back in force). The void itself was checked by `superseded`.
     """
     event = events.event(event_id)
     root = None if event is None else root_of(events, event)
@@ -165,7 +165,7 @@ def withdrawn(events: Events, event_id: str) -> tuple[KnownEvent, bool]:
 
 
 def is_live(events: Events, event: KnownEvent) -> bool:
-    """Whether an event that is neither a game's nor an `event.voided` is live, that is not withdrawn."""
+    """Tell whether an event that is neither a game's nor an `event.voided` is live, that is not withdrawn."""
     live = True
     for successor in successors(events, event):
         live ^= _withdraws(events, successor, event)
@@ -173,7 +173,8 @@ def is_live(events: Events, event: KnownEvent) -> bool:
 
 
 def root_of(events: Events, event: KnownEvent) -> KnownEvent | None:
-    """What an `event.voided` is ultimately about; any other event itself. None if it voids nothing that can be voided.
+    """Return what an `event.voided` is ultimately about; any other event itself. None if it voids nothing that can be
+    voided.
 
     Such a void was put in by SQL and does not count: it voids itself, a later event, or a game's event.
     """
@@ -186,7 +187,7 @@ def root_of(events: Events, event: KnownEvent) -> KnownEvent | None:
 
 
 def successors(events: Events, event: KnownEvent) -> Iterator[KnownEvent]:
-    """The chain of revisions after an event: what supersedes it, what supersedes that, and so on.
+    """Yield the chain of revisions after an event: what supersedes it, what supersedes that, and so on.
 
     An event that comes before the one it supersedes was put in by SQL, perhaps as a circle, and is in no chain.
     """
@@ -201,7 +202,7 @@ def _stands_before(event: KnownEvent, later: KnownEvent) -> bool:
 
 
 def _withdraws(events: Events, successor: KnownEvent, root: KnownEvent) -> bool:
-    """Whether an event in the chain after another withdraws that one, or puts it back in force."""
+    """Tell whether an event in the chain after another withdraws that one, or puts it back in force."""
     found = root_of(events, successor) if successor.type == "event.voided" else None
     return found is not None and found.event_id == root.event_id
 
@@ -245,11 +246,11 @@ class DraftBatch(Events):
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self._drafts)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """The drafts whose text holds one of these names as a whole string, in order."""
+        """Return the drafts whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
         return (known(draft) for draft in self._drafts if any(text in draft.data for text in texts))
 
@@ -260,12 +261,12 @@ class DraftBatch(Events):
             self._found.setdefault(there, []).append(draft)
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """The drafts with this value in a column, in order."""
+        """Return the drafts with this value in a column, in order."""
         return map(known, self._found.get((column, value), ()))
 
 
 def known(draft: Draft) -> KnownEvent:
-    """A draft as a known event."""
+    """Return a draft as a known event."""
     return KnownEvent(draft.event_id, draft.type, draft.occurred_at, parse_object(draft.data.encode()))
 
 

@@ -332,7 +332,7 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
 
 
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
-    """A parsed line as a draft and its normalised data. Raises `Refused` with the first thing that is wrong.
+    """Return a parsed line as a draft and its normalised data. Raises `Refused` with the first thing that is wrong.
 
     Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that the
     ledger itself sets (`position`, `recorded_at` ...) are allowed, since exports have them, but ignored.
@@ -362,7 +362,7 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
 
 
 def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-    """The normalised data of an event of this type, a game's in canonical order. Raises `Refused`."""
+    """Return the normalised data of an event of this type, a game's in canonical order. Raises `Refused`."""
     if type_name == "game.recorded":
         return _read_game(data)
     try:
@@ -395,7 +395,7 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_another_kind(problem: Refused, kind: str) -> Refused:
-    """A refusal that says so if a member is unknown because it belongs to games of another type."""
+    """Return a refusal that says so if a member is unknown because it belongs to games of another type."""
     where = problem.message.partition(": ")[0]
     member = where.rpartition(".")[2]
     others = [other for other in GAME_TYPES if member in _members(GAME_TYPES[other].model)]
@@ -406,31 +406,33 @@ def _of_another_kind(problem: Refused, kind: str) -> Refused:
 
 
 def _members(model: type[Members]) -> set[str]:
-    """The members of a game of some type, and of its participants."""
+    """Return the members of a game of some type, and of its participants."""
     (participant,) = get_args(model.model_fields["participants"].annotation)
     return {*model.model_fields, *participant.model_fields}
 
 
 def _undated(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """The game of a correction without its date, and that date."""
+    """Return the game of a correction without its date, and that date."""
     return {name: value for name, value in game.items() if name != "occurred_at"}, game.get("occurred_at")
 
 
 def corrected_game(data: dict[str, Any], played_at: int) -> tuple[dict[str, Any], int]:
-    """The game as a `game.corrected` states it, and when it ended: it keeps its date unless that was wrong."""
+    """Return the game as a `game.corrected` states it, and when it ended: it keeps its date unless that was wrong."""
     game, dated = _undated(data["game"])
     return game, played_at if dated is None else parse_instant(dated)
 
 
 def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """The id of an event that has none: a game's comes from its game_id, others are a hash of type, time and data."""
+    """Return the id of an event that has none: a game's comes from its game_id, others are a hash of type, time and
+    data.
+    """
     if type_name == "game.recorded":
         return f"game:{data['game_id']}"
     return f"{type_name}:{hashlib.sha256(meaning(type_name, occurred_at, data).encode()).hexdigest()[:32]}"
 
 
 def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """What an event says: the same text for the same content, whether defaults are spelled out or not."""
+    """Return what an event says: the same text for the same content, whether defaults are spelled out or not."""
     said = _said(type_name, data)
     if type_name == "game.corrected":
         game, dated = _undated(data["game"])

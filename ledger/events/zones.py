@@ -14,7 +14,7 @@ _WITHOUT_DAY = re.compile(r"(?!0000)[0-9]{4}(-(?:0[1-9]|1[0-2]))?")
 
 @cache
 def zone(name: str) -> ZoneInfo:
-    """The named zone. Raises `Refused` (unknown-zone)."""
+    """Return the named zone. Raises `Refused` (unknown-zone)."""
     if name in _names():
         with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
             return ZoneInfo.from_file(file, key=name)
@@ -28,7 +28,7 @@ def _names() -> frozenset[str]:
 
 
 def local_time(instant: int, zone_name: str) -> datetime:
-    """An instant (microseconds since 1970) as people in a zone see it."""
+    """Return an instant (microseconds since 1970) as people in a zone see it."""
     moment = EPOCH + timedelta(microseconds=instant)
     try:
         return moment.astimezone(zone(zone_name))
@@ -37,7 +37,7 @@ def local_time(instant: int, zone_name: str) -> datetime:
 
 
 def local_instant(value: datetime, zone_name: str) -> int:
-    """A wall-clock time in a zone as an instant. Raises `Refused` (ambiguous-time, nonexistent-time, bad-time)."""
+    """Return a wall-clock time in a zone as an instant. Raises `Refused` (ambiguous-time, bad-time, ...)."""
     place = zone(zone_name)
     early, late = value.replace(tzinfo=place, fold=0), value.replace(tzinfo=place, fold=1)
     if early.utcoffset() != late.utcoffset():
@@ -50,7 +50,8 @@ def local_instant(value: datetime, zone_name: str) -> int:
 
 
 def read_instant(text: str, zone_name: str | None) -> int:
-    """An instant as people write it: with an offset, or read in `zone_name`; a bare date is that day's noon there.
+    """Return an instant as people write it: with an offset, or read in `zone_name`; a bare date is that day's noon
+    there.
 
     Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time).
     """
@@ -70,7 +71,7 @@ def read_instant(text: str, zone_name: str | None) -> int:
 
 
 def end_of(text: str, zone_name: str) -> int:
-    """An instant for "up to": a date means its last microsecond in the zone."""
+    """Return an instant for "up to": a date means its last microsecond in the zone."""
     if (day := _date(text)) is None:
         return read_instant(text, zone_name)
     if day == date.max:
@@ -79,13 +80,13 @@ def end_of(text: str, zone_name: str) -> int:
 
 
 def beginning_of(text: str, zone_name: str) -> int:
-    """An instant for "from": a date means its first microsecond in the zone."""
+    """Return an instant for "from": a date means its first microsecond in the zone."""
     day = _date(text)
     return read_instant(text, zone_name) if day is None else day_start(day, zone_name)
 
 
 def day_start(day: date, zone_name: str) -> int:
-    """The first instant of a day in a zone (after the gap, if clocks change at midnight)."""
+    """Return the first instant of a day in a zone (after the gap, if clocks change at midnight)."""
     return microseconds(datetime.combine(day, time(), tzinfo=zone(zone_name)))
 
 

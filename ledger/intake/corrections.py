@@ -38,7 +38,9 @@ class Many(NamedTuple):
 
 
 def voids(log: Events, file: str, reason: str, decided_at: int) -> Many:
-    """The games of a file, one id per line, as events that void them; voided ones are left alone. Raises `Refused`."""
+    """Return the games of a file, one id per line, as events that void them; voided ones are left alone. Raises
+    `Refused`.
+    """
     found = Many([], [], {})
     seen: dict[str, int] = {}
     for number, line in read_lines(file):
@@ -56,7 +58,7 @@ def voids(log: Events, file: str, reason: str, decided_at: int) -> Many:
 
 
 def batch_voids(connection: Connection, name: str, reason: str, decided_at: int) -> Many:
-    """The games that the imports under a name recorded, as events that void them; voided ones are left alone.
+    """Return the games that the imports under a name recorded, as events that void them; voided ones are left alone.
 
     A position names a single one of these imports. Raises `Refused` (batch-unknown).
     """
@@ -88,7 +90,7 @@ def _void(found: Many, name: str, game: RevisedGame | None, reason: str, decided
 def corrections(
     log: Events, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
 ) -> Many:  # fmt: skip
-    """The games of a table as events that correct those recorded differently.
+    """Return the games of a table as events that correct those recorded differently.
 
     Columns that the table lacks say nothing: a game keeps what it has there. An empty cell removes the value.
     """
@@ -146,7 +148,7 @@ def _correct(
 def as_it_should_be(
     game: RevisedGame, people: Identities, told: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """A recorded game with what a table says about it; its players keep the ids under which they were recorded."""
+    """Return a recorded game with what a table says about it; its players keep the ids of the record."""
     kept = {name: value for name, value in game.data.items() if name not in columns.game}
     if not columns.places and not columns.player:
         return {**kept, **told, "participants": game.data["participants"]}
@@ -213,7 +215,7 @@ def _with_scores_of_places(game: dict[str, Any], new: list[dict[str, Any]]) -> l
 
 
 def under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
-    """A game as it should be, in which previous participants keep the ids under which they were recorded.
+    """Return a game as it should be, in which previous participants keep the ids under which they were recorded.
 
     `ratings games` shows them under their current ids.
     """

@@ -80,8 +80,8 @@ Entry = Item | Rejection | Progress | FileDigest | FileNote
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
-    """The events of a file, or a `Rejection` about the file itself; sentences about it; how far it has been read; and
-    in the end the hash of what was read.
+    """Yield the events of a file, or a `Rejection` about the file itself; sentences about it; how far it has been read;
+    and in the end the hash of what was read.
     """
     if name != STDIN and Path(name).is_dir():
         yield _is_a_directory(name).rejection(name)
@@ -118,7 +118,7 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a file without their line ends, leaving out blank ones. Raises `Refused`.
+    """Yield the numbered lines of a file without their line ends, leaving out blank ones. Raises `Refused`.
 
     For a compressed file that ends too early it is raised from an `EOFError`, after what could be read.
     """
@@ -135,7 +135,9 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def read_simple_table(name: str) -> SimpleTable | None:
-    """The table of anything but games in a file, compressed or not; None for one without a header. Raises `Refused`."""
+    """Return the table of anything but games in a file, compressed or not; None for one without a header. Raises
+    `Refused`.
+    """
     try:
         with _opened(name) as (file, *_):
             if file.peek(len(ARCHIVE)).startswith(ARCHIVE):  # type: ignore[attr-defined]
@@ -150,7 +152,7 @@ def _is_a_directory(name: str) -> Refused:
 
 
 def size(name: str) -> int | None:
-    """The size of a file in bytes for a progress bar, or None if it has none."""
+    """Return the size of a file in bytes for a progress bar, or None if it has none."""
     return os.path.getsize(name) if name != STDIN and Path(name).is_file() else None
 
 
@@ -158,7 +160,8 @@ def size(name: str) -> int | None:
 def _opened(
     name: str, taken: Callable[[bytes], object] = lambda got: None
 ) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
-    """A file's content, a function that says how far the file has been read, and whether the content is the file.
+    """Provide a file's content, a function that says how far the file has been read, and whether the content is the
+    file.
 
     `taken` gets the bytes of the file, all of them if it is read without a fault.
     """
@@ -202,7 +205,7 @@ def _opened(
 
 
 def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | FileNote | None]:
-    """The items; None for the last line of an export, which is not an event but means that there may be none."""
+    """Yield the items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader, broken = reader_of(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{told}; it is passed over") for told in broken)

@@ -31,7 +31,7 @@ Import = Callable[[Sequence[Item], Reject, OnStored], object]
 
 
 def batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
-    """The numbered lines from one descriptor, in batches, until it ends or the other one can be read.
+    """Yield the numbered lines from one descriptor, in batches, until it ends or the other one can be read.
 
     Blank lines are left out. A line that is too long gives only a refusal. Whole lines read before the stop are still
     given.
@@ -68,7 +68,7 @@ class _Lines:
         self._too_long = False
 
     def of(self, chunk: bytes) -> Iterator[Line]:
-        """The lines that end in a chunk."""
+        """Yield the lines that end in a chunk."""
         *ended, begun = chunk.split(b"\n")
         for part in ended:
             line, too_long = self._begun + part, self._too_long

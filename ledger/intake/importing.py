@@ -132,7 +132,7 @@ class FileIntake(Intake):
         return super()._take(item, draft, data, known)
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
-        """Whether an event is about a batch of another ledger: the log would have it at another position."""
+        """Tell whether an event is about a batch of another ledger: the log would have it at another position."""
         if not self._has_batches:
             return False
         if draft.type != "import.recorded":

@@ -123,7 +123,7 @@ class WaitingDrafts(Events, Protocol):
 
     @property
     def count(self) -> int:
-        """How many drafts wait."""
+        """Return how many drafts wait."""
 
     def __iter__(self) -> Iterator[WaitingDraft]: ...
 
@@ -156,7 +156,7 @@ class DraftList(WaitingDrafts):
 
     @property
     def count(self) -> int:
-        """How many drafts wait."""
+        """Return how many drafts wait."""
         return len(self._waiting)
 
     def __iter__(self) -> Iterator[WaitingDraft]:
@@ -269,7 +269,7 @@ class Intake:
 
     @property
     def is_refused(self) -> bool:
-        """Whether nothing will be appended, because something was refused."""
+        """Tell whether nothing will be appended, because something was refused."""
         return bool(self.result.rejected_count) and not self.policy.keep_going
 
     def drafts(self) -> Iterator[Draft]:
@@ -377,7 +377,7 @@ class Intake:
         return None
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
-        """Whether an event does not hold in this ledger."""
+        """Tell whether an event does not hold in this ledger."""
         return False
 
     def _refuse_other(self, draft: Draft, supersedes: str) -> None:
@@ -442,7 +442,7 @@ class Intake:
 
     @cached_property
     def _changed(self) -> set[str]:
-        """The subjects of games that more than their first event is about."""
+        """Return the subjects of games that more than their first event is about."""
         return changed_games(self._connection, 0)
 
     def _introduce(self, newcomers: Newcomers) -> None:

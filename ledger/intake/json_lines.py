@@ -12,13 +12,15 @@ BLANK_LINES_MAX, SKIPPED_BYTES = 100_000, 100_000_000
 
 
 def json_events(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
-    """The lines of a file; None for the last line of an export, which is no event but means that there may be none."""
+    """Yield the lines of a file; None for the last line of an export, which is no event but means that there may be
+    none.
+    """
     for number, line in without_ends(numbered_lines(file)):
         yield None if line is None else (number, line, None, None)
 
 
 def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
-    """The numbered lines that are not blank; for a line that is too long, only the refusal."""
+    """Yield the numbered lines that are not blank; for a line that is too long, only the refusal."""
     number = blank = 0
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1

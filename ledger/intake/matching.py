@@ -60,7 +60,7 @@ class Likeness(NamedTuple):
     players: frozenset[str]
 
     def says_as(self, there: Likeness) -> bool:
-        """Whether a sheet says what the ledger does."""
+        """Tell whether a sheet says what the ledger does."""
         return self.says == there.says and is_same_time(self.occurred_at, there.occurred_at)
 
 
@@ -73,7 +73,7 @@ class SheetGame(NamedTuple):
 
     @property
     def game_id(self) -> str:
-        """The id that it has there."""
+        """Return the id that it has there."""
         return str(self.data["game_id"])
 
     @property
@@ -92,12 +92,12 @@ class GivenGame(NamedTuple):
 
     @property
     def game_id(self) -> str:
-        """The id of the game."""
+        """Return the id of the game."""
         return str(self.base.data["game_id"])
 
 
 def likeness_of(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
-    """What a game is compared by, its players under their current ids."""
+    """Return what a game is compared by, its players under their current ids."""
     game = {**people.present(data), "game_id": "-"}
     players = frozenset(participant["player"] for participant in game["participants"])
     return Likeness(said(game), occurred_at, players)
@@ -135,7 +135,7 @@ ELSEWHERE: tuple[Keys, ...] = (_the_same, _recorded_otherwise)
 
 
 def matched(rows: Mapping[int, SheetGame], given: Iterable[GivenGame], by: Sequence[Keys]) -> dict[int, GivenGame]:
-    """The games that rows are, found by one kind of key after the other.
+    """Return the games that rows are, found by one kind of key after the other.
 
     Of several that say nearly the same, the one with the number that the row has now comes first, then the first that
     is left. Games that have vanished before are found only by what says the same.
@@ -165,7 +165,7 @@ def matched(rows: Mapping[int, SheetGame], given: Iterable[GivenGame], by: Seque
 
 
 def _first_left(queues: Iterable[deque[GivenGame] | None], taken: Collection[int]) -> GivenGame | None:
-    """The first game of the first queue that has one which is not taken; those that are leave their queues."""
+    """Return the first game of the first queue that has one which is not taken; those that are leave their queues."""
     for queue in queues:
         while queue:
             one = queue.popleft()
@@ -177,7 +177,7 @@ def _first_left(queues: Iterable[deque[GivenGame] | None], taken: Collection[int
 def played_in_order(
     rows: Mapping[int, SheetGame], given: Mapping[int, GivenGame], others: Mapping[int, GivenGame]
 ) -> dict[int, int]:
-    """When each game of a sheet is played, in the order in which the sheet alone would be replayed.
+    """Return when each game of a sheet is played, in the order in which the sheet alone would be replayed.
 
     Of games at one time the first recorded comes first; one that the sheet has later is played a microsecond later, and
     what is new comes last. Games from elsewhere stay as they are.
@@ -207,18 +207,18 @@ class Ranges:
         self._firsts = [first for first, _, _ in self.each]
 
     def import_of(self, position: int) -> int | None:
-        """Which import appended what is at a position, or None."""
+        """Return which import appended what is at a position, or None."""
         at = bisect_right(self._firsts, position) - 1
         return self.each[at][2] if at >= 0 and position <= self.each[at][1] else None
 
 
 def ranges_of(connection: Connection, name: str, sheet: str | None) -> Ranges:
-    """What the imports under a name, from one sheet of it, appended."""
+    """Return what the imports under a name, from one sheet of it, appended."""
     return Ranges(one.ranges for one in recorded_batches(connection, name) if one.sheet == sheet)
 
 
 def decisions_by_game(connection: Connection) -> dict[str, list[KnownEvent]]:
-    """What was decided about games after they were recorded, in order."""
+    """Return what was decided about games after they were recorded, in order."""
     until, found = head(connection).position, list[KnownEvent]()
     for type_name in DECIDING:
         found += known_of(type_name, read_where(connection, until=until, type_name=type_name))
@@ -231,7 +231,7 @@ def decisions_by_game(connection: Connection) -> dict[str, list[KnownEvent]]:
 def given_games(
     connection: Connection, ranges: Ranges, decisions: Mapping[str, list[KnownEvent]], people: Identities
 ) -> list[GivenGame]:
-    """The games that these imports recorded."""
+    """Return the games that these imports recorded."""
     pages = (page for first, last, _ in ranges.each for page in read_records(connection, first - 1, last))
     return [_given(event, decisions, people, ranges) for page in pages for event in known_events(page)
             if event.type == "game.recorded"]  # fmt: skip
@@ -240,7 +240,7 @@ def given_games(
 def recorded_games(
     connection: Connection, positions: Iterable[int], decisions: Mapping[str, list[KnownEvent]], people: Identities
 ) -> list[GivenGame]:
-    """The games that were recorded at these positions, as they are now."""
+    """Return the games that were recorded at these positions, as they are now."""
     rows = sorted(read_records_at(connection, [*positions]).items())
     return [_given(event, decisions, people) for event in known_events(rows)]
 
@@ -248,7 +248,7 @@ def recorded_games(
 def _given(
     event: KnownEvent, decisions: Mapping[str, list[KnownEvent]], people: Identities, ranges: Ranges | None = None
 ) -> GivenGame:
-    """A game; with `ranges`, its base is what was decided in these alone."""
+    """Return a game; with `ranges`, its base is what was decided in these alone."""
     later = decisions.get(event.data["game_id"], [])
     now = base = live_game([event, *later])
     if ranges is not None and any(ranges.import_of(one.position or 0) is None for one in later):
@@ -261,7 +261,7 @@ def _given(
 def numbers_taken(
     connection: Connection, days: Mapping[str, int], wanted: Counter[str]
 ) -> tuple[dict[str, int], dict[str, Iterator[str]]]:
-    """The ids of games that are numbered by day, with their positions, and by day ids that are not taken.
+    """Return the ids of games that are numbered by day, with their positions, and by day ids that are not taken.
 
     `days` says how many numbers a sheet has given on each, `wanted` how many new ones are needed.
     """
@@ -285,7 +285,7 @@ _BY_DAY = re.compile(r"(\d{4}-\d\d-\d\d)-([1-9]\d{0,8})", re.ASCII)
 
 
 def is_by_day(game_id: str) -> bool:
-    """Whether a game may have been numbered by its day.
+    """Tell whether a game may have been numbered by its day.
 
     >>> is_by_day("2024-09-17-1"), is_by_day("g-1")
     (True, False)
@@ -317,7 +317,7 @@ class DayNumbers:
         self._told: dict[str, tuple[int, str]] = {}
 
     def numbered(self, block: Block) -> Block:
-        """The items with the ids that their games have."""
+        """Return the items with the ids that their games have."""
         counted = [entry for entry in block if isinstance(entry, ParsedItem) and entry.item.is_numbered]
         if not counted:
             return block
@@ -330,12 +330,12 @@ class DayNumbers:
         self._sheets[file] = sheet
 
     def gave(self, file: str, game_id: str) -> bool:
-        """Whether imports of a table of this name recorded a game."""
+        """Tell whether imports of a table of this name recorded a game."""
         position = first_positions(self._connection, [game_id]).get(game_id)
         return position is not None and self._is_own(file, position)
 
     def notes(self) -> Iterator[str]:
-        """Which numbers were passed over, file by file."""
+        """Yield which numbers were passed over, file by file."""
         for file, (number, told) in self._told.items():
             others = f" and {number - 1:,} more" if number > 1 else ""
             yield f"{file}: numbers that others have are passed over: {told}{others}"
@@ -359,7 +359,7 @@ class DayNumbers:
         return entry._replace(item=moved, outcome=outcome)
 
     def _first_free(self, entry: ParsedItem, date: str, day: _Day) -> str:
-        """The first number of a day that a row can have; what is passed over waits for rows that can have it."""
+        """Return the first number of a day that a row can have; what is passed over waits for rows that can have it."""
         # of a row that cannot be read, a game like those before it is expected
         game = self._last_game.get(entry.item.file, "")
         found = self._waiting(entry, game, day)
@@ -376,7 +376,7 @@ class DayNumbers:
         return found
 
     def _waiting(self, entry: ParsedItem, game: str, day: _Day) -> str | None:
-        """The first number that was passed over and that a row can have."""
+        """Return the first number that was passed over and that a row can have."""
         for key in (game, self._says_of(entry)) if day.passed else ():
             waiting = day.passed.get(key, deque())
             while waiting:
@@ -385,7 +385,7 @@ class DayNumbers:
         return None
 
     def _others(self, entry: ParsedItem, game: str, game_id: str) -> list[object]:
-        """What could have a number, if a row cannot: a game, or what a voided one says. Empty if it can."""
+        """Return what could have a number, if a row cannot: a game, or what a voided one says. Empty if it can."""
         file = entry.item.file
         if (given := self._given.get(game_id)) is not None:
             return [] if given == game else self._pass(file, game_id, f"of {given}", [given])
@@ -406,7 +406,7 @@ class DayNumbers:
         return others
 
     def _event(self, game_id: str) -> KnownEvent | None:
-        """The event in the log that recorded a game."""
+        """Return the event in the log that recorded a game."""
         if game_id not in self._there:
             date, _, number = game_id.rpartition("-")
             self._look([f"{date}-{more}" for more in range(int(number), int(number) + AHEAD)])
@@ -421,14 +421,14 @@ class DayNumbers:
         self._there |= {game_id: found.get(game_id) for game_id in wanted}
 
     def _now(self, first: KnownEvent) -> RevisedGame:
-        """A game as it is now."""
+        """Return a game as it is now."""
         subject = f"game:{first.data['game_id']}"
         found = live_game(Log(self._connection).about(subject) if subject in self._changed else [first])
         assert found is not None
         return found
 
     def _is_own(self, file: str, position: int) -> bool:
-        """Whether an import of a table of this name appended what is at a position."""
+        """Tell whether an import of a table of this name appended what is at a position."""
         if file not in self._ranges:
             self._ranges[file] = ranges_of(self._connection, batch_name(file), self._sheets.get(file))
         return self._ranges[file].import_of(position) is not None
@@ -453,13 +453,13 @@ class DayNumbers:
 
 
 def _counted(entry: ParsedItem) -> str | None:
-    """The id that a table counted for a game, unless the row cannot be read at all."""
+    """Return the id that a table counted for a game, unless the row cannot be read at all."""
     if not isinstance(entry.outcome, Refused):
         return str(entry.outcome[1]["game_id"])
     return entry.item.rows_of
 
 
 def _under(game_id: str, draft: Draft, data: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
-    """A game under another id."""
+    """Return a game under another id."""
     when = format_instant(draft.occurred_at)
     return read_event({"type": draft.type, "occurred_at": when, "data": {**data, "game_id": game_id}})

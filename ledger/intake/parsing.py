@@ -43,7 +43,7 @@ Block = list[BlockEntry]
 
 
 def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
-    """The items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
+    """Yield the items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
     # each is parsed as it is read, as what was read takes more memory than what it says
     entries = iter(items)
     blocks = iter(lambda: [parsed(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)], [])
@@ -58,7 +58,7 @@ def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) ->
 
 
 def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
-    """An entry of a file, if it is an item, with what that says."""
+    """Return an entry of a file, if it is an item, with what that says."""
     if not isinstance(entry, Item):
         return entry
     source, names, outcome = _read(entry, source_wanted)
@@ -78,7 +78,7 @@ def packed_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[by
 
 
 def unpacked_block(message: bytes) -> Block:
-    """The parsed entries that `packed_blocks` was given."""
+    """Return the parsed entries that `packed_blocks` was given."""
     return list(map(_from_flat, marshal.loads(message)))
 
 
@@ -105,7 +105,7 @@ _NAMES = len(Item._fields)  # where a flat tuple has the names
 
 
 def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcome]:
-    """The source of an item, if it is wanted, the names of a refused game, and what the item says."""
+    """Return the source of an item, if it is wanted, the names of a refused game, and what the item says."""
     file, line, event, source, rows_of, table, _ = item
     if not source_wanted:
         source = [] if isinstance(source, list) else None  # a list says that there were rows
@@ -131,13 +131,15 @@ def _outcome(event: bytes | dict[str, Any]) -> Outcome:
 
 
 def _names(event: dict[str, Any]) -> Iterator[str]:
-    """The names in a refused event, as far as it has the form of an event."""
+    """Yield the names in a refused event, as far as it has the form of an event."""
     with suppress(LookupError, TypeError, AttributeError):
         yield from (composed(name) for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
 
 
 def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
-    """A refusal that says so if a name cannot be an id because it is two names, as in Anna/Ben, or none, as in n/a."""
+    """Return a refusal that says so if a name cannot be an id because it is two names, as in Anna/Ben, or none, as in
+    n/a.
+    """
     if problem.code == "bad-identifier":
         for name in names:
             if "/" in name and is_nobody(name):

@@ -62,7 +62,8 @@ class Reader(NamedTuple):
 
 
 def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
-    """The reader for a file of that name that begins so, and what is wrong with those of packages that were asked.
+    """Return the reader for a file of that name that begins so, and what is wrong with those of packages that were
+    asked.
 
     Raises `Refused` (bad-reader) if one of these cannot be asked, so that the file may be its, unless another
     recognises it, or its name says that it is a table.
@@ -85,7 +86,7 @@ def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
 
 
 def _loaded(entry: EntryPoint) -> Reader:
-    """A package's reader. Raises `Refused` (bad-reader)."""
+    """Return a package's reader. Raises `Refused` (bad-reader)."""
     try:
         found = entry.load()
     except BaseException as error:
@@ -119,12 +120,12 @@ def _told_of(name: str, *passed: type[Exception]) -> Iterator[None]:
 
 
 def _in_words(error: BaseException) -> str:
-    """An error of a package, in words."""
+    """Return an error of a package, in words."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """What a package's reader yields. Raises `Refused` also where it fails, or yields other things."""
+    """Yield what a package's reader yields. Raises `Refused` also where it fails, or yields other things."""
     with _told_of(reader.name, LedgerError, OSError):
         for found in reader.read(opened, options):
             if found is not None and not isinstance(found, str | TableRead | TableOptions):
@@ -134,7 +135,7 @@ def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterato
 
 
 def _misfits(found: Any) -> Iterator[str]:
-    """What keeps something from being an event as readers yield them, and what would be right."""
+    """Yield what keeps something from being an event as readers yield them, and what would be right."""
     if not isinstance(found, tuple | list) or len(found) != 4:
         yield f"{shown(found)}; a tuple of line, event, source and game id is needed"
         return

@@ -72,7 +72,7 @@ class Spool(WaitingDrafts):
 
     @property
     def count(self) -> int:
-        """How many drafts wait."""
+        """Return how many drafts wait."""
         return self._count
 
     def __iter__(self) -> Iterator[WaitingDraft]:
@@ -100,11 +100,11 @@ class Spool(WaitingDrafts):
         self._unused_names = names
 
     def find_id(self, event_id: str) -> WaitingDraft | None:
-        """The waiting draft with this id, or None."""
+        """Return the waiting draft with this id, or None."""
         return next(self._each(_NUMBERS["event_id"], event_id), None)
 
     def find(self, draft: Draft) -> WaitingDraft | None:
-        """The waiting draft with the same id, or of the same game, or None."""
+        """Return the waiting draft with the same id, or of the same game, or None."""
         names = _names(draft)
         if self._unused_names.issuperset(names) and self._unwritten_names.isdisjoint(names):
             return None
@@ -112,21 +112,21 @@ class Spool(WaitingDrafts):
         return self._recorded(draft.subject) if found is None and draft.type == "game.recorded" else found
 
     def _recorded(self, subject: str) -> WaitingDraft | None:
-        """The waiting draft that records a game, under whatever id."""
+        """Return the waiting draft that records a game, under whatever id."""
         named_otherwise = self._each("SELECT number FROM subjects WHERE recorded AND subject = ?", subject)
         found = next(named_otherwise, None) or self.find_id(subject)
         of_game = found is not None and (found.draft.type, found.draft.subject) == ("game.recorded", subject)
         return found if of_game else None
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """The waiting events with this value in a column, in order."""
+        """Return the waiting events with this value in a column, in order."""
         found = self._each(_NUMBERS[column], value)
         if column == "subject" and (recorded := self._recorded(value)) is not None:
             found = chain((recorded,), found)
         return (known(waiting.draft) for waiting in found)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """The waiting events whose text holds one of these names as a whole string, in order."""
+        """Yield the waiting events whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
         holds = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
         rows = self._ask(f"SELECT * FROM drafts WHERE {holds} ORDER BY first", *(text.encode() for text in texts))
@@ -143,7 +143,7 @@ class Spool(WaitingDrafts):
             self._count -= 1
 
     def chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
-        """The drafts in order, at most `size` at a time."""
+        """Return the drafts in order, at most `size` at a time."""
         waiting = iter(self)
         return iter(lambda: list(islice(waiting, size)), [])
 
@@ -155,7 +155,7 @@ class Spool(WaitingDrafts):
             yield from found
 
     def _each(self, statement: str, value: str) -> Iterator[WaitingDraft]:
-        """The drafts whose numbers a statement gives."""
+        """Yield the drafts whose numbers a statement gives."""
         for (number,) in self._ask(statement, value).fetchall():
             if number not in self._removed:
                 before = "SELECT * FROM drafts WHERE first <= ? ORDER BY first DESC LIMIT 1"
@@ -189,7 +189,7 @@ class Spool(WaitingDrafts):
 
 
 def _names(draft: Draft) -> tuple[str, ...]:
-    """What no other waiting draft may have: an id, and a recorded game."""
+    """Return what no other waiting draft may have: an id, and a recorded game."""
     return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 
 
@@ -224,7 +224,7 @@ class Lines(Events):
         return self._database.execute(insert, values).rowcount == 1
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """The events with this value in a column, in order; about a subject, those of games."""
+        """Yield the events with this value in a column, in order; about a subject, those of games."""
         for condition in _CONDITIONS[column]:
             query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
             with _with_room():

@@ -86,12 +86,12 @@ class Sync:
 
     @property
     def is_decision(self) -> bool:
-        """Whether games that are recorded would be changed, voided or reinstated."""
+        """Tell whether games that are recorded would be changed, voided or reinstated."""
         return any(one.what != "new" for one in self.differences)
 
 
 def unconfirmed(found: Sync) -> Refused:
-    """The refusal of what somebody has to agree to first."""
+    """Return the refusal of what somebody has to agree to first."""
     number = sum(one.what != "new" for one in found.differences)
     told = f"{count(number, 'recorded game')} would be changed: --yes records it, --dry-run shows it"
     return Refused("not-confirmed", told)
@@ -120,7 +120,7 @@ class _Pairs(NamedTuple):
 
 
 def synced(connection: Connection, file: str, options: TableOptions, reason: str | None, decided_at: int) -> Sync:
-    """What a sheet asks for, beside what all imports under its name gave."""
+    """Return what a sheet asks for, beside what all imports under its name gave."""
     name, people = _imported_name(connection, batch_name(file)), identities(connection)
     sheet = _read(file, options, people)
     ranges = ranges_of(connection, name, sheet.columns.sheet)
@@ -168,7 +168,7 @@ def _imported_name(connection: Connection, name: str) -> str:
 
 
 def _nothing_told(connection: Connection, name: str, sheet: str | None) -> str:
-    """What to do about a table of which nothing is known."""
+    """Return what to do about a table of which nothing is known."""
     what = "this name" if sheet is None else f"this name from the sheet {shown(sheet)}"
     told = f"nothing was imported under {what} before, so there is nothing to compare"
     batches = recorded_batches(connection)
@@ -185,7 +185,7 @@ def _nothing_told(connection: Connection, name: str, sheet: str | None) -> str:
 
 
 def _read(file: str, options: TableOptions, people: Identities) -> _Sheet:
-    """What is in a sheet."""
+    """Return what is in a sheet."""
     columns = [CsvColumns((), (), {})]
     rows, by_id = dict[int, SheetGame](), dict[str, SheetGame]()
     entries, again, is_whole = list[Entry](), 0, True
@@ -214,7 +214,7 @@ def _read(file: str, options: TableOptions, people: Identities) -> _Sheet:
 
 
 def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
-    """A game of a sheet; None if it cannot be one, which is told when it is taken."""
+    """Return a game of a sheet; None if it cannot be one, which is told when it is taken."""
     try:
         if isinstance(item.event, Refused):
             return None
@@ -228,7 +228,7 @@ def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
 
 
 def _twice(row: SheetGame) -> Rejection:
-    """The refusal of a game that a sheet has with another content already."""
+    """Return the refusal of a game that a sheet has with another content already."""
     if row.item.rows_of is not None:
         return rows_apart(row.game_id)._replace(file=row.item.file, line=row.item.line)
     told = f"the sheet has another game with the id {shown(row.game_id)}; each needs an id of its own"
@@ -238,7 +238,7 @@ def _twice(row: SheetGame) -> Rejection:
 def _paired(
     connection: Connection, sheet: _Sheet, given: list[GivenGame], recorded: Callable[[set[int]], list[GivenGame]]
 ) -> _Pairs:
-    """Which games the rows of a sheet are; `recorded` reads those at positions that the sheet did not give."""
+    """Return which games the rows of a sheet are; `recorded` reads those at positions that the sheet did not give."""
     rows, is_numbered = sheet.rows, sheet.columns.is_numbered
     own = matched(rows, given, EDITED) if is_numbered else _with_ids(rows, given)
     left = {index: row for index, row in rows.items() if index not in own}
@@ -256,13 +256,13 @@ def _paired(
 
 
 def _with_ids(rows: Mapping[int, SheetGame], games: Iterable[GivenGame]) -> dict[int, GivenGame]:
-    """The games that rows are, by their ids."""
+    """Return the games that rows are, by their ids."""
     by_id = {one.game_id: one for one in games}
     return {index: by_id[row.game_id] for index, row in rows.items() if row.game_id in by_id}
 
 
 def _doubt(name: str, given: list[GivenGame], gone: list[GivenGame], ranges: Ranges) -> Refused | None:
-    """Why a sheet may be another than before: most of an import, or of all that it gave, is no longer there."""
+    """Return why a sheet may be another than before: most of an import, or of all that it gave, is no longer there."""
     had, lost = (Counter[int | None](), Counter[int | None]())
     for games, counted in ((given, had), (gone, lost)):
         for one in games:
@@ -343,11 +343,11 @@ class _Asking:
         self.found.entries.append(row.item._replace(event=event, rows_of=rows_of))
 
     def _as_it_is(self, one: GivenGame) -> Likeness:
-        """What the ledger tells of a game."""
+        """Return what the ledger tells of a game."""
         return one.likeness if one.now is one.base else likeness_of(one.now.data, one.now.occurred_at, self.people)
 
     def _is_touched(self, one: GivenGame) -> bool:
-        """Whether somebody has changed a game since its sheet last gave it."""
+        """Tell whether somebody has changed a game since its sheet last gave it."""
         if one.now is one.base:
             return False
         now = self._as_it_is(one)

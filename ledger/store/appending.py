@@ -72,7 +72,7 @@ def lookup(
     waiting: Events | None = None,
     named: Iterable[tuple[str, str, str, str]] | None = None,
 ) -> dict[int, Rejection | None]:
-    """The drafts, by index, that the log already holds: None for the same content, else the refusal.
+    """Return the drafts, by index, that the log already holds: None for the same content, else the refusal.
 
     `waiting` are the events that will be appended before them; `named` the events of the log with their `names`.
     """
@@ -105,7 +105,7 @@ def lookup(
 
 
 def names(drafts: Sequence[Draft]) -> list[str]:
-    """The names that no other event may have: ids, and recorded games."""
+    """Return the names that no other event may have: ids, and recorded games."""
     of_games = (draft.subject for draft in drafts if draft.type == "game.recorded")
     return list({*(draft.event_id for draft in drafts), *of_games})
 
@@ -117,7 +117,7 @@ def _named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[st
 
 
 def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection | None]:
-    """Whether the log has a ruleset's version, under whatever id and date, and the refusal if its content differs.
+    """Tell whether the log has a ruleset's version, under whatever id and date, and the refusal if its content differs.
 
     `before` is what will have been recorded by then: a version may have been withdrawn.
     """
@@ -132,14 +132,14 @@ def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection 
 
 
 def version_exists(ruleset: Ruleset) -> Rejection:
-    """The refusal of a version that is published with different content."""
+    """Return the refusal of a version that is published with different content."""
     return Rejection(
         "version-exists", f"{ruleset.name} is already published with different content; a change needs a new version"
     )
 
 
 def id_conflict(draft: Draft) -> Rejection:
-    """The refusal of a draft whose id is taken by different content."""
+    """Return the refusal of a draft whose id is taken by different content."""
     if draft.type == "game.recorded" and draft.event_id == draft.subject:
         game_id = shown(draft.subject.removeprefix("game:"))
         return Rejection(
@@ -153,7 +153,7 @@ def id_conflict(draft: Draft) -> Rejection:
 
 
 def game_exists(draft: Draft, event_id: str) -> Rejection:
-    """The refusal of a draft whose game is recorded under a different event id."""
+    """Return the refusal of a draft whose game is recorded under a different event id."""
     return Rejection(
         "game-exists",
         f"{shown(draft.subject.removeprefix('game:'))} is already recorded, by the event {shown(event_id)}",
@@ -161,7 +161,7 @@ def game_exists(draft: Draft, event_id: str) -> Rejection:
 
 
 def same_content(record: str, draft: Draft) -> bool:
-    """Whether a record says what the draft says, defaults filled in."""
+    """Tell whether a record says what the draft says, defaults filled in."""
     if says_the_same(record, draft):
         return True
     try:
@@ -172,7 +172,7 @@ def same_content(record: str, draft: Draft) -> bool:
 
 
 def same_drafts(one: Draft, other: Draft) -> bool:
-    """Whether two drafts say the same, defaults filled in."""
+    """Tell whether two drafts say the same, defaults filled in."""
     return one.type == other.type and _same_data(one, other.occurred_at, parse_object(other.data.encode()))
 
 
@@ -184,7 +184,7 @@ def _same_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> bool:
 
 
 def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
-    """The time of the next record: now, or the head's time if that is slightly later. Raises `ClockBehind`."""
+    """Return the time of the next record: now, or the head's time if that is slightly later. Raises `ClockBehind`."""
     now = clock()
     if is_ahead(before.recorded_at, now) and not ignore_clock:
         raise ClockBehind(
@@ -264,7 +264,7 @@ def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: 
 def _superseding(
     log: Log, fresh: Fresh, position: int, recorded_at: int, by: str
 ) -> tuple[dict[int, str], list[tuple[int, Rejection]]]:
-    """What drafts at a position and after it now supersede, by index; and which of them cannot be appended."""
+    """Return what drafts at a position and after it now supersede, by index; and which of them cannot be appended."""
     found: dict[int, str] = {}
     refused: list[tuple[int, Rejection]] = []
     batch = DraftBatch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
@@ -284,13 +284,13 @@ def _superseding(
 
 
 def _superseded(events: Events, draft: Draft) -> str | None:
-    """The event that a draft supersedes: the one it was checked against, if any. Raises `Refused`."""
+    """Return the event that a draft supersedes: the one it was checked against, if any. Raises `Refused`."""
     refuse_stale(events, draft)
     return draft.supersedes or superseded(events, draft.type, parse_object(draft.data.encode()))[0]
 
 
 def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Mapping[int, str]) -> Iterator[EventRow]:
-    """The rows of drafts that continue the log."""
+    """Yield the rows of drafts that continue the log."""
     chain = before.chain_hash
     for position, (index, draft) in enumerate(fresh, before.position + 1):
         recorded_by, superseding = draft.by or by, supersedes.get(index)
@@ -304,7 +304,7 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
 
 
 def _ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
-    """The rows; if there are many, a thread builds the next ones while the store inserts the previous ones."""
+    """Yield the rows; if there are many, a thread builds the next ones while the store inserts the previous ones."""
     few = list(islice(rows, ROWS_AHEAD))
     if len(few) < ROWS_AHEAD or memory_is_limited():
         yield from few
@@ -339,7 +339,7 @@ def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: 
 
 
 def require_empty(ledger: Ledger) -> Head:
-    """The head of a ledger without events. Raises `NotEmpty`."""
+    """Return the head of a ledger without events. Raises `NotEmpty`."""
     with ledger.reading() as connection:
         return _empty(ledger, head(connection))
 

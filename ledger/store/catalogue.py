@@ -19,13 +19,13 @@ def object_differences(connection: Connection) -> Iterator[str | None]:
 
 
 def missing_views(connection: Connection) -> dict[str, str]:
-    """The views that are gone, each with the statement that makes it."""
+    """Return the views that are gone, each with the statement that makes it."""
     found = inspect(connection).get_view_names()
     return {name: sql for name, sql in _views(connection).items() if name not in found}
 
 
 def _views(connection: Connection) -> dict[str, str]:
-    """The views that this program makes in such a database, and how."""
+    """Return the views that this program makes in such a database, and how."""
     views = {name: sql for (kind, _, name), sql in generated_objects("sqlite").items() if kind == "view"}
     dialect = dialect_of(connection)
     # stores have their own words for these: the migrations, which were just run, bring them along

@@ -19,18 +19,18 @@ class Connections(Protocol):
 
     @property
     def url(self) -> URL:
-        """Where it is."""
+        """Return where it is."""
 
     def reading(self, role: str | None = None) -> AbstractContextManager[Connection]:
-        """A connection on which each statement is a transaction of its own, for the work of a role."""
+        """Return a connection on which each statement is a transaction of its own, for the work of a role."""
 
     def driving(self) -> AbstractContextManager[Any]:
-        """The driver's own connection, outside any transaction."""
+        """Return the driver's own connection, outside any transaction."""
 
 
 @contextmanager
 def transaction(connection: Connection, *begin: str) -> Iterator[None]:
-    """A transaction, begun by these statements, on a connection on which each statement is one of its own."""
+    """Provide a transaction, begun by these statements, on a connection on which each statement is one of its own."""
     try:
         for statement in begin:
             connection.exec_driver_sql(statement)
@@ -57,12 +57,12 @@ class Setting(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Whether the value is the wanted one."""
+        """Tell whether the value is the wanted one."""
         return self.wanted is None or self.value == self.wanted
 
 
 def busy_seconds(url: URL) -> float:
-    """How long to wait for a lock: the URL's `timeout`, else `BUSY_SECONDS`. Raises `NotALedger`."""
+    """Return how long to wait for a lock: the URL's `timeout`, else `BUSY_SECONDS`. Raises `NotALedger`."""
     text = str(url.query.get("timeout", BUSY_SECONDS))
     if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
         raise NotALedger(f"the URL's timeout is {text!r}; it is a number of seconds such as 30 or 0.5")

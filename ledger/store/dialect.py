@@ -28,21 +28,22 @@ class Dialect(Protocol):
     # opening
 
     def engine(self, url: URL, create: bool, pool: type[Pool]) -> Engine:
-        """An engine on the URL's database, its sessions set up; `create` may make a file. It need not connect yet.
+        """Return an engine on the URL's database, its sessions set up; `create` may make a file. It need not connect
+        yet.
 
         Raises `NotALedger` for a URL that cannot be meant, `NoLedger` or `StoreUnavailable` where no file can be.
         """
 
     def failure(self, error: BaseException, location: str) -> LedgerError | None:
-        """A driver's error as one of ours, which names the location; None for an error that is a bug."""
+        """Return a driver's error as one of ours, which names the location; None for an error that is a bug."""
 
     def is_damage(self, error: BaseException) -> bool:
-        """Whether a driver's error means damaged data, rather than a connection, a lock, a right or an interrupt."""
+        """Tell whether a driver's error means damaged data, not a connection, a lock, a right or an interrupt."""
 
     # transactions
 
     def autocommitting(self, connection: Connection) -> Connection:
-        """The connection, with each statement a transaction of its own."""
+        """Return the connection, with each statement a transaction of its own."""
 
     def begin(self, connection: Connection) -> None:
         """Begin to write. A store without other locks takes the one it has, before anything is read."""
@@ -68,7 +69,8 @@ class Dialect(Protocol):
         objects."""
 
     def brief(self, connection: Connection, milliseconds: int, alone: bool) -> AbstractContextManager[None]:
-        """A transaction on the table `runs`, on an autocommitting connection, that waits at most so long for others.
+        """Return a transaction on the table `runs`, on an autocommitting connection, that waits at most so long for
+        others.
 
         With `alone` no other transaction changes the table meanwhile. It leaves nothing behind if it fails.
         Raises `StoreDamaged` for foreign objects.
@@ -97,11 +99,12 @@ class Dialect(Protocol):
         also stand for a boolean."""
 
     def joined_records(self, connection: Connection, after: int, until: int) -> bytes | None:
-        """The records behind a position up to another as one text in UTF-8, each ending in a newline, or None if one is
-        missing. The database joins them: one value takes a fraction of the time of as many rows."""
+        """Return the records behind a position up to another as one text in UTF-8, each ending in a newline, or None if
+        one is missing. The database joins them: one value takes a fraction of the time of as many rows.
+        """
 
     def events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
-        """The events whose id or subject is one of these names, in any order, found by the indexes."""
+        """Return the events whose id or subject is one of these names, in any order, found by the indexes."""
 
     # SQL for what is said in different words
 
@@ -109,42 +112,44 @@ class Dialect(Protocol):
         """Microseconds since 1970 as views show them."""
 
     def head_text(self, table: str) -> str:
-        """The position and the chain hash of a row of a table: POSITION:CHAINHASH."""
+        """Return the position and the chain hash of a row of a table: POSITION:CHAINHASH."""
 
     def as_stored(self, column: str) -> str:
-        """A column of texts, so that reading it never fails and another kind of value never reads as a text."""
+        """Return a column of texts, so that reading it never fails and another kind of value never reads as a text."""
 
     # looking after it; none of these changes anything
 
     def settings(self, connection: Connection) -> list[Setting]:
-        """The settings that safety depends on, as they are, next to what they should be."""
+        """Return the settings that safety depends on, as they are, next to what they should be."""
 
     def place(self, connection: Connection) -> tuple[str, ...]:
-        """What identifies the database among all that this account reaches, links resolved."""
+        """Return what identifies the database among all that this account reaches, links resolved."""
 
     def guards_missing(self, connection: Connection) -> list[str]:
-        """Which of `GUARDS` are absent or not as the migrations install them, sorted."""
+        """Return which of `GUARDS` are absent or not as the migrations install them, sorted."""
 
     def object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
         """None for every other object that is as it should be, and what is wrong for every one that is not, or that
         could run on ours. `views` are the statements that make ours, by name."""
 
     def storage_findings(self, connection: Connection) -> list[str]:
-        """What the store itself finds wrong with its pages."""
+        """Return what the store itself finds wrong with its pages."""
 
     # rights
 
     def grant_statements(self, database: str, prefix: str, schema: str) -> Grants | None:
-        """The statements that make a ledger's roles and give them their rights; None for a store without roles."""
+        """Return the statements that make a ledger's roles and their rights; None for a store without roles."""
 
     def wrong_rights(self, connection: Connection) -> tuple[str, list[Wrong]]:
-        """Who asks, and who has a right too many or lacks one."""
+        """Return who asks, and who has a right too many or lacks one."""
 
     def who_may_change(self, connection: Connection) -> tuple[str, str, bool]:
-        """Who asks, who may change the tables, and whether whoever asks may, too."""
+        """Return who asks, who may change the tables, and whether whoever asks may, too."""
 
     def lacking(self, connection: Connection, role: str) -> str:
-        """What whoever asks lacks for doing what a role does, `writer` or `rebuilder`, in words; empty if nothing."""
+        """Return what whoever asks lacks for doing what a role does, `writer` or `rebuilder`, in words; empty if
+        nothing.
+        """
 
     # jobs
 
@@ -159,7 +164,7 @@ class Dialect(Protocol):
         """Let others see by its number that a run is in progress, until it ends in whatever way."""
 
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
-        """Whether a run is in progress; the process is as `this_process` named it."""
+        """Tell whether a run is in progress; the process is as `this_process` named it."""
 
 
 if TYPE_CHECKING:
@@ -175,6 +180,6 @@ DIALECTS: dict[str, Callable[[], Any]] = {
 
 
 def dialect_of(connection: Connection) -> Dialect:
-    """The dialect of a connection of an opened ledger."""
+    """Return the dialect of a connection of an opened ledger."""
     dialect: Dialect = connection.get_execution_options()["dialect"]
     return dialect

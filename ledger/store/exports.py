@@ -47,13 +47,13 @@ class End(NamedTuple):
 
 
 def read_place(text: str) -> Place | None:
-    """A place written as POSITION:CHAINHASH, or None."""
+    """Return a place written as POSITION:CHAINHASH, or None."""
     match = _PLACE.fullmatch(text)
     return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
 def read_end(line: bytes) -> End | None:
-    """What a line names if it is the last line of an export, else None."""
+    """Return what a line names if it is the last line of an export, else None."""
     match = _END.fullmatch(line) if line.startswith(b'{"end":') else None
     if match is None:
         return None
@@ -66,7 +66,7 @@ def _place(position: bytes, chain: bytes) -> Place:
 
 
 def place_at(connection: Connection, position: int) -> Place:
-    """A position of the log with its chain hash. Raises `StoreDamaged` if there is none."""
+    """Return a position of the log with its chain hash. Raises `StoreDamaged` if there is none."""
     found = chain_hash_at(connection, position)
     if found is None:
         raise _damaged(position, "is not there")
@@ -74,7 +74,7 @@ def place_at(connection: Connection, position: int) -> Place:
 
 
 def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
-    """The lines of an export in a file: the records after `since` up to `until`, and the last line.
+    """Yield the lines of an export in a file: the records after `since` up to `until`, and the last line.
 
     Raises `StoreDamaged`, before the last line, unless the records match the hashes of the log.
     """
@@ -97,7 +97,7 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
 
 
 def compressed(file: IO[bytes]) -> IO[bytes]:
-    """A compressor that writes to a file. It stores neither name nor time: the same events give the same bytes."""
+    """Return a compressor that writes to a file, without name and time: the same events give the same bytes."""
     return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file, mtime=0))
 
 
@@ -109,7 +109,7 @@ def _damaged(position: int, what: str) -> StoreDamaged:
 
 
 def without_ends(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
-    """The lines of a file of events; None for the last line of an export if it fits the lines before it.
+    """Yield the lines of a file of events; None for the last line of an export if it fits the lines before it.
 
     If it does not fit, what is wrong comes instead. Another export may begin after it.
     """
@@ -156,7 +156,7 @@ class _Exported:
             self._leaves.write(leaf_hash(line))
 
     def head(self, since: Place) -> Place | None:
-        """The head after the lines, which continue `since`; None if they are not an export that does."""
+        """Return the head after the lines, which continue `since`; None if they are not an export that does."""
         position = since.position + self._count
         if self._count == 0:
             return since

@@ -16,7 +16,7 @@ _ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 
 
 def hidden(name: str) -> str:
-    """A URL or a path without passwords, even one that does not parse.
+    """Return a URL or a path without passwords, even one that does not parse.
 
     >>> hidden("postgresql://anna:se@cret@db/club?sslpassword=x"), hidden("postgresql:/anna:secret@db")
     ('postgresql://anna:***@db/club?sslpassword=***', 'postgresql:/anna:***@db')
@@ -37,7 +37,7 @@ def hidden(name: str) -> str:
 
 
 def without_user(location: str) -> str:
-    """A location without the user, the same for every role.
+    """Return a location without the user, the same for every role.
 
     >>> without_user("postgresql://reader:***@db/club"), without_user("/var/lib/a@b/club.db")
     ('postgresql://db/club', '/var/lib/a@b/club.db')

@@ -40,7 +40,7 @@ class Head(NamedTuple):
 
 
 def ledger_id(connection: Connection) -> str:
-    """The random id of this ledger. Raises `NotALedger` if there is none, or it is not a UUID.
+    """Return the random id of this ledger. Raises `NotALedger` if there is none, or it is not a UUID.
 
     Folders are named after it: a stranger's file must not lead anywhere else.
     """
@@ -52,14 +52,14 @@ def ledger_id(connection: Connection) -> str:
 
 
 def home_zone(connection: Connection, until: int | None = None) -> str | None:
-    """The name of the ledger's home zone at a position (default: the head), or None."""
+    """Return the name of the ledger's home zone at a position (default: the head), or None."""
     until = head(connection).position if until is None else until
     found = read_live(connection, until=until, type_name="ledger.zone_set")
     return str(found[-1].data["zone"]) if found else None
 
 
 def head(connection: Connection) -> Head:
-    """The head of the log. Raises `StoreDamaged` if its row is none."""
+    """Return the head of the log. Raises `StoreDamaged` if its row is none."""
     with driver_cursor(connection) as cursor:
         return _head(cursor.execute(NEWEST).fetchone())
 
@@ -80,7 +80,7 @@ def _head(row: tuple[int, bytes, int] | None) -> Head:
 
 @contextmanager
 def driver_cursor(connection: Connection) -> Iterator[Any]:
-    """The driver's own cursor, for the few statements that every append makes."""
+    """Provide the driver's own cursor, for the few statements that every append makes."""
     cursor = connection.connection.cursor()
     try:
         yield cursor
@@ -89,7 +89,7 @@ def driver_cursor(connection: Connection) -> Iterator[Any]:
 
 
 def chain_hash_at(connection: Connection, position: int) -> bytes | None:
-    """The chain hash at a position, or None beyond the head."""
+    """Return the chain hash at a position, or None beyond the head."""
     if position == 0:
         return ZERO
     found = connection.execute(select(events.c.chain_hash).where(events.c.position == position)).scalar()
@@ -97,7 +97,7 @@ def chain_hash_at(connection: Connection, position: int) -> bytes | None:
 
 
 def position_known_at(connection: Connection, instant: int) -> int:
-    """The last position recorded up to an instant (recorded times never decrease along the log)."""
+    """Return the last position recorded up to an instant (recorded times never decrease along the log)."""
     low, high = 0, head(connection).position
     last = select(events.c.position, events.c.recorded_at).order_by(events.c.position.desc()).limit(1)
     while low < high:
@@ -109,13 +109,13 @@ def position_known_at(connection: Connection, instant: int) -> int:
 
 
 def recorded_at(connection: Connection, position: int) -> int:
-    """When the event at a position was recorded."""
+    """Return when the event at a position was recorded."""
     when = select(events.c.recorded_at).where(events.c.position == position)
     return int(connection.execute(when).scalar_one())
 
 
 def _text(record: object) -> str:
-    """A record as it is stored. Anything but text, which SQLite would accept, is an empty record."""
+    """Return a record as it is stored. Anything but text, which SQLite would accept, is an empty record."""
     return record if isinstance(record, str) else "null"
 
 
@@ -141,7 +141,7 @@ def read_records(
 
 
 def read_page(connection: Connection, after: int, until: int) -> bytes:
-    """The records after `after` up to and including `until`, each ending in a newline, as one text in UTF-8.
+    """Return the records after `after` up to and including `until`, each ending in a newline, as one text in UTF-8.
 
     It is empty if one is missing.
     """
@@ -151,41 +151,43 @@ def read_page(connection: Connection, after: int, until: int) -> bytes:
 def _rows_with(
     connection: Connection, column: ColumnElement[Any], values: Iterable[Any], *others: ColumnElement[Any]
 ) -> Iterator[Any]:
-    """A column and others of the events where it has one of these values; not too many are named in one statement."""
+    """Yield a column and others of the events where it has one of these values; not too many are named in one
+    statement.
+    """
     wanted, query = list(values), select(column, *others)
     for start in range(0, len(wanted), LOOKUP_SIZE):
         yield from connection.execute(query.where(column.in_(wanted[start : start + LOOKUP_SIZE])))
 
 
 def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
-    """The positions of these games' first records, for those that were recorded."""
+    """Return the positions of these games' first records, for those that were recorded."""
     subjects = (f"game:{game_id}" for game_id in game_ids)
     rows = _rows_with(connection, events.c.subject, subjects, events.c.position, events.c.type)
     return {subject.removeprefix("game:"): position for subject, position, kind in rows if kind == "game.recorded"}
 
 
 def games_by_position(connection: Connection, until: int) -> dict[int, str]:
-    """The ids of the games first recorded up to a position, by these positions, in log order."""
+    """Return the ids of the games first recorded up to a position, by these positions, in log order."""
     recorded = (events.c.type == "game.recorded") & (events.c.position <= until)
     query = select(events.c.position, events.c.subject).where(recorded).order_by(events.c.position)
     return {position: subject.removeprefix("game:") for position, subject in connection.execute(query)}
 
 
 def changed_games(connection: Connection, after: int) -> set[str]:
-    """The subjects of the games that were corrected, voided or reinstated after a position."""
+    """Return the subjects of the games that were corrected, voided or reinstated after a position."""
     later = events.c.type.in_(sorted(GAME_EVENTS - {"game.recorded"})) & (events.c.position > after)
     return set(connection.execute(select(events.c.subject).where(later).distinct()).scalars())
 
 
 def last_recorders(connection: Connection, limit: int) -> list[str]:
-    """The names under which something was recorded last, the last one first."""
+    """Return the names under which something was recorded last, the last one first."""
     newest = func.max(events.c.position)
     query = select(events.c.recorded_by).group_by(events.c.recorded_by).order_by(newest.desc()).limit(limit)
     return list(connection.execute(query).scalars())
 
 
 def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
-    """The positions of the events with these ids, for those in the log."""
+    """Return the positions of the events with these ids, for those in the log."""
     return {row[0]: row[1] for row in _rows_with(connection, events.c.event_id, event_ids, events.c.position)}
 
 
@@ -236,7 +238,7 @@ def read_newest(
 
 
 def newest_games(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
-    """The ids of the newest games up to a position, in log order; or of what other events are about."""
+    """Return the ids of the newest games up to a position, in log order; or of what other events are about."""
     wanted = (events.c.type == type_name) & (events.c.position <= until)
     query = select(events.c.subject).where(wanted).order_by(events.c.position.desc()).limit(NEWEST_GAMES)
     return [subject.partition(":")[2] for subject in connection.execute(query).scalars()][::-1]
@@ -285,7 +287,8 @@ def _withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str,
 
 
 def known_event(position: int, record: str) -> KnownEvent:
-    """The event of a record, its data in the newest form. Raises `Refused` for a record that no event can have there.
+    """Return the event of a record, its data in the newest form. Raises `Refused` for a record that no event can have
+    there.
 
     Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` reports.
     """
@@ -294,14 +297,14 @@ def known_event(position: int, record: str) -> KnownEvent:
 
 
 def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
-    """The events of some records, leaving out records that no event can have."""
+    """Yield the events of some records, leaving out records that no event can have."""
     for position, record in rows:
         with suppress(Refused):
             yield known_event(position, record)
 
 
 def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
-    """The events of a type among some records, whatever their columns say."""
+    """Return the events of a type among some records, whatever their columns say."""
     return [event for event in known_events(rows) if event.type == type_name]
 
 
@@ -318,18 +321,18 @@ class Log(Events):
     _asked: int = 0
 
     def where(self, column: Column, value: str) -> list[KnownEvent]:
-        """The events with this value in a column, in order."""
+        """Return the events with this value in a column, in order."""
         query = select(events.c.position, events.c.record, events.c.event_id)
         query = query.where(events.c[column] == value, events.c.position <= self.until).order_by("position")
         return [_placed(*row) for row in self.connection.execute(query)]
 
     def id_at(self, position: int) -> str | None:
-        """The id of the event at a position."""
+        """Return the id of the event at a position."""
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
 
     def similar(self, kind: str, name: str) -> str:
-        """Which of the games, leagues or players named last was probably meant, or nothing.
+        """Return which of the games, leagues or players named last was probably meant, or nothing.
 
         A whole file of unknown names gets an answer for the first of them alone: each takes a while.
         """
@@ -353,13 +356,13 @@ def _placed(position: int, record: object, event_id: str) -> KnownEvent:
 
 
 def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> bool:
-    """Whether there is an event of one of these types after a position."""
+    """Tell whether there is an event of one of these types after a position."""
     behind = select(events.c.position).where(events.c.position > after, events.c.type.in_(list(types))).limit(1)
     return connection.execute(behind).first() is not None
 
 
 def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[KnownEvent]:
-    """The events up to a position (default: the head) whose text holds one of these names as a whole string."""
+    """Yield the events up to a position (default: the head) whose text holds one of these names as a whole string."""
     after, until = 0, head(connection).position if until is None else until
     quoted = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
     place = events.c.position
@@ -374,17 +377,17 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
-    """The records at these positions."""
+    """Return the records at these positions."""
     return {position: _text(record) for position, record in _at(connection, "record", positions)}
 
 
 def recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
-    """When the events at these positions were recorded."""
+    """Return when the events at these positions were recorded."""
     return {position: int(instant) for position, instant in _at(connection, "recorded_at", positions)}
 
 
 def _at(connection: Connection, column: str, positions: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """A column of the events at these positions."""
+    """Yield a column of the events at these positions."""
     for start in range(0, len(positions), LOOKUP_SIZE):
         # written out, since a parameter for each takes longer than the database
         some = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
@@ -393,15 +396,15 @@ def _at(connection: Connection, column: str, positions: Sequence[int]) -> Iterat
 
 
 def types_after(connection: Connection, position: int) -> set[str]:
-    """The types of the events behind a position."""
+    """Return the types of the events behind a position."""
     return set(connection.execute(select(events.c.type).where(events.c.position > position).distinct()).scalars())
 
 
 def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
-    """The rows of a two-column query as a dictionary."""
+    """Return the rows of a two-column query as a dictionary."""
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def count_by_type(connection: Connection) -> dict[str, int]:
-    """How many events of each type the log holds."""
+    """Return how many events of each type the log holds."""
     return pairs(connection, select(events.c.type, func.count()).group_by(events.c.type))

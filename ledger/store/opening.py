@@ -41,18 +41,19 @@ class Ledger:
 
     @property
     def file(self) -> str | None:
-        """The path of the file that holds it, or None if a server does."""
+        """Return the path of the file that holds it, or None if a server does."""
         return str(self.url.database) if self.dialect.IS_FILE else None
 
     @contextmanager
     def reading(self, role: str | None = None) -> Iterator[Connection]:
-        """A connection on which each statement is a transaction of its own; `role` is as for `translated`."""
+        """Provide a connection on which each statement is a transaction of its own; `role` is as for `translated`."""
         with self.translated(role), self.engine.connect() as connection:
             yield self.dialect.autocommitting(connection)
 
     @contextmanager
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
-        """A connection in one transaction, which commits at the end or leaves nothing behind; with `role` as above.
+        """Provide a connection in one transaction, which commits at the end or leaves nothing behind; with `role` as
+        above.
 
         Raises `StoreDamaged` if something foreign could run on the tables of an opened ledger. With `appends` the
         caller takes the append lock first, which makes sure of that.
@@ -65,7 +66,7 @@ class Ledger:
 
     @contextmanager
     def driving(self) -> Iterator[Any]:
-        """The driver's own connection, outside any transaction, for repeatedly appending single events.
+        """Provide the driver's own connection, outside any transaction, for repeatedly appending single events.
 
         A ledger that keeps its connections open keeps one ready for this: asking the pool takes long in comparison.
         """
@@ -121,7 +122,7 @@ class Ledger:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether a driver failed because Ctrl-C came while it worked: it then cannot roll back in order."""
+    """Tell whether a driver failed because Ctrl-C came while it worked: it then cannot roll back in order."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
@@ -132,7 +133,7 @@ _LIKE_URL = re.compile(r"(?i)[a-z+]*(sql|postgres)[a-z+]*(:|//|/.*:.*@)|[^:/@]*:
 
 
 def parse_url(name: str) -> URL:
-    """A SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for anything else."""
+    """Return a SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for anything else."""
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
     try:
         url: URL | None = make_url(name) if "://" in name else URL.create("sqlite", database=name)
@@ -148,7 +149,7 @@ def parse_url(name: str) -> URL:
 
 
 def connect(name: str, create: bool = False, keep_open: bool = False, compares: bool = False) -> Ledger:
-    """The store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
+    """Return the store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
     # whoever needed a connection reports that it is gone, and an interrupt is told as one
@@ -174,7 +175,7 @@ os.register_at_fork(before=_release_connections)
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
-    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and `NoLedger` if there is none.
+    """Return the ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and `NoLedger` if there is none.
 
     Connecting takes as long as appending, so a program that appends one event after another keeps its connection open
     until `close`. A forked process opens the ledger anew.
@@ -198,7 +199,7 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
 
 
 def schema_revision(connection: Connection) -> str | None:
-    """The migration the store is at, or None if it holds no ledger."""
+    """Return the migration the store is at, or None if it holds no ledger."""
     tables = inspect(connection)
     if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):
         return None

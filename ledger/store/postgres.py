@@ -123,7 +123,7 @@ AND ((classid::bigint << 32) | objid::bigint) = {:d}"""
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
-    """An engine on the URL's database; `create` never creates a database, only the tables in it."""
+    """Return an engine on the URL's database; `create` never creates a database, only the tables in it."""
     # 0 would wait for ever
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
     location = hidden(url.render_as_string())
@@ -201,7 +201,7 @@ def _refuse_mixed(connection: Any, location: str) -> None:
 
 
 def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
-    """Whether a pooler leaves an idle connection its session: if so, it hears what another connection says.
+    """Tell whether a pooler leaves an idle connection its session: if so, it hears what another connection says.
 
     A pooler with no other connection to give, or a server that lets nobody listen, gets the benefit of the doubt.
     """
@@ -220,7 +220,7 @@ def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
 
 
 def autocommitting(connection: Connection) -> Connection:
-    """The connection, with each statement a transaction of its own."""
+    """Return the connection, with each statement a transaction of its own."""
     return connection.execution_options(isolation_level="AUTOCOMMIT")
 
 
@@ -271,7 +271,7 @@ def _let_go(connection: Connection, number: int) -> None:
 
 @contextmanager
 def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
-    """A transaction on the table `runs` that waits at most so long for others, and is optionally alone."""
+    """Provide a transaction on the table `runs` that waits at most so long for others, and is optionally alone."""
     with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
         if alone:
             connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
@@ -291,7 +291,7 @@ def shown_running(ledger: Connections, number: int) -> Iterator[None]:
 
 
 def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
-    """Whether a run's number is locked."""
+    """Tell whether a run's number is locked."""
     return bool(connection.exec_driver_sql(_HELD.format(number)).scalar_one())
 
 
@@ -362,7 +362,7 @@ def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[
 
 
 def joined_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """The records of some positions as one text, just as the server sends it."""
+    """Return the records of some positions as one text, just as the server sends it."""
     from psycopg.types.string import ByteaBinaryLoader
 
     texts = list[bytes]()
@@ -396,17 +396,17 @@ def head_text(table: str) -> str:
 
 
 def as_stored(column: str) -> str:
-    """A text, which the server keeps in UTF-8."""
+    """Return a text, which the server keeps in UTF-8."""
     return column
 
 
 def settings(connection: Connection) -> list[Setting]:
-    """The server's actual settings, next to what they should be."""
+    """Return the server's actual settings, next to what they should be."""
     return _read_settings(connection.exec_driver_sql(_settings()).one())
 
 
 def _settings(locking: bool = False) -> str:
-    """The statement that asks for the settings, and optionally takes the append lock."""
+    """Return the statement that asks for the settings, and optionally takes the append lock."""
     names = ", ".join(_KEPT if name == "events" else f"current_setting('{name}')" for name in WANTED)
     return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
 
@@ -416,7 +416,8 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
 
 
 def place(connection: Connection) -> tuple[str, ...]:
-    """What identifies the database among all that this account reaches: the way to its server, its name, its schema.
+    """Return what identifies the database among all that this account reaches: the way to its server, its name, its
+    schema.
 
     Not what the server says about itself: a copy of a whole server says the same, and a database recreated each night
     has a different number.
@@ -436,7 +437,7 @@ DAMAGED = ("XX001", "XX002", "22021", "22P05")
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether a driver error means damaged data, rather than a connection, a lock, a right or a cancellation."""
+    """Tell whether a driver error means damaged data, rather than a connection, a lock, a right or a cancellation."""
     state = getattr(error, "sqlstate", None)
     return state in DAMAGED or (state == "XX000" and "toast" in str(error))
 
@@ -459,7 +460,7 @@ FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...]
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
-    """A driver error as one of ours, or None for an error that is a bug."""
+    """Return a driver error as one of ours, or None for an error that is a bug."""
     while getattr(error, "sqlstate", None) is None and error.__context__ and hasattr(error.__context__, "sqlstate"):
         error = error.__context__  # why the connection broke, not that there was nothing left to roll back
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -197,7 +197,7 @@ def object_differences(connection: Connection, views: dict[str, str]) -> Found:
 
 
 def guards_missing(connection: Connection) -> list[str]:
-    """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
+    """Return the triggers that are absent, switched off, or do not run our functions, and functions that differ."""
     with plain_path(connection) as path:
         place = _place(connection, path, {})
         functions = _functions(connection, place)
@@ -218,13 +218,13 @@ def guards_missing(connection: Connection) -> list[str]:
 
 
 def _table_of(trigger: str) -> str:
-    """The table that a trigger's definition names."""
+    """Return the table that a trigger's definition names."""
     return trigger.partition(" ON ")[2].split()[0]
 
 
 @contextmanager
 def plain_path(connection: Connection) -> Iterator[list[int]]:
-    """The schemas of the search path, in order; inside the block only PostgreSQL's own schema is in it.
+    """Provide the schemas of the search path, in order; inside the block only PostgreSQL's own schema is in it.
 
     So nothing can stand in for what is asked, and servers spell out the names of all other schemas.
     """
@@ -243,7 +243,7 @@ def plain_path(connection: Connection) -> Iterator[list[int]]:
 
 
 def _place(connection: Connection, path: list[int], views: dict[str, str]) -> _Place:
-    """The schema of the path that holds the most of our tables and views is the ledger's."""
+    """Return the schema of the path that holds the most of our tables and views is the ledger's."""
     kinds = {**dict.fromkeys(_tables(), "r"), **dict.fromkeys(views, "v")}
     query = text(
         "SELECT relnamespace, relname, oid, relkind, relowner FROM pg_class "
@@ -270,12 +270,14 @@ def _place(connection: Connection, path: list[int], views: dict[str, str]) -> _P
 
 
 def _tables() -> dict[str, Table]:
-    """The tables as declared; those of the generations only if they are loaded."""
+    """Return the tables as declared; those of the generations only if they are loaded."""
     return {table.name: table for table in (*metadata.tables.values(), _REVISION)}
 
 
 def _rows(connection: Connection, query: str, place: _Place) -> Sequence[Any]:
-    """The rows of a query, which may refer to what is ours: `path`, `schema`, `tables`, `every` (+ views), `owner`."""
+    """Return the rows of a query, which may refer to what is ours: `path`, `schema`, `tables`, `every` (+ views),
+    `owner`.
+    """
     given = {
         "path": place.path,
         "schema": place.schema,
@@ -331,7 +333,7 @@ _KEPT_WRONGLY = (
 
 
 def _columns(connection: Connection, place: _Place) -> Found:
-    """The columns of our tables: type, collation, whether they may be empty, default, how they are generated."""
+    """Yield the columns of our tables: type, collation, whether they may be empty, default, how they are generated."""
     # since PostgreSQL 18, rows from before a NOT NULL may be left unchecked
     query = """SELECT c.relname, a.attname, concat_ws(' ', format_type(a.atttypid, a.atttypmod),
       CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation::text END,
@@ -348,7 +350,7 @@ def _columns(connection: Connection, place: _Place) -> Found:
 
 
 def _column(column: "Column[Any]") -> str:
-    """A column as servers describe it."""
+    """Return a column as servers describe it."""
     kind = column.type.compile(_DIALECT).lower().replace("varchar", "character varying")
     default = column.server_default
     told = [kind, *(() if column.nullable else ("NOT NULL",))]
@@ -391,7 +393,7 @@ def _constraints(connection: Connection, place: _Place) -> Found:
 
 
 def _bare(told: str, place: _Place) -> str:
-    """A definition without our schema, which is the database's choice, and without what only affects space."""
+    """Return a definition without our schema, which is the database's choice, and without what only affects space."""
     return re.sub(r" WITH \([^()]*\)", "", told.replace(place.prefix, "")).replace('"', "")
 
 
@@ -400,7 +402,7 @@ def _is_key(constraint: Constraint) -> bool:
 
 
 def _constraint(constraint: Constraint) -> str:
-    """A constraint as servers describe it."""
+    """Return a constraint as servers describe it."""
     table: Table = constraint.table
     if isinstance(constraint, CheckConstraint):
         terms = [f"({term})" for term in str(constraint.sqltext).split(" AND ")]
@@ -416,7 +418,7 @@ def _constraint(constraint: Constraint) -> str:
 
 
 def _index(index: Index) -> str:
-    """An index as servers describe it."""
+    """Return an index as servers describe it."""
     assert index.table is not None
     where = index.dialect_options["sqlite"]["where"]
     names = ", ".join(column.name for column in index.columns)
@@ -426,7 +428,9 @@ def _index(index: Index) -> str:
 
 
 def _indexes(connection: Connection, place: _Place) -> Found:
-    """The indexes that belong to no key. An operator's own is on plain columns: it refuses nothing and runs nothing."""
+    """Yield the indexes that belong to no key. An operator's own is on plain columns: it refuses nothing and runs
+    nothing.
+    """
     builtin = _EXTENSION.format("o", "pg_opclass")
     query = f"""SELECT r.relname, c.relname, concat_ws(' ', pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END),
@@ -482,7 +486,7 @@ _OTHERS = {
 
 
 def _others(connection: Connection, place: _Place) -> Found:
-    """What can run on our tables, hide or add rows, or stand in for something, and is not ours."""
+    """Yield what can run on our tables, hide or add rows, or stand in for something, and is not ours."""
     triggers = {f"{_table_of(sql)}.{name}" for name, sql in POSTGRES_TRIGGERS.items()}
     for message, query in _OTHERS.items():
         for row in _rows(connection, query, place):
@@ -496,7 +500,7 @@ def _others(connection: Connection, place: _Place) -> Found:
 
 
 def _named(connection: Connection, place: _Place) -> Sequence[Any]:
-    """The functions in the search path with our names."""
+    """Return the functions in the search path with our names."""
     query = """SELECT proname AS name, pronamespace AS schema, oid::regprocedure::text AS told, prosrc AS body,
       pg_get_function_arguments(oid) AS arguments, proowner AS owner,
       CASE WHEN prokind IN ('f', 'w') THEN pg_get_functiondef(oid) ELSE '' END AS definition
@@ -514,7 +518,7 @@ def _ours(named: Sequence[Any], place: _Place) -> dict[str, Any]:
 
 
 def _functions(connection: Connection, place: _Place) -> dict[str, bool]:
-    """Whether each of our functions is there and as this program makes it."""
+    """Tell whether each of our functions is there and as this program makes it."""
     found = _ours(_named(connection, place), place)
     same = dict.fromkeys(_FUNCTIONS, False)
     for name, one in found.items():
@@ -534,8 +538,9 @@ _SETTING = re.compile(r"\bSET (\w+) (?:=|TO) (.*?)(?= SET |$)")
 
 
 def _described(definition: str) -> tuple[str, str, str, frozenset[str], str]:
-    """A function's arguments, result, language, options and body; a server names the options that are not PostgreSQL's
-    defaults."""
+    """Return a function's arguments, result, language, options and body; a server names the options that are not
+    PostgreSQL's defaults.
+    """
     match = _HEADER.match(definition)
     if match is None:
         return "", "", "", frozenset(), ""
@@ -547,7 +552,7 @@ def _described(definition: str) -> tuple[str, str, str, frozenset[str], str]:
 
 
 def _views(connection: Connection, place: _Place, views: dict[str, str], whole: bool) -> Found:
-    """The views: what they select, how, and who owns them. If columns are missing they cannot be compared."""
+    """Yield the views: what they select, how, and who owns them. If columns are missing they cannot be compared."""
     for name, oid in place.views.items():
         (wrong,) = connection.execute(
             text(_SEEN),
@@ -583,7 +588,7 @@ _SEEN_WRONGLY = (
 
 
 def _selects(connection: Connection, name: str, view: int, place: _Place, query: str) -> bool:
-    """Whether a view has a query's columns and the server would do the same for both: a view is nothing more."""
+    """Tell whether a view has a query's columns and the server would do the same for both: a view is nothing more."""
     attributes = text(
         "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = :view AND attnum > 0 ORDER BY attnum"
     )

@@ -40,7 +40,7 @@ class AnsweringConnection(Connection[Any]):
         return super().wait(self._asking(gen), *arguments, **options)
 
     def _asking(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """What the driver does, but checking the clock whenever nothing has come for a moment."""
+        """Yield what the driver does, but checking the clock whenever nothing has come for a moment."""
         silent_since = None
         try:
             state = next(gen)

@@ -35,7 +35,7 @@ ROLES_PAGE = "as docs/postgresql.md has it: ratings grants --sql"
 
 
 def grant_statements(database: str, prefix: str = PREFIX, schema: str = SCHEMA) -> Grants:
-    """The statements that make a ledger's roles and give them their rights.
+    """Return the statements that make a ledger's roles and give them their rights.
 
     In the schema `public` the ledger has a database of its own; in any other it shares an existing database.
     """
@@ -75,7 +75,7 @@ def _quoted(name: str, always: bool = False) -> str:
 
 
 def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
-    """Who asks, and who has a right too many or lacks one."""
+    """Return who asks, and who has a right too many or lacks one."""
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
     with plain_path(connection):
         who, is_superuser, database = connection.exec_driver_sql(_ASKING).one()
@@ -88,7 +88,7 @@ def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
 
 
 def who_may_change(connection: Connection) -> tuple[str, str, bool]:
-    """Who asks, who may change the tables, and whether whoever asks may, too."""
+    """Return who asks, who may change the tables, and whether whoever asks may, too."""
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
     with plain_path(connection):
         asked = {"schema": schema, "tables": [*tables_named(), *DASHBOARD]}
@@ -97,7 +97,7 @@ def who_may_change(connection: Connection) -> tuple[str, str, bool]:
 
 
 def lacking(connection: Connection, role: str) -> str:
-    """What whoever asks lacks for doing what a role does, in words; empty if nothing."""
+    """Return what whoever asks lacks for doing what a role does, in words; empty if nothing."""
     missing = {
         table: [
             right for right in rights if not connection.execute(text(_MAY), {"table": table, "right": right}).scalar()
@@ -109,7 +109,7 @@ def lacking(connection: Connection, role: str) -> str:
 
 
 def _wanted(roles: Iterable[str]) -> dict[str, set[str]]:
-    """What whoever does what these roles do needs to have, by table; everybody but a dashboard reads everything."""
+    """Return the rights that the work of these roles needs, by table; all but a dashboard read everything."""
     writes = [(table, rights) for role in roles for table, rights in WRITES[role].items()]
     wanted = {table: {"SELECT"} for table in (*(table for table, _ in writes), *tables_named(), *DASHBOARD)}
     for table, rights in writes:
@@ -184,7 +184,7 @@ class _Server:
         *self.open, self.schema = connection.execute(text(_EVERYBODY), {"schema": schema}).one()
 
     def of_owner(self) -> Iterator[Wrong]:
-        """Whether everything belongs to one role, which leaves the daily work to others."""
+        """Yield whether everything belongs to one role, which leaves the daily work to others."""
         for name, owner in self.owners.items():
             if owner != self.owner:
                 remedy = f"ALTER TABLE {self.schema}.{name} OWNER TO {_quoted(self.owner)}"
@@ -195,7 +195,7 @@ class _Server:
                 yield Wrong(self.owner, told, ROLES_PAGE)
 
     def of_public(self) -> Iterator[Wrong]:
-        """What everybody who can log in to the server may do."""
+        """Yield what everybody who can log in to the server may do."""
         for may, what, right in zip(
             self.open,
             ("connect to the database", "make temporary tables, which can stand before ours", "make schemas",
@@ -212,7 +212,7 @@ class _Server:
             )
 
     def of_role(self, role: str) -> Iterator[Wrong]:
-        """What a role may do that it should not, and what it lacks for its purpose."""
+        """Yield what a role may do that it should not, and what it lacks for its purpose."""
         # a role is of a kind if it may do something that only a role of this kind may
         can = self.can[role]
         kinds = [
@@ -279,5 +279,5 @@ def _together(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[str, list
 
 
 def tables_named() -> Sequence[str]:
-    """The tables and views that a role that reads everything sees, except a dashboard's."""
+    """Return the tables and views that a role that reads everything sees, except a dashboard's."""
     return [*(table for tables in WRITES.values() for table in tables), *KEPT]

@@ -84,17 +84,19 @@ class Run(NamedTuple):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it did not end well."""
+        """Tell whether it did not end well."""
         return self.result in (FAILED, LOST)
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """The place of a run among all: by its number, and before these by date if an earlier program numbered it."""
+        """Return the place of a run among all: by its number, and before these by date if an earlier program numbered
+        it.
+        """
         return self.run if self.run >= ORDERED else 0, self.started_at, self.run
 
     @property
     def dated(self) -> int:
-        """The latest instant that it names."""
+        """Return the latest instant that it names."""
         return max(self.started_at, self.finished_at or 0)
 
 
@@ -122,7 +124,7 @@ class Latest(NamedTuple):
 
     @property
     def ended(self) -> Run | None:
-        """The last one that has ended."""
+        """Return the last one that has ended."""
         return max(filter(None, (self.done, self.failed)), key=lambda run: run.order, default=None)
 
 
@@ -178,7 +180,7 @@ def leave_unreached(ledger: Ledger, kind: str, message: str, clock: own_clock.Cl
 
 
 def os_account() -> str:
-    """The operating system's user name."""
+    """Return the operating system's user name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -186,12 +188,12 @@ def os_account() -> str:
 
 
 def _told(error: BaseException) -> str:
-    """What the command tells, too."""
+    """Return what the command tells, too."""
     return failure_of(error).message if isinstance(error, Exception) else "it was interrupted"
 
 
 def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
-    """The runs known to this account, newest first: those in the ledger and those in its state folder.
+    """Return the runs known to this account, newest first: those in the ledger and those in its state folder.
 
     A row that this program cannot have written is left out.
     """
@@ -238,7 +240,7 @@ def _next_number(runs: Iterable[Run], least: int = ORDERED) -> int:
 
 
 def latest_runs(runs: Iterable[Run]) -> dict[str, Latest]:
-    """What there is to know about each kind of run; `runs` come newest first."""
+    """Return what there is to know about each kind of run; `runs` come newest first."""
     return {
         kind: Latest(
             every[0],
@@ -272,7 +274,7 @@ def _by_kind(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def _seen(connection: Connection, one: Run, now: int) -> Run:
-    """A run as it is now: one without an end is either running or lost."""
+    """Return a run as it is now: one without an end is either running or lost."""
     if one.result is not None:
         return one
     if dialect_of(connection).is_running(connection, one.run, one.process, one.started_at, now):
@@ -321,19 +323,19 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
 
 
 def _kept(runs: Iterable[Run]) -> set[int]:
-    """Which of a kind's runs stay, given newest first."""
+    """Return which of a kind's runs stay, given newest first."""
     every = list(runs)
     ended = (one for latest in latest_runs(every).values() for one in (latest.done, latest.failed))
     return {one.run for one in (*every[:KEPT], *ended) if one is not None}
 
 
 def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:
-    """What may go wrong with a store, which concerns the job and not its row."""
+    """Return what may go wrong with a store, which concerns the job and not its row."""
     return (LedgerError, SQLAlchemyError, ValueError, OSError, ledger.engine.dialect.loaded_dbapi.Error)
 
 
 def _run(values: Any) -> Run | None:
-    """A run from its columns or members, or None if they do not have the types that a run has."""
+    """Return a run from its columns or members, or None if they do not have the types that a run has."""
     given = {name: values.get(name) for name in Run._fields}
     details = given.pop("details")
     if isinstance(details, str):
@@ -346,7 +348,7 @@ def _run(values: Any) -> Run | None:
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Whether a column or member holds what it does in a run."""
+    """Tell whether a column or member holds what it does in a run."""
     if value is None:
         return name in ("finished_at", "result", "message", "position")
     if name in ("run", "started_at", "finished_at", "position"):
@@ -358,12 +360,12 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def _folder(ledger: Ledger, connection: Connection) -> Path | None:
-    """Where this account keeps the runs of a ledger; None if the account has no home."""
+    """Return where this account keeps the runs of a ledger; None if the account has no home."""
     return _state_folder(ledger, ledger_id(connection))
 
 
 def _unreached_folder(ledger: Ledger) -> Path | None:
-    """Where this account keeps the runs that could not reach a ledger."""
+    """Return where this account keeps the runs that could not reach a ledger."""
     return _state_folder(ledger, "unreached")
 
 
@@ -379,7 +381,7 @@ def _state_folder(ledger: Ledger, name: str) -> Path | None:
 
 
 def _database(ledger: Ledger) -> str:
-    """What identifies the database, whoever asks."""
+    """Return what identifies the database, whoever asks."""
     if ledger.file is not None:
         return os.path.realpath(ledger.file)
     named = {
@@ -419,7 +421,7 @@ def _name(run: Run) -> str:
 
 
 def _in_folder(folder: Path | None) -> list[Run]:
-    """The runs in a state folder; other files are left alone."""
+    """Return the runs in a state folder; other files are left alone."""
     if folder is None or not is_own_folder(folder):
         return []
     found = []

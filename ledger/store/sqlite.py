@@ -94,7 +94,7 @@ FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
-    """An engine on the URL's file. Raises `NoLedger` if there is none and `create` is false."""
+    """Return an engine on the URL's file. Raises `NoLedger` if there is none and `create` is false."""
     path = Path(url.database or "")
     if not url.database or url.database == ":memory:":
         raise NotALedger("a ledger lives in a file or in PostgreSQL, not in memory")
@@ -133,7 +133,7 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
 
 
 def autocommitting(connection: Connection) -> Connection:
-    """The connection, which already is; if SQLAlchemy set it, SQLite would have to prepare all statements anew."""
+    """Return the connection as it is; if SQLAlchemy set it, SQLite would have to prepare all statements anew."""
     return connection
 
 
@@ -162,7 +162,7 @@ def fence(connection: Connection) -> None:
 
 @contextmanager
 def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
-    """A transaction on the table `runs` that waits at most so long for others, and is alone in any case.
+    """Provide a transaction on the table `runs` that waits at most so long for others, and is alone in any case.
 
     Raises `StoreDamaged` for foreign objects: in a stranger's file something might run, even while it is verified.
     """
@@ -182,12 +182,12 @@ def shown_running(ledger: Connections, number: int) -> AbstractContextManager[No
 
 
 def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
-    """Whether the process of a run exists."""
+    """Tell whether the process of a run exists."""
     return is_there(process, started_at, now)
 
 
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """The row of the head, and the events of these names; the append lock is already held.
+    """Return the row of the head, and the events of these names; the append lock is already held.
 
     Raises `StoreDamaged` for foreign objects.
     """
@@ -246,7 +246,7 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 
 def joined_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """The records of some positions as one text."""
+    """Return the records of some positions as one text."""
     asked = _JOINED_RECORDS.format(after=int(after), until=int(until))
     found: bytes | None = connection.exec_driver_sql(asked).scalar()
     return found
@@ -277,7 +277,7 @@ def as_stored(column: str) -> str:
 
 
 def settings(connection: Connection) -> list[Setting]:
-    """The store's actual settings, next to what they should be."""
+    """Return the store's actual settings, next to what they should be."""
     wanted = {**PRAGMAS, "busy_timeout": BUSY_SECONDS * 1_000}
     return [
         Setting("sqlite library", sqlite3.sqlite_version, None),
@@ -289,17 +289,17 @@ def settings(connection: Connection) -> list[Setting]:
 
 
 def place(connection: Connection) -> tuple[str, ...]:
-    """What identifies the database among all that this account reaches: its file, with links resolved."""
+    """Return what identifies the database among all that this account reaches: its file, with links resolved."""
     return (os.path.realpath(connection.exec_driver_sql(_FILE).scalar_one()),)
 
 
 def guards_missing(connection: Connection) -> list[str]:
-    """The triggers that are absent or not what the migrations installed."""
+    """Return the triggers that are absent or not what the migrations installed."""
     return altered_guards(connection.connection.cursor())
 
 
 def storage_findings(connection: Connection) -> list[str]:
-    """What SQLite itself finds wrong with the file, one text per finding."""
+    """Return what SQLite itself finds wrong with the file, one text per finding."""
     try:
         found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
     except Exception as error:  # a damaged file fails in every way there is
@@ -311,7 +311,7 @@ def storage_findings(connection: Connection) -> list[str]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
+    """Tell whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
     return isinstance(error, UnicodeDecodeError) or _code(error) in ("CORRUPT", "NOTADB", "FORMAT")
 
 
@@ -343,7 +343,7 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
-    """A driver error as one of ours, or None for an error that is a bug."""
+    """Return a driver error as one of ours, or None for an error that is a bug."""
     if (code := _code(error)) is None:
         return None
     if AHEAD in str(error):
@@ -353,12 +353,12 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
 
 
 def grant_statements(database: str, prefix: str, schema: str) -> Grants | None:
-    """A file has no roles; there its permissions count."""
+    """Return a file has no roles; there its permissions count."""
     return None
 
 
 def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
-    """A file that everybody on the machine may write, or whose folder they may: the journal is next to the file."""
+    """Return a file that everybody may write, or whose folder they may: the journal is next to the file."""
     path = Path(*place(connection))
     found = []
     for one, what in ((path, "the file"), (path.parent, "the folder")):
@@ -369,13 +369,13 @@ def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
 
 
 def who_may_change(connection: Connection) -> tuple[str, str, bool]:
-    """The account that asks, the file's owner, and whether whoever asks may write the file and its folder."""
+    """Return the account that asks, the file's owner, and whether whoever asks may write the file and its folder."""
     path = Path(*place(connection))
     return _account(os.geteuid()), _account(path.stat().st_uid), not _closed(path)
 
 
 def lacking(connection: Connection, role: str) -> str:
-    """What this account may not write; every role needs the same of a file."""
+    """Return what this account may not write; every role needs the same of a file."""
     closed = _closed(Path(*place(connection)))
     return f"this account may not write {' and '.join(closed)}" if closed else ""
 

@@ -97,5 +97,5 @@ _NEVER_CHANGED = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "
 
 
 def _plain(sql: str) -> bool:
-    """Whether an index is on plain columns, so that it refuses nothing and runs nothing."""
+    """Tell whether an index is on plain columns, so that it refuses nothing and runs nothing."""
     return bool(re.fullmatch(r"[^()]*\([^()]*\)\s*", sql)) and not re.search(r"\bUNIQUE\b", sql, re.IGNORECASE)

@@ -14,14 +14,14 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
 def _other_program(connection: Connection) -> str | None:
-    """A sign that a store without a ledger belongs to another program, or None."""
+    """Return a sign that a store without a ledger belongs to another program, or None."""
     if inspect(connection).has_table("events"):
         return "a table 'events'"
     return "migrations" if MigrationContext.configure(connection).get_current_heads() else None
 
 
 def upgrade(name: str) -> Ledger:
-    """The ledger of that name at the newest schema, made if need be. Raises `NotALedger`, `StoreUnavailable`."""
+    """Return the ledger of that name at the newest schema, made if need be. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name, create=True)
     with ledger.reading() as connection:
         found = schema_revision(connection)
@@ -57,7 +57,7 @@ class UpgradePlan(NamedTuple):
 
 
 def planned(name: str) -> UpgradePlan:
-    """What an upgrade of a ledger would do, without doing it. Raises `NotALedger`, `StoreUnavailable`."""
+    """Return what an upgrade of a ledger would do, without doing it. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name)
     scripts = ScriptDirectory.from_config(configuration())
     with ledger.reading() as connection:

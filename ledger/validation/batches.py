@@ -24,19 +24,19 @@ class Batch(NamedTuple):
 
     @property
     def positions(self) -> list[int]:
-        """Where the log has what was taken, in order."""
+        """Return where the log has what was taken, in order."""
         return [position for first, last in self.ranges for position in range(first, last + 1)]
 
     def has(self, position: int) -> bool:
-        """Whether the event at a position was taken from the file, or says so."""
+        """Tell whether the event at a position was taken from the file, or says so."""
         return position == self.position or any(first <= position <= last for first, last in self.ranges)
 
 
 def recorded_batches(
     connection: Connection, name: str | None = None, until: int | None = None, *, withdrawn: bool = False
 ) -> list[Batch]:
-    """The batches up to a position (default: the head), or those of one name, in log order; those that are taken back
-    only if `withdrawn`.
+    """Return the batches up to a position (default: the head), or those of one name, in log order; those that are taken
+    back only if `withdrawn`.
     """
     until = head(connection).position if until is None else until
     subject = None if name is None else f"import:{name}"
@@ -54,7 +54,7 @@ def recorded_batches(
 
 
 def named_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:
-    """The batches of a name, or the one recorded at a position; also those that are taken back.
+    """Return the batches of a name, or the one recorded at a position; also those that are taken back.
 
     Raises `Refused` (batch-unknown).
     """

@@ -22,7 +22,7 @@ VOWEL_CLASSES = range(10, 36)
 
 
 def folded(name: str) -> str:
-    """A name without what people often leave out, capitals, accents and blanks, and without what is invisible.
+    """Return a name without what people often leave out, capitals, accents and blanks, and without what is invisible.
 
     >>> folded("María José") == folded("mariajose"), folded("Jürgen")
     (True, 'jurgen')
@@ -49,7 +49,7 @@ _KEPT = _Kept()
 
 
 def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The new names that are close to known ones or to earlier new ones, each with those.
+    """Yield the new names that are close to known ones or to earlier new ones, each with those.
 
     Close: equal once `folded`; alike in what they show (`looks`); one letter apart where both have `LETTERS_MIN`
     letters and no digit differs; or without digits and with the first or the last word at the other end. The time it
@@ -87,7 +87,7 @@ def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[st
 
 
 def alike(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
-    """The new names that may be others mistyped, though they are not close enough to be refused.
+    """Return the new names that may be others mistyped, though they are not close enough to be refused.
 
     Two letters changed places, or there is one more or one fewer, in names of at least `ALIKE_MIN` letters.
     """
@@ -109,7 +109,7 @@ def alike(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _swapped(name: str) -> Iterator[str]:
-    """A name with two neighbouring letters swapped."""
+    """Yield a name with two neighbouring letters swapped."""
     for place in range(len(name) - 1) if len(name) >= ALIKE_MIN else ():
         pair = name[place : place + 2]
         if pair[0] != pair[1] and not any(map(str.isdigit, pair)):
@@ -117,7 +117,7 @@ def _swapped(name: str) -> Iterator[str]:
 
 
 def _shortened(name: str) -> Iterator[str]:
-    """A name with one letter left out."""
+    """Yield a name with one letter left out."""
     for place, letter in enumerate(name) if len(name) > ALIKE_MIN else ():
         if not letter.isdigit():
             yield name[:place] + name[place + 1 :]
@@ -134,7 +134,9 @@ def _halves(name: str) -> tuple[str, ...]:
 
 
 def _turned(name: str) -> set[str]:
-    """A name with its last word first, and with its first word last; without blanks and commas, as in Smith, Eva."""
+    """Return a name with its last word first, and with its first word last; without blanks and commas, as in Smith,
+    Eva.
+    """
     words = unicodedata.normalize("NFKC", name).replace(",", " ").split()
     if len(words) < 2 or any(map(str.isdigit, name)):
         return set()

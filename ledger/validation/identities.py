@@ -13,7 +13,7 @@ Name = TypeVar("Name")
 
 
 def following(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
-    """What each id is renamed to, and which renames, by index, would form a circle and so do not count.
+    """Return what each id is renamed to, and which renames, by index, would form a circle and so do not count.
 
     >>> following([("a", "b"), ("b", "c"), ("c", "a")])
     ({'a': 'b', 'b': 'c'}, [2])
@@ -38,22 +38,22 @@ class Identities:
         self._next, _ = following(renames)
 
     def current(self, player: str) -> str:
-        """The id that a player now has."""
+        """Return the id that a player now has."""
         while player in self._next:
             player = self._next[player]
         return player
 
     def ids(self, player: str) -> set[str]:
-        """All ids of the person with this one."""
+        """Return all ids of the person with this one."""
         person = self.current(player)
         return {person} | {old for old in self._next if self.current(old) == person}
 
     def asked_first(self, player: str) -> list[str]:
-        """All ids of a person: the one that is asked for, then the others."""
+        """Return all ids of a person: the one that is asked for, then the others."""
         return [player, *sorted(self.ids(player) - {player})]
 
     def present(self, game: dict[str, Any]) -> dict[str, Any]:
-        """A game's data with its players under their current ids."""
+        """Return a game's data with its players under their current ids."""
         if not self._next:
             return game
         renamed = [
@@ -100,21 +100,21 @@ class Identities:
 
 
 def _withdraw(position: int | None) -> str:
-    """How a rename at this position is withdrawn."""
+    """Return how a rename at this position is withdrawn."""
     if position is None:
         return "leave out that rename, or withdraw it first"
     return f"withdraw that rename first: ratings void --event {position} --reason WHY"
 
 
 def identities(connection: Connection, until: int | None = None) -> Identities:
-    """Who is who after the events up to a position (default: the head)."""
+    """Return who is who after the events up to a position (default: the head)."""
     last = head(connection).position if until is None else until
     renames = read_live(connection, until=last, type_name="player.renamed")
     return Identities((event.data["player"], event.data["new_player"]) for event in renames)
 
 
 def players_of(event: KnownEvent) -> set[str]:
-    """The ids of the players that an event is about: its own, or those of its game's participants."""
+    """Return the ids of the players that an event is about: its own, or those of its game's participants."""
     data = event.data["game"] if event.type == "game.corrected" else event.data
     participants = data.get("participants", ()) if event.type.startswith("game.") else ()
     named = {data.get("player"), data.get("new_player"), *(participant["player"] for participant in participants)}
@@ -122,7 +122,7 @@ def players_of(event: KnownEvent) -> set[str]:
 
 
 def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], others: set[str]) -> str | None:
-    """The id of a live game in which one of `some` met one of `others`, or None.
+    """Return the id of a live game in which one of `some` met one of `others`, or None.
 
     `candidates` are all events that may be about one; `events` says how the game stands after all corrections.
     """
@@ -135,7 +135,9 @@ def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], ot
 
 
 def finished_games(candidates: Iterable[KnownEvent], events: Events, ids: set[str]) -> list[int]:
-    """When the live games that a player finished ended, in order; `candidates` are all events that may be about one."""
+    """Return when the live games that a player finished ended, in order; `candidates` are all events that may be about
+    one.
+    """
     return sorted(
         game.occurred_at
         for game in live_games(candidates, events)

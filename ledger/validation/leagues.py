@@ -44,7 +44,7 @@ def scheduled_games(connection: Connection, until: int | None = None) -> dict[st
 
 
 def league_of(events: Events, name: str) -> League | None:
-    """The live league of this name, or None."""
+    """Return the live league of this name, or None."""
     found: League | None = None
     for event in events.about(f"league:{name}"):
         if event.type not in TYPES or not is_live(events, event):
@@ -62,7 +62,7 @@ def league_of(events: Events, name: str) -> League | None:
 
 
 def known_league(events: Events, name: str) -> League:
-    """The live league of this name. Raises `Refused` (league-unknown)."""
+    """Return the live league of this name. Raises `Refused` (league-unknown)."""
     found = league_of(events, name)
     if found is None:
         hint = events.similar("league", name)
@@ -178,13 +178,13 @@ def refuse_withdrawn(events: Events, event: KnownEvent) -> None:
 
 @cache
 def league_schedule(size: int) -> list[list[int]]:
-    """The games of `size` players each, as lists of the players 0 to 7 by seat."""
+    """Return the games of `size` players each, as lists of the players 0 to 7 by seat."""
     text = resources.files("ratings_ledger.ledger.validation").joinpath("schedules.json").read_text(encoding="utf-8")
     return [list(game) for game in json.loads(text)[str(size)]]
 
 
 def draw_schedule(players: list[str], size: int, seed: str) -> list[list[str]]:
-    """The games of eight players by seat; the same seed draws the same, whatever order the players come in.
+    """Return the games of eight players by seat; the same seed draws the same, whatever order the players come in.
 
     Anybody with the seed can repeat it: players are sorted by SHA-256 of the seed, a zero byte and the id, as UTF-8.
     """

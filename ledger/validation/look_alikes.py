@@ -122,7 +122,7 @@ def _prototypes() -> _Prototypes:
 
 @cache
 def _ascii_prototypes() -> list[tuple[str, str]]:
-    """The few of ASCII characters; replacing them one by one takes less time than a translation."""
+    """Return the few of ASCII characters; replacing them one by one takes less time than a translation."""
     return [
         (chr(code), prototype) for code, prototype in _prototypes().items() if code < 0x80 and prototype != chr(code)
     ]

@@ -57,7 +57,7 @@ class CloseName(NamedTuple):
     opponents: frozenset[str] = frozenset()
 
     def question(self, placed: bool = True, numbered: bool = False) -> str:
-        """What is asked about it, with its place and with numbers for the others, if so wanted.
+        """Return what is asked about it, with its place and with numbers for the others, if so wanted.
 
         >>> CloseName("ana", First("club.csv", 14, True, False), {"anna": 37}).question()
         "new: 'ana' (line 14): did you mean 'anna', 37 games?"
@@ -94,7 +94,7 @@ def _marked(name: str, *others: str) -> str:
 
 
 def close_told(close: Collection[Any]) -> str:
-    """How many new names may be slips, as a preview, an import and its questions say it.
+    """Return how many new names may be slips, as a preview, an import and its questions say it.
 
     >>> close_told(["ana", "bem"])
     '2 new names close to others'
@@ -192,7 +192,7 @@ class Newcomers:
         }  # fmt: skip
 
     def _ids_before(self, name: str, people: Identities) -> set[str]:
-        """The ids that a player had before this one, in the ledger or in the input."""
+        """Return the ids that a player had before this one, in the ledger or in the input."""
         found: set[str] = set()
         while name in self._renamed and self._renamed[name][0] not in found:
             name = self._renamed[name][0]
@@ -200,15 +200,15 @@ class Newcomers:
         return found
 
     def refuses(self, file: str) -> bool:
-        """Whether names in this file are refused."""
+        """Tell whether names in this file are refused."""
         return self._refusing == "all" or (self._refusing == "tables" and file in self._tables)
 
     def is_refused(self, name: str, refused: Mapping[str, Rejection], file: str) -> bool:
-        """Whether a name in this file is among the refused ones, and refused there."""
+        """Tell whether a name in this file is among the refused ones, and refused there."""
         return name in refused and (self.refuses(file) or refused[name].code == "bad-identifier")
 
     def _unseen(self, name: str) -> Rejection | None:
-        """The refusal of a name with invisible characters: two people would look like one."""
+        """Return the refusal of a name with invisible characters: two people would look like one."""
         if not (found := unseen(name)):
             return None
         first = self._first[name]
@@ -236,7 +236,7 @@ class Newcomers:
         return rejection._replace(file=first.file, line=first.line)
 
     def _tied(self, name: str, known: Collection[str]) -> list[str]:
-        """The players that a cell seems to hold, if there is more than one."""
+        """Return the players that a cell seems to hold, if there is more than one."""
         if parts := tied_parts(name):
             return parts
         parts = _AND.split(name)
@@ -245,7 +245,7 @@ class Newcomers:
 
 
 def nobody_refusal(name: str) -> Rejection:
-    """The refusal of a word for nobody in the place of a player."""
+    """Return the refusal of a word for nobody in the place of a player."""
     told = f"{shown(name)} stands for nobody: leave the cell empty, or the row out if nobody played"
     return Rejection(
         "nobody", told if "/" in name else f"{told}; if a player is called so, --new-names accept takes it"
@@ -253,7 +253,7 @@ def nobody_refusal(name: str) -> Rejection:
 
 
 def tied_parts(name: str) -> list[str]:
-    """The names in a cell, joined by &, +, / or ;; empty if it is one name.
+    """Return the names in a cell, joined by &, +, / or ;; empty if it is one name.
 
     >>> tied_parts("Anna & Ben"), tied_parts("Anna/Ben"), tied_parts("C++")
     (['Anna', 'Ben'], ['Anna', 'Ben'], [])
@@ -263,7 +263,7 @@ def tied_parts(name: str) -> list[str]:
 
 
 def tied_refusal(name: str, parts: Iterable[str], first: First) -> Rejection:
-    """The refusal of a cell that holds several players."""
+    """Return the refusal of a cell that holds several players."""
     how = "a row for each of them, with the same place" if first.long else "=".join(parts)
     # which is an option for the columns of places in a table
     if first.table and not first.long and (joint := _joint(name)):
@@ -273,7 +273,7 @@ def tied_refusal(name: str, parts: Iterable[str], first: First) -> Rejection:
 
 
 def _joint(name: str) -> str:
-    """What joins all the names of a cell; empty if that is not the same text everywhere.
+    """Return what joins all the names of a cell; empty if that is not the same text everywhere.
 
     >>> _joint("Anna & Ben"), _joint("Anna und d"), _joint("A/B + C")
     ('&', ' und ', '')
@@ -285,7 +285,7 @@ def _joint(name: str) -> str:
 
 
 def unseen(name: str) -> str | None:
-    """The first invisible character in a name, such as U+200B, or None.
+    """Return the first invisible character in a name, such as U+200B, or None.
 
     Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between letters of an Arabic
     script (RFC 5892, appendix A). So are the selectors that keyboards put behind an emoji or a Han letter.

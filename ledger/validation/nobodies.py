@@ -24,7 +24,7 @@ _EMPTY_KINDS = ("Sm", "Sc", "Sk", "Zs")
 
 
 def is_dash(text: str) -> bool:
-    """Whether a cell has something, but nothing that names anybody: only punctuation and signs.
+    """Tell whether a cell has something, but nothing that names anybody: only punctuation and signs.
 
     >>> [is_dash(text) for text in ("-", "–", "?", "...", "", "x", "7", "🦊", "-x-")]
     [True, True, True, True, False, False, False, False, False]
@@ -36,7 +36,7 @@ def is_dash(text: str) -> bool:
 
 
 def is_nobody(name: str) -> bool:
-    """Whether a name is a word for nobody, or shows nothing at all.
+    """Tell whether a name is a word for nobody, or shows nothing at all.
 
     >>> [is_nobody(name) for name in ("BYE", "(bye)", "no one", "\ufe0f", "Byers", "Nina")]
     [True, True, True, True, False, False]

@@ -37,12 +37,12 @@ class PublishedList(NamedTuple):
 
     @property
     def of(self) -> tuple[str, int | None]:
-        """What it is a list of: its ladder, and the `as_of` asked for."""
+        """Return what it is a list of: its ladder, and the `as_of` asked for."""
         return self.ladder, None if self.own else self.as_of
 
 
 def published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[PublishedList]:
-    """All live published lists up to a position, or those of one ladder, in log order."""
+    """Return all live published lists up to a position, or those of one ladder, in log order."""
     subject = None if ladder is None else f"ladder:{ladder}"
     found = read_live(connection, until=until, type_name="list.published", subject=subject)
     records = read_records_at(connection, [event.position or 0 for event in found])
@@ -65,18 +65,18 @@ def _as_of(data: dict[str, Any]) -> int | None:
 
 
 def _own(data: dict[str, Any], occurred_at: int) -> bool:
-    """Whether a list's `as_of` was not asked for."""
+    """Tell whether a list's `as_of` was not asked for."""
     return _as_of(data) in (None, occurred_at)
 
 
 def latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
-    """The lists that count, out of lists in log order: the last of each ladder and `as_of`, by ladder and time."""
+    """Return the lists that count, of lists in log order: the last of each ladder and `as_of`, by both."""
     last = {one.of: one for one in lists}
     return sorted(last.values(), key=lambda one: (one.ladder, one.as_of is None, one.as_of or 0))
 
 
 def published_rows(events: Events, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
-    """The rows of a list published at `before`, as JSON. Raises `Refused` (bad-list) if a part is missing."""
+    """Return the rows of a list published at `before`, as JSON. Raises `Refused` (bad-list) if a part is missing."""
     by_part: dict[int, KnownEvent] = {}
     for event in events.about(f"list:{digest}"):
         earlier = event.position is None or event.position < before

@@ -41,19 +41,19 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
 
 
 def is_same_time(here: int, there: int) -> bool:
-    """Whether a table means the time of a game that is there: it may be moved behind others of the same time."""
+    """Tell whether a table means the time of a game that is there: it may be moved behind others of the same time."""
     return 0 <= there - here < SECOND
 
 
 def is_of_another_day(log: Events, draft: Draft) -> bool:
-    """Whether the game that has a draft's id was played on another day."""
+    """Tell whether the game that has a draft's id was played on another day."""
     game = live_game(log.about(draft.subject))
     return game is not None and _day(game.occurred_at) != _day(draft.occurred_at)
 
 
 def way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
-    """What to do about a game of a file, if it has one, that has the id of a voided one: first that counts again. Then
-    either the file is compared with what it gave before, or its games are corrected.
+    """Return what to do about a game of a file, if it has one, that has the id of a voided one: first that counts
+    again. Then either the file is compared with what it gave before, or its games are corrected.
     """
     alone = f"ratings reinstate {quote(void.data['game_id'])} --reason TEXT, for this game alone"
     compared, corrected = f"import {quote(file)} --sync", f"correct --file {quote(file)} --reason TEXT"
@@ -62,9 +62,9 @@ def way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
 
 
 def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, column: str | None = None) -> str:
-    """What to do about a game of a table that has the id of another, depending on whether the id is made of a day,
-    whether a table of that name gave the other, which it may be, edited, and whether it is of another day; `column` is
-    where the table has its ids.
+    """Return what to do about a game of a table that has the id of another, depending on whether the id is made of a
+    day, whether a table of that name gave the other, which it may be, edited, and whether it is of another day;
+    `column` is where the table has its ids.
     """
     if is_of_another_day and not is_by_day:
         drop = f": --map {quote(f'{column}=')} drops that column, and numbers games by day" if column else ""
@@ -81,7 +81,7 @@ def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, 
 
 
 def result_of(game: dict[str, Any], has_scores: bool = False) -> str:
-    """The participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side.
+    """Return the participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side.
 
     With scores, those that are recorded follow the names: `1 anna (10), 2 ben (8)`.
     """
@@ -100,7 +100,7 @@ def _with_notes(text: str, *notes: str | None) -> str:
 
 
 def said(game: dict[str, Any]) -> str:
-    """What a game says; the order of its participants says nothing."""
+    """Return what a game says; the order of its participants says nothing."""
     ordered = sorted(game["participants"], key=lambda participant: str(participant["player"]))
     return meaning("game.recorded", 0, {**game, "participants": ordered})
 

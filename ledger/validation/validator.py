@@ -77,10 +77,10 @@ class WaitingEvents(Events, Protocol):
 
     @property
     def count(self) -> int:
-        """How many events wait."""
+        """Return how many events wait."""
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """The waiting events whose text holds one of these names as a whole string, in order."""
+        """Return the waiting events whose text holds one of these names as a whole string, in order."""
 
 
 class Validator:
@@ -121,7 +121,7 @@ class Validator:
         self._leagues: dict[str, leagues.League | None] = {}
 
     def validate(self, draft: Draft, data: dict[str, Any]) -> str | None:
-        """The id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
+        """Return the id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
         refuse_stale(self._events, draft)
         supersedes, game = superseded(self._events, draft.type, data)
         if draft.type == "game.corrected" and game is not None:
@@ -203,7 +203,7 @@ class Validator:
                 leagues.refuse_game(league, game, self._identities.current)
 
     def _league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The event with what the ladders need to know: the league's game, and when the player finished games."""
+        """Return the event with what ladders need to know: the league's game, and when the player finished games."""
         name = data["league"]
         self._leagues.clear()
         if type_name == "league.created":
@@ -234,7 +234,7 @@ class Validator:
         self._identities.add(player, new_player)
 
     def _position_of_rename(self, player: str) -> int | None:
-        """Where the live rename of an id is recorded; None if it waits to be, too."""
+        """Return where the live rename of an id is recorded; None if it waits to be, too."""
         for event in self._naming({player}):
             if event.type == "player.renamed" and event.data["player"] == player and is_live(self._events, event):
                 return event.position
@@ -320,11 +320,11 @@ class _Before(Log):
 
     @property
     def count(self) -> int:
-        """How many events there are before."""
+        """Return how many events there are before."""
         return self.until
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """The events that have one of these names, which must be a renamed player's or a league's."""
+        """Yield the events that have one of these names, which must be a renamed player's or a league's."""
         places = {position for name in names for position in self._places.get(name, ()) if position <= self.until}
         yield from known_events(sorted(read_records_at(self.connection, sorted(places)).items()))
 
@@ -335,7 +335,7 @@ def _data(connection: Connection, until: int, type_name: str) -> list[dict[str, 
 
 
 def why_unlikely(played_at: int, now: int) -> str | None:
-    """Why hardly any game was played then, given the current time; or None."""
+    """Return why hardly any game was played then, given the current time; or None."""
     if EARLIEST <= played_at <= now + DAY:
         return None
     if played_at < EARLIEST:

@@ -48,22 +48,22 @@ class Act(NamedTuple):
 
     @property
     def position(self) -> int:
-        """Where it ends."""
+        """Return where it ends."""
         return self.ranges[-1][1]
 
     @property
     def events(self) -> int:
-        """How many events it is."""
+        """Return how many events it is."""
         return sum(self.types.values())
 
     def has(self, position: int | None) -> bool:
-        """Whether the event at a position is part of it."""
+        """Tell whether the event at a position is part of it."""
         return any(first <= (position or 0) <= last for first, last in self.ranges)
 
 
 def last_act(connection: Connection, by: str) -> Act:
-    """What somebody did last. Raises `Refused`: nothing-to-undo, with who did something; never-undone, with the way
-    that there is, and where what they did before ends.
+    """Return what somebody did last. Raises `Refused`: nothing-to-undo, with who did something; never-undone, with the
+    way that there is, and where what they did before ends.
     """
     after = _end_of_init(connection)
     last = _newest_of(connection, by, after, head(connection).position)
@@ -85,7 +85,9 @@ def last_act(connection: Connection, by: str) -> Act:
 def _newest_of(
     connection: Connection, by: str, after: int, until: int, of_acts: bool = False
 ) -> KnownEvent | None:  # fmt: skip
-    """The newest event that somebody recorded after a position up to another one, or of those that may be undone."""
+    """Return the newest event that somebody recorded after a position up to another one, or of those that may be
+    undone.
+    """
     types = OF_ACTS if of_acts else ()
     while until > after:
         rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=NEWEST)
@@ -97,7 +99,9 @@ def _newest_of(
 
 
 def _end_of_init(connection: Connection) -> int:
-    """Where that ends which `init` recorded in the new ledger: a home zone, and shipped rulesets in one transaction."""
+    """Return where that ends which `init` recorded in the new ledger: a home zone, and shipped rulesets in one
+    transaction.
+    """
     rows = next(read_records(connection, 0, PAGE_EVENTS), [])
     told = [json.loads(record) for _, record in rows]
     start = 1 if told and told[0]["type"] in NEVER else 0
@@ -111,14 +115,14 @@ def _end_of_init(connection: Connection) -> int:
 
 
 def newer_than(connection: Connection, act: Act) -> tuple[int, str] | None:
-    """The position of the newest event behind an act that `undo` could take back, and who recorded it, if any."""
+    """Return the position of the newest event behind an act that `undo` could take back, and its author, if any."""
     rows, _ = read_newest(connection, head(connection).position, after=act.position, types=OF_ACTS, limit=NEWEST)
     newer = [event.position or 0 for event in known_events(rows) if not _is_shipped(event)]
     return (newer[-1], json.loads(dict(rows)[newer[-1]])["by"]) if newer else None
 
 
 def act_at(connection: Connection, position: int) -> Act:
-    """The act that the event at a position is part of. Raises `Refused` (event-unknown, never-undone)."""
+    """Return the act that the event at a position is part of. Raises `Refused` (event-unknown, never-undone)."""
     event = next(known_events(read_records_at(connection, [position]).items()), None)
     if event is None:
         raise Refused("event-unknown", f"no event has the position {position}; see: ratings log")
@@ -128,7 +132,7 @@ def act_at(connection: Connection, position: int) -> Act:
 
 
 def _never_undone(connection: Connection, event: KnownEvent) -> Refused | None:
-    """Why an event is not taken back, whoever recorded it, and what there is instead; None if it may be."""
+    """Return why an event is not taken back, whoever recorded it, and what there is instead; None if it may be."""
     position = event.position or 0
     if event.type in NEVER:
         zone = home_zone(connection, position - 1) or "NAME"
@@ -141,12 +145,12 @@ def _never_undone(connection: Connection, event: KnownEvent) -> Refused | None:
 
 
 def _is_shipped(event: KnownEvent) -> bool:
-    """Whether an event publishes a ruleset as `init` does."""
+    """Tell whether an event publishes a ruleset as `init` does."""
     return event.type == "ruleset.published" and event.occurred_at == parse_instant(SHIPPED_AT)
 
 
 def act_of(connection: Connection, position: int, by: str | None = None) -> Act:
-    """The act that an event is part of; of imports the last one, if it was recorded by the same."""
+    """Return the act that an event is part of; of imports the last one, if it was recorded by the same."""
     every = recorded_batches(connection, withdrawn=True)
     of_event = [one for one in every if one.has(position) and by in (None, one.by)]
     ranges = [[*_transaction(connection, position)]] if not of_event else _import(connection, every, of_event[-1])
@@ -159,7 +163,7 @@ def act_of(connection: Connection, position: int, by: str | None = None) -> Act:
 
 
 def _import(connection: Connection, every: Iterable[Batch], batch: Batch) -> list[list[int]]:
-    """The ranges of an import: what its files brought, and the events that say so, which stand together."""
+    """Return the ranges of an import: what its files brought, and the events that say so, which stand together."""
     first, last = _transaction(connection, batch.position, "import.recorded")
     brought = [one for one in every if first <= one.position <= last]
     ranges = sorted([[first, last], *(there for one in brought for there in one.ranges)])
@@ -172,7 +176,7 @@ def _import(connection: Connection, every: Iterable[Batch], batch: Batch) -> lis
 
 
 def _transaction(connection: Connection, position: int, type_name: str | None = None) -> tuple[int, int]:
-    """The first and the last of the events around a position that were recorded by the same at the same time.
+    """Return the first and the last of the events around a position that were recorded by the same at the same time.
 
     Of lists those are together that were published as of the same moment: `publish --due` needs a transaction for each.
     """

@@ -37,8 +37,8 @@ class AdjustRow(NamedTuple):
 def rows_of_file(
     file: str, usual: AdjustRow, instant_of: Callable[[str], int], dates: str | None = None
 ) -> list[AdjustRow]:
-    """The rows of a file, with the given reason and time where they have none; `dates` is the order of its dates where
-    they do not say it. Raises `Refused`, with the file and the line.
+    """Return the rows of a file, with the given reason and time where they have none; `dates` is the order of its dates
+    where they do not say it. Raises `Refused`, with the file and the line.
     """
     try:
         if (table := read_simple_table(file)) is None:
@@ -57,7 +57,7 @@ def rows_of_file(
 def _row(
     usual: AdjustRow, told: Cells, delimiter: str, instant_of: Callable[[str], int], order: str
 ) -> AdjustRow:  # fmt: skip
-    """What a row says, and what is usual where it says nothing. Raises `Refused`, with the line."""
+    """Return what a row says, and what is usual where it says nothing. Raises `Refused`, with the line."""
     try:
         if "player" not in told or ("points" in told) == ("to" in told):
             raise Refused("missing-member", "a row needs a player, and either points or to")
@@ -86,7 +86,7 @@ def _check(table: SimpleTable) -> None:
 
 
 def adjustments(view: Snapshot, ladder: str, rows: list[AdjustRow]) -> list[tuple[AdjustRow, str]]:
-    """The points to be added for each row; rows whose player already has theirs are left out.
+    """Return the points to be added for each row; rows whose player already has theirs are left out.
 
     Raises `Refused`, and what `Snapshot.asking` does if somebody is to have a number of points.
     """
@@ -101,7 +101,7 @@ def adjustments(view: Snapshot, ladder: str, rows: list[AdjustRow]) -> list[tupl
 
 
 def _differences(had: _Had, rows: list[AdjustRow]) -> Iterator[tuple[AdjustRow, str]]:
-    """What somebody lacks of the points that they are to have."""
+    """Yield what somebody lacks of the points that they are to have."""
     seen: dict[str, int] = {}
     for row in rows:
         player = had.ladders.facts.current(row.player)
@@ -130,7 +130,7 @@ class _Had:
         self._of: dict[int, Any] = {}
 
     def points(self, player: str, instant: int) -> Fraction:
-        """A player's points, or those they would start with. Raises `RuleFailure`."""
+        """Return a player's points, or those they would start with. Raises `RuleFailure`."""
         if instant not in self._of:
             ladders = self.ladders.at(instant)
             trace = ladders.trace(self.ladder, keep=False)

@@ -196,7 +196,7 @@ class Admission:
                 self._countable.add(seen)
 
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
-        """Why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
+        """Return why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
         seen = (data["game"], kind, labels, seats_of(data))
         if seen not in self._homes:
@@ -206,7 +206,7 @@ class Admission:
         return self._homes[seen]
 
     def _why_early(self, occurred_at: int, data: dict[str, Any]) -> str | None:
-        """Why a game is on no ladder because no version was in force yet, or None."""
+        """Return why a game is on no ladder because no version was in force yet, or None."""
         name = data["game"]
         if name not in self._since:
             scoring = [v for known in self.versions.values() for v in known if name in v.ruleset.scope.game]
@@ -218,7 +218,7 @@ class Admission:
         return f"no version of {since[1].id} was in force then (the first from {since[1].effective_from})"
 
     def _fitting(self, ladder: str) -> list[Version]:
-        """The versions of the ruleset that a ladder's name fits. Raises `Refused` (bad-ruleset, unknown-ladder)."""
+        """Return the ruleset's versions that a ladder's name fits. Raises `Refused` (bad-ruleset, unknown-ladder)."""
         name = parse_name(ladder)
         versions = self.versions.get(name.ruleset_id)
         if name.ruleset_id in self._unusable:
@@ -247,7 +247,7 @@ class Admission:
             raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
 
     def _activities(self, game: str, at: int) -> Iterator[Activity]:
-        """Who is active in leagues of a game, for each ruleset that asks for it then."""
+        """Yield who is active in leagues of a game, for each ruleset that asks for it then."""
         for versions in self.versions.values():
             version = in_force(versions, at)
             if version is None or game not in version.ruleset.scope.game:
@@ -327,7 +327,7 @@ def _shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
-    """The versions that may score a game that ended then; its league's start is not looked up."""
+    """Return the versions that may score a game that ended then; its league's start is not looked up."""
     if versions[0].ruleset.freeze != "none":
         return [version for version in versions if version.effective_from is not None]
     version = in_force(versions, occurred_at)
@@ -335,7 +335,7 @@ def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
 
 
 def _why_uncountable(facts: Facts, version: Version) -> str | None:
-    """Why a version cannot score the one game of these facts; None if it can, or the game is not eligible."""
+    """Return why a version cannot score the one game of these facts; None if it can, or the game is not eligible."""
     if why_not_eligible(facts, 0, version.ruleset) is not None:
         return None
     participants = counted(facts, 0, version)
@@ -369,7 +369,7 @@ def _why_homeless(
 
 
 def _inactive(player: str, window: list[int], activity: Activity) -> str:
-    """How many finished games somebody lacks, and by when they have to play them."""
+    """Return how many finished games somebody lacks, and by when they have to play them."""
     wanted, days, time_zone = activity
     missing = wanted - len(window)
     told = f"{shown(player)} has finished {len(window)} of {wanted} games in the last {days} days; {missing} more"
@@ -380,7 +380,7 @@ def _inactive(player: str, window: list[int], activity: Activity) -> str:
 
 
 def _may_refuse(versions: Sequence[Version], game: str) -> bool:
-    """Whether a ruleset scores games of this name, and some of them cannot be scored."""
+    """Tell whether a ruleset scores games of this name, and some of them cannot be scored."""
     return any(
         game in version.ruleset.scope.game and (version.rule.check or "season" in version.ruleset.partition.by)
         for version in versions

@@ -65,7 +65,9 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
 
 
 def schedule_event(there: League, at: str, seed: str | None) -> dict[str, Any]:
-    """The event that schedules the games of a league with all its players, drawn by a seed, by default a new one."""
+    """Return the event that schedules the games of a league with all its players, drawn by a seed, by default a new
+    one.
+    """
     seed = seed or secrets.token_hex(8)
     drawn = draw_schedule(there.players, there.size, seed)
     width = len(str(len(drawn)))

@@ -38,11 +38,11 @@ class Begun(NamedTuple):
 
     @property
     def labels(self) -> Labelled:
-        """The labels in its name."""
+        """Return the labels in its name."""
         return tuple(self.values[place] for place in self.places)
 
     def with_label(self, number: int, label: str) -> str:
-        """The name of the ladder with another label."""
+        """Return the name of the ladder with another label."""
         place = self.places[number]
         return self._replace(values=(*self.values[:place], label, *self.values[place + 1 :])).name
 
@@ -109,14 +109,14 @@ class NewLadders:
         self.found.append(begun)
 
     def _hint(self, refused: Begun) -> str:
-        """What was probably meant by a ladder, if it is one of the first that are refused."""
+        """Return what was probably meant by a ladder, if it is one of the first that are refused."""
         if refused.name not in self._hints and len(self._hints) < HINTS_MAX:
             meant = likes([refused], self._there[refused.ruleset_id]).get(refused.name)
             self._hints[refused.name] = "" if meant is None else f"; did you mean {meant}?"
         return self._hints.get(refused.name, "")
 
     def close(self) -> dict[str, str]:
-        """The ladders found whose names are close to others, each with one of those."""
+        """Return the ladders found whose names are close to others, each with one of those."""
         found: dict[str, str] = {}
         for ruleset_id in dict.fromkeys(begun.ruleset_id for begun in self.found):
             of_ruleset = [begun for begun in self.found if begun.ruleset_id == ruleset_id]
@@ -124,7 +124,7 @@ class NewLadders:
         return found
 
     def _there_of(self, connection: Connection, known: Sequence[Version]) -> set[Labelled]:
-        """The labels of a ruleset's ladders that already have a game or an adjustment."""
+        """Return the labels of a ruleset's ladders that already have a game or an adjustment."""
         ruleset_id = known[0].ruleset.id
         if ruleset_id not in self._there:
             facts = self._facts_of(connection)
@@ -157,7 +157,7 @@ def likes(new: Sequence[Begun], there: Collection[Labelled]) -> dict[str, str]:
 
 
 def _named(known: Sequence[Version], data: Mapping[str, Any]) -> bool:
-    """Whether a game has all the labels that name a ladder of a ruleset, if any do."""
+    """Tell whether a game has all the labels that name a ladder of a ruleset, if any do."""
     by = known[0].ruleset.partition.by
     places = label_places(by)
     return bool(places) and all(by[place] in data for place in places)

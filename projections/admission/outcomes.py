@@ -75,12 +75,12 @@ class Written(Answer):
 
     @property
     def is_refused(self) -> bool:
-        """Whether anything was refused."""
+        """Tell whether anything was refused."""
         return self.told.rejected_count > 0
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Which ladders cannot be replayed, and why."""
+        """Return which ladders cannot be replayed, and why."""
         found: Impact | Absent = getattr(self, "impact", ABSENT)
         return () if found is ABSENT else tuple(found.failed)
 
@@ -188,7 +188,7 @@ class DuePublished(Answer):
 
     @property
     def is_refused(self) -> bool:
-        """Whether any of them is not published."""
+        """Tell whether any of them is not published."""
         return bool(self.failed) or any(one.is_refused for one in self.rows)
 
 
@@ -203,7 +203,7 @@ def refusals(rejected: Iterable[Rejection], placed: bool | None = None) -> tuple
 
 
 def newness(told: Imported) -> Newness:
-    """Who and what is new; a ladder begins only if nothing is refused."""
+    """Return who and what is new; a ladder begins only if nothing is refused."""
     new_ladders, like = ([], {}) if told.rejected_count else (told.new_ladders, told.close_ladders)
     return Newness(
         tuple(told.new_players), tuple(map(_close_name, told.close.values())),
@@ -212,7 +212,9 @@ def newness(told: Imported) -> Newness:
 
 
 def _close_name(close: CloseName) -> dict[str, Any]:
-    """A close name with where it first stands, if in a file, and how many games the others have; None if not known."""
+    """Return a close name with where it first stands, if in a file, and how many games the others have; None if not
+    known.
+    """
     first, games = close.first, [known if isinstance(known, int) else None for known in close.others.values()]
     placed = {} if first is None or not first.file else {"file": first.file, "line": first.line}
     return {"player": close.name, **placed, "close_to": [*close.others], "games": games}
@@ -222,7 +224,7 @@ def recorded(
     told: Imported, dry_run: bool, impact: Impact | None = None, *, only_lists: bool = False,
     sync: SheetDifferences | Absent = ABSENT, preview: Preview | Absent = ABSENT,
 ) -> Recorded:  # fmt: skip
-    """What became of some events; a dry run always has an impact, if only an empty one.
+    """Return what became of some events; a dry run always has an impact, if only an empty one.
 
     With `only_lists` no more is told of it than which published lists would come out differently; `sync` is what
     differs in a sheet, `preview` how files were understood.
@@ -243,7 +245,7 @@ def entered(
     told: Imported, type_name: str, event_id: str | None, dry_run: bool, impact: Impact,
     unchanged: Sequence[str] | None = None,
 ) -> Entered:  # fmt: skip
-    """What became of events of one type, of which the first has this id."""
+    """Return what became of events of one type, of which the first has this id."""
     return Entered(
         type_name, event_id, head_of(told) if told.appended else None, told.appended, told.existing,
         dry_run, refusals(told.rejected), ABSENT if unchanged is None else tuple(unchanged), newness(told), impact,
@@ -254,7 +256,7 @@ def entered(
 def rulesets_published(
     told: Imported, rulesets: Sequence[str], dry_run: bool, impact: Impact
 ) -> RulesetsPublished:  # fmt: skip
-    """What became of the events that publish some versions."""
+    """Return what became of the events that publish some versions."""
     refused = tuple(Refusal(one.file, ABSENT, one.code, one.message) for one in told.rejected)
     return RulesetsPublished(
         tuple(rulesets),
@@ -270,5 +272,5 @@ def rulesets_published(
 
 
 def head_of(told: Imported) -> int:
-    """The position of the log's head after an intake."""
+    """Return the position of the log's head after an intake."""
     return 0 if told.head is None else told.head.position

@@ -98,7 +98,9 @@ class Understanding:
             first.append(_previewed(entry.item, at, data))
 
     def preview(self, files: tuple[str, ...], told: Imported, zone: str | None, asking: bool) -> Preview:
-        """What was counted, with what an intake of these files told, and whether an import asks about close names."""
+        """Return what was counted, with what an intake of these files told, and whether an import asks about close
+        names.
+        """
         undecided = [
             name for name, close in told.close.items() if asking and close.first is not None and close.first.table
         ]  # fmt: skip
@@ -124,13 +126,13 @@ def _previewed(item: Item, at: int, data: dict[str, Any]) -> PreviewedGame:
 
 
 def has_ties(game: dict[str, Any]) -> bool:
-    """Whether players of a game share a place; in games that have no places, nobody does."""
+    """Tell whether players of a game share a place; in games that have no places, nobody does."""
     by_seat = [place for place, one in zip(places(game), game["participants"], strict=True) if "replaces" not in one]
     return len({*by_seat}) < len(by_seat) and 0 not in by_seat
 
 
 def _result(game: dict[str, Any]) -> str:
-    """The participants by place, with their scores, and how they left: `1 anna (10), 2 ben (8, abandoned)`."""
+    """Return the participants by place, with their scores, and how they left: `1 anna (10), 2 ben (8, abandoned)`."""
     if game.get("kind", "placing") != "placing":
         return result_of(game)
     placed = sorted(zip(places(game), game["participants"], strict=True), key=lambda one: (one[0], one[1]["player"]))
@@ -143,7 +145,7 @@ def _result(game: dict[str, Any]) -> str:
 
 
 def _table(read: TableRead) -> dict[str, Any]:
-    """How a table was read, as plain data."""
+    """Return how a table was read, as plain data."""
     totals = [{"line": line, "word": word} for line, word in read.totals]
     gameless = [{"line": line, "text": text} for line, text in read.gameless]
     decided = None if read.dates_from is None else dict(zip(("line", "text"), read.dates_from, strict=True))

@@ -38,7 +38,7 @@ IN_MEMORY = 5_000
 
 
 def _newest(connection: Connection) -> Ladders:
-    """The ladders at the head of the log."""
+    """Return the ladders at the head of the log."""
     return Ladders(decode(connection))
 
 
@@ -57,31 +57,31 @@ class Known:
         self.new_ladders = NewLadders(self.facts, strict)
 
     def ladders(self, connection: Connection) -> Ladders:
-        """The ladders at the head of the log when they were asked for first."""
+        """Return the ladders at the head of the log when they were asked for first."""
         if self._ladders is None:
             self._ladders = self._newest(connection)
         return self._ladders
 
     def facts(self, connection: Connection) -> Facts:
-        """The facts of these."""
+        """Return the facts of these."""
         return self.ladders(connection).facts
 
     @property
     def decoded(self) -> Facts | None:
-        """The facts, if somebody asked for them."""
+        """Return the facts, if somebody asked for them."""
         return None if self._ladders is None else self._ladders.facts
 
     @property
     def games(self) -> int:
-        """How many games there were when the facts were asked for."""
+        """Return how many games there were when the facts were asked for."""
         return 0 if self._ladders is None else len(self._ladders.facts.start)
 
     def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
-        """How many games some of the players took part in, as far as the facts have them."""
+        """Return how many games some of the players took part in, as far as the facts have them."""
         return games_played(self.facts(connection), names)
 
     def players(self, connection: Connection) -> Collection[str]:
-        """The players that the ledger knows."""
+        """Return the players that the ledger knows."""
         if self._names is None:
             there = self.ladders(connection)
             is_long = there.facts.cache is not None
@@ -96,13 +96,13 @@ class Known:
 
 
 def whole_event(given: dict[str, Any]) -> dict[str, Any]:
-    """An event as it was given, or a game alone as the event that records it; without a time it is now."""
+    """Return an event as it was given, or a game alone as the event that records it; without a time it is now."""
     event = {"type": "game.recorded", "data": given} if "type" not in given and "game_id" in given else given
     return {"occurred_at": format_instant(clock.now()), **event}
 
 
 def head_after(result: Imported) -> Head:
-    """The head of the log after an intake. Raises `Refused` with the first refusal, or `ChangedMeanwhile`."""
+    """Return the head of the log after an intake. Raises `Refused` with the first refusal, or `ChangedMeanwhile`."""
     for one in result.rejected:
         raise (ChangedMeanwhile if one.code == "changed-meanwhile" else Refused)(one.code, one.message)
     assert result.head is not None
@@ -157,17 +157,17 @@ class Proposal:
 
     @property
     def result(self) -> Imported:
-        """What the events come to."""
+        """Return what the events come to."""
         return self._intake.result
 
     @property
     def is_refused(self) -> bool:
-        """Whether nothing will be appended, because something was refused."""
+        """Tell whether nothing will be appended, because something was refused."""
         return self._intake.is_refused
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
-        """What is refused; with any, nothing is appended."""
+        """Return what is refused; with any, nothing is appended."""
         return tuple(self.result.rejected)
 
     def drafts(self) -> Iterator[Draft]:
@@ -208,7 +208,7 @@ class Proposal:
             return self._impact
 
     def is_small(self) -> bool:
-        """Whether the ledger has fewer games, and the proposal fewer events, than `SMALL_GAMES`."""
+        """Tell whether the ledger has fewer games, and the proposal fewer events, than `SMALL_GAMES`."""
         return max(self.known.games, self.result.would_append) < SMALL_GAMES
 
 

@@ -28,7 +28,7 @@ def _live(connection: Connection) -> list[KnownEvent]:
 
 
 def ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]], at: str | None = None) -> list[Item]:
-    """The events that publish rulesets, by default now, each with the name of the file it comes from."""
+    """Return the events that publish rulesets, by default now, each with the name of the file it comes from."""
     items = []
     at = at or format_instant(clock.now())
     with ledger.reading() as connection:
@@ -45,7 +45,7 @@ def ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]], at: s
 
 
 def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()) -> list[str]:
-    """The texts of all shipped rulesets or of those with one id; with games, those of Elo for each of them.
+    """Return the texts of all shipped rulesets or of those with one id; with games, those of Elo for each of them.
 
     Raises `BadArgument` if none has that id, `Refused` (bad-slug) for what cannot be a game's name.
     """

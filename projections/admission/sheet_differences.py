@@ -16,7 +16,7 @@ TOLD_GAMES = 10_000
 
 
 def sheet_differences(connection: Connection, found: Sync) -> SheetDifferences:
-    """What was found in a sheet."""
+    """Return what was found in a sheet."""
     times, people = times_of(connection), identities(connection)
     counts = Counter(one.what for one in found.differences)
     games = tuple(_told(one, times, people) for one in found.differences[:TOLD_GAMES])

@@ -63,7 +63,7 @@ class Trial(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether games were drawn and none was scored: then the trial says nothing about the rule."""
+        """Tell whether games were drawn and none was scored: then the trial says nothing about the rule."""
         return bool(self.drawn) and not self.scored
 
 
@@ -90,7 +90,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
 
 
 def _predicts(version: Version) -> bool:
-    """Whether the games of a rule that predicts results have places to measure it by."""
+    """Tell whether the games of a rule that predicts results have places to measure it by."""
     return version.rule.chance is None or any(GAME_TYPES[kind].placed for kind in version.ruleset.scope.kind)
 
 
@@ -135,7 +135,7 @@ def _seats(version: Version, kind: str, chance: Random, number: int) -> int:
 
 
 def _labels(version: Version, instant: int, chance: Random) -> dict[str, str]:
-    """The labels that a version's ladders need."""
+    """Return the labels that a version's ladders need."""
     by, starts = version.ruleset.partition.by, getattr(version.params, "season_months", [])
     found: dict[str, str] = {label: chance.choice("ab") for label in by if label in LABELS}
     if "season" in by:
@@ -177,7 +177,7 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
 
 
 def _at(failure: RuleFailure) -> str:
-    """What failed, and at which drawn game."""
+    """Return what failed, and at which drawn game."""
     return str(failure) if failure.row is None else f"{failure}, at drawn game {failure.row + 1}"
 
 
@@ -224,7 +224,7 @@ def _try_game(
 def _score(
     stream: Stream, version: Version, row: int, points: list[int], columns: list[list[int]], junk: int
 ) -> tuple[list[int], int]:  # fmt: skip
-    """The changes of a game, starting from junk in their places, and what is minted. Raises `RuleFailure`."""
+    """Return the changes of a game, starting from junk in their places, and what is minted. Raises `RuleFailure`."""
     rule = version.rule
     change = [junk] * len(points)
     try:
@@ -240,7 +240,7 @@ def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:
 
 
 def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
-    """Whether the rule could be compiled; results that differ from a trace are added to the `problems`."""
+    """Tell whether the rule could be compiled; results that differ from a trace are added to the `problems`."""
     stream = trace.stream
     if is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
         return False
@@ -259,7 +259,7 @@ def _plain(value: Any) -> Any:
 
 
 def trial_lines(trial: Trial) -> Iterator[str]:
-    """The outcome of a trial, line by line, except for what is wrong."""
+    """Yield the outcome of a trial, line by line, except for what is wrong."""
     if not trial.drawn:
         yield "its lists sum places; there is no game to try it on"
         return

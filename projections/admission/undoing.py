@@ -56,7 +56,7 @@ class Undoing(NamedTuple):
 
 
 def undoing(connection: Connection, act: Act, reason: str | None, decided_at: int) -> Undoing:
-    """What takes an act back, in the order opposite to its own, with a reason or what it says for one.
+    """Return what takes an act back, in the order opposite to its own, with a reason or what it says for one.
 
     Raises `Refused` (undone-already).
     """
@@ -77,7 +77,7 @@ def undoing(connection: Connection, act: Act, reason: str | None, decided_at: in
 
 
 def undone(found: Undoing, told: Imported, impact: Impact, dry_run: bool) -> Undone:
-    """What became of taking an act back."""
+    """Return what became of taking an act back."""
     act = found.act
     return Undone(
         tuple((first, last) for first, last in act.ranges), act.by, moment(parse_instant(act.recorded_at)), act.types,
@@ -162,7 +162,7 @@ class _Undoing:
 
 
 def _same(one: RevisedGame | None, other: RevisedGame) -> bool:
-    """Whether a game stands the same twice."""
+    """Tell whether a game stands the same twice."""
     return one is not None and (one.voided, _content(one)) == (other.voided, _content(other))
 
 

@@ -18,7 +18,9 @@ VOIDS = frozenset({"game.voided", "event.voided"})
 
 
 def voided_told(connection: Connection, voided: Mapping[str, KnownEvent]) -> list[str]:
-    """What is said of voided games, given what voids each by game_id: a note for each of the first acts that did."""
+    """Return what is said of voided games, given what voids each by game_id: a note for each of the first acts that
+    did.
+    """
     left, told = dict(voided), list[str]()
     while left and len(told) < ACTS_TOLD:
         void = next(iter(left.values()))
@@ -42,7 +44,7 @@ def _are_voided(names: list[str]) -> str:
 
 
 def _way_back(act: Act, void: KnownEvent, names: list[str]) -> str:
-    """What makes games count again that an act voided."""
+    """Return what makes games count again that an act voided."""
     is_undo = str(void.data["reason"]).startswith(UNDONE)
     if is_undo or (act.types.keys() <= VOIDS and act.events > 1):
         others = act.types["game.voided"] - len(names)

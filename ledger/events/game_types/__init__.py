@@ -46,11 +46,11 @@ GAME_TYPES = {
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """The competition places of a checked game of any type, in the order of its participants."""
+    """Return the competition places of a checked game of any type, in the order of its participants."""
     return GAME_TYPES[game.get("kind", "placing")].places(game)
 
 
 def numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
-    """The numbers of a checked game's participants that only its type has, by column."""
+    """Return the numbers of a checked game's participants that only its type has, by column."""
     kind = GAME_TYPES[game.get("kind", "placing")]
     return dict(zip(kind.columns, kind.numbers(game), strict=True))

@@ -91,7 +91,7 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A randomly drawn game with these seats, its victory points handed out in some way."""
+    """Return a randomly drawn game with these seats, its victory points handed out in some way."""
     within_time = chance.random() < 0.5
     for number, seat in enumerate(seats):
         told: dict[str, Any] = {"power": chance.randrange(20), "influence": chance.randrange(20)}
@@ -110,7 +110,7 @@ def draw(seats: Seats, chance: Random) -> dict[str, Any]:
 
 
 def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:
-    """What decides a place; less is better. A leaver may say nothing: then the substitute's values are taken."""
+    """Return what decides a place; less is better. A leaver may say nothing: then the substitute's values are taken."""
     victory = VICTORIES.index(participant.get("victory"))
     return victory, -participant.get("power", 0), -participant.get("influence", 0)
 

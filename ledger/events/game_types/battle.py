@@ -71,12 +71,12 @@ def check(game: dict[str, Any]) -> None:
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Nobody has a place in a battle."""
+    """Return nobody has a place in a battle."""
     return [0] * len(game["participants"])
 
 
 def numbers(game: dict[str, Any]) -> list[list[int]]:
-    """The numbers of the participants by column."""
+    """Return the numbers of the participants by column."""
     sides, units, points = _sides(game), _units(game), _said(game, "score")
     lost, kills = _said(game, "units_lost"), _said(game, "kills")
     totals = [[_sum_of_side(sides, side, values) for side in (0, 1)] for values in (units, lost, points)]
@@ -92,7 +92,7 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A randomly drawn battle with these seats."""
+    """Return a randomly drawn battle with these seats."""
     for number, seat in enumerate(seats):
         side, units = ("red", "blue")[number % 2], chance.choice((1, 1, 2, 5))
         for participant in seat:
@@ -116,14 +116,14 @@ def _sum_of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> int:
 
 
 def _sides(game: dict[str, Any]) -> list[int]:
-    """The side of each participant, that of the seat: 0 for the first name in order, 1 for the second."""
+    """Return the side of each participant, that of the seat: 0 for the first name in order, 1 for the second."""
     named = seat_values(game, lambda participant: participant.get("side"))
     names = sorted(set(named.values()))
     return [names.index(named[p.get("replaces", p["player"])]) for p in game["participants"]]
 
 
 def _units(game: dict[str, Any]) -> list[int]:
-    """The units of each participant; if a seat changed hands, the leaver has those they lost."""
+    """Return the units of each participant; if a seat changed hands, the leaver has those they lost."""
     lost = {participant["player"]: participant.get("units_lost", 0) for participant in game["participants"]}
     units = {participant["player"]: participant.get("units", UNITS) for participant in game["participants"]}
     for substitute in game["participants"]:
@@ -134,7 +134,7 @@ def _units(game: dict[str, Any]) -> list[int]:
 
 
 def _units_of_columns(game: dict[str, Any], units: list[int]) -> list[int]:
-    """The units of each participant; those left on a seat in the end also count for the leaver."""
+    """Return the units of each participant; those left on a seat in the end also count for the leaver."""
     at = {participant["player"]: index for index, participant in enumerate(game["participants"])}
     found = list(units)
     for substitute in game["participants"]:

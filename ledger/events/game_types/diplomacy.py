@@ -78,7 +78,7 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def numbers(game: dict[str, Any]) -> list[list[int]]:
-    """The numbers of the participants by column."""
+    """Return the numbers of the participants by column."""
     last = game["centres"][max(game["centres"])]
     powers = _powers(game)
     centres = [last.get(powers[p.get("replaces", p["player"])], 0) for p in game["participants"]]
@@ -87,7 +87,7 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A randomly drawn game with seven seats, over a few years."""
+    """Return a randomly drawn game with seven seats, over a few years."""
     for seat, power in zip(seats, chance.sample(POWERS, len(POWERS)), strict=True):
         for participant in seat:
             participant["power"] = power
@@ -99,7 +99,7 @@ def draw(seats: Seats, chance: Random) -> dict[str, Any]:
 
 
 def _powers(game: dict[str, Any]) -> dict[str, Any]:
-    """The power of each seat."""
+    """Return the power of each seat."""
     return seat_values(game, lambda participant: participant.get("power"))
 
 

@@ -80,7 +80,7 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A randomly drawn game with these seats: ties are frequent, and scores may be given."""
+    """Return a randomly drawn game with these seats: ties are frequent, and scores may be given."""
     most = chance.choice((1, len(seats), 3 * len(seats)))
     scores = [chance.randrange(most) for _ in seats]
     scored = chance.random() < 0.3
@@ -95,7 +95,7 @@ def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
 
 
 def _merit(game: dict[str, Any], score: int | str) -> int | Decimal:
-    """The score, signed so that less is better."""
+    """Return the score, signed so that less is better."""
     exact = score if isinstance(score, int) else Decimal(score)
     return exact if game.get("score_order") == "low" else -exact
 

@@ -30,7 +30,7 @@ class Alias(NamedTuple):
 
 
 def alias_of(name: str, player: str, file: str, line: int | None) -> Alias:
-    """A name and a player as they were written. Raises `Refused` (bad-alias) if they cannot be that."""
+    """Return a name and a player as they were written. Raises `Refused` (bad-alias) if they cannot be that."""
     name = composed(name.strip())
     if not name:
         raise Refused("bad-alias", "the name is missing: write NAME = PLAYER")
@@ -41,7 +41,7 @@ def alias_of(name: str, player: str, file: str, line: int | None) -> Alias:
 
 
 def aliases_in(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alias | Rejection]:
-    """The aliases in the numbered lines of a file, and what is wrong with others."""
+    """Yield the aliases in the numbered lines of a file, and what is wrong with others."""
     for number, line in lines:
         try:
             name, equals, player = line.decode().partition("=")
@@ -55,7 +55,9 @@ def aliases_in(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alias 
 
 
 def agreed(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[Rejection]]:
-    """The players by name, and what is wrong. Of two files that name one player differently, the later one decides."""
+    """Return the players by name, and what is wrong. Of two files that name one player differently, the later one
+    decides.
+    """
     known, problems = dict[str, Alias](), list[Rejection]()
     for alias in aliases:
         if isinstance(alias, Rejection):
@@ -77,7 +79,7 @@ def agreed(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[R
 
 
 def of_their_own(aliases: Mapping[str, str]) -> frozenset[str]:
-    """The names that stand for themselves."""
+    """Return the names that stand for themselves."""
     return frozenset(name for name, player in aliases.items() if name == player)
 
 
@@ -95,7 +97,7 @@ def _in(alias: Alias) -> str:
 
 
 def _end(alias: Alias, known: Mapping[str, Alias]) -> str | None:
-    """Whom a chain of aliases leads to, or None for a circle."""
+    """Return whom a chain of aliases leads to, or None for a circle."""
     seen = {alias.name}
     while (further := known.get(alias.player)) is not None and further.player != further.name:
         if further.name in seen:
@@ -106,7 +108,7 @@ def _end(alias: Alias, known: Mapping[str, Alias]) -> str | None:
 
 
 def under_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) -> Any:
-    """An event of a table with players in the place of names; `used` gets those that occur.
+    """Return an event of a table with players in the place of names; `used` gets those that occur.
 
     What is no event is left as it is: whoever reads it says what is wrong. Is a `Refused` if a game has one player
     twice only by an alias.
@@ -137,7 +139,7 @@ def under_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) 
 
 
 def _both(one: str, other: str, player: str) -> str:
-    """What is wrong if two names of one game are one player."""
+    """Return what is wrong if two names of one game are one player."""
     if player in (one, other):
         alias = other if player == one else one
         return f"{shown(alias)} is an alias of {shown(player)}, who takes part in the game as well"

@@ -85,12 +85,12 @@ class TableOptions(NamedTuple):
 
     @property
     def named(self) -> dict[str, str]:
-        """What somebody said that columns hold, by their names without capitals."""
+        """Return what somebody said that columns hold, by their names without capitals."""
         return {theirs.casefold(): ours for theirs, ours in [*self.columns.items(), *self.renamed.items()]}
 
 
 def split_header(line: str) -> tuple[str, list[str]]:
-    """The delimiter of a header, and its names. Raises `Refused` if the line cannot be split into names."""
+    """Return the delimiter of a header, and its names. Raises `Refused` if the line cannot be split into names."""
     delimiter = max(DELIMITERS, key=line.count)
     if _NO_TEXT.search(line):
         raise Refused("bad-csv", "the file is neither text nor a spreadsheet; save its table as .xlsx or as CSV UTF-8")
@@ -105,7 +105,8 @@ def split_header(line: str) -> tuple[str, list[str]]:
 def read_names(
     names: list[str], options: TableOptions, known_besides: Collection[str] = (), given_besides: Collection[str] = ()
 ) -> tuple[Header, list[Refused]]:
-    """The columns under this program's names (None for those that are dropped or unknown), and all that is wrong.
+    """Return the columns under this program's names (None for those that are dropped or unknown), and all that is
+    wrong.
 
     Other names may be known besides, and columns given that the header does not have.
     """
@@ -159,7 +160,7 @@ def read_names(
 
 
 def place_text(text: str) -> str:
-    """A place without what marks it as one.
+    """Return a place without what marks it as one.
 
     >>> [place_text(text) for text in ("1.", "2nd", "3er", "1º", "4", "last")]
     ['1', '2', '3', '1', '4', 'last']
@@ -169,35 +170,37 @@ def place_text(text: str) -> str:
 
 
 def is_place(name: str) -> bool:
-    """Whether a column is called for the place of those in it, such as 1st."""
+    """Tell whether a column is called for the place of those in it, such as 1st."""
     return _ORDINAL.fullmatch(name) is not None
 
 
 def header_columns(header: Header) -> CsvColumns:
-    """The columns that a header names."""
+    """Return the columns that a header names."""
     game, player = (tuple(name for name in names if name in header) for names in (GAME_COLUMNS, PLAYER_COLUMNS))
     matches = {name: _ORDINAL.fullmatch(name) for name in header if name}
     return CsvColumns(game, player, {name: int(match.group(1)) for name, match in matches.items() if match})
 
 
 def not_utf8(text: str) -> bool:
-    """Whether a text, read with `surrogateescape`, is not UTF-8."""
+    """Tell whether a text, read with `surrogateescape`, is not UTF-8."""
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
 def told_not_utf8(text: str, right: str = "save the file as UTF-8, or name its encoding with --encoding") -> str:
-    """What is said of a text, read with `surrogateescape`, that is not UTF-8."""
+    """Return what is said of a text, read with `surrogateescape`, that is not UTF-8."""
     byte = next(ord(character) - 0xDC00 for character in text if "\udc80" <= character <= "\udcff")
     return f"{shown(legible(text))} is not UTF-8 (byte 0x{byte:02X}); {right}"
 
 
 def legible(text: str) -> str:
-    """A text read with `surrogateescape`, with a question mark for each byte that is not UTF-8."""
+    """Return a text read with `surrogateescape`, with a question mark for each byte that is not UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
 
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
-    """The event of a game without its participants, and without a time if it need not have one. Raises `Refused`."""
+    """Return the event of a game without its participants, and without a time if it need not have one. Raises
+    `Refused`.
+    """
     members = {name: cells[name] for name in columns.game if name in cells} | options.fixed
     for needed in ("game_id", "occurred_at"):
         if needed not in members and needed in (*options.needed, *columns.game):
@@ -209,7 +212,7 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
 
 
 def instant_text(text: str, zone: str | None) -> str:
-    """A time as an event has it. Raises `Refused` if a time without an offset is none in that zone."""
+    """Return a time as an event has it. Raises `Refused` if a time without an offset is none in that zone."""
     # with Z, no zone matters; whether the time is valid is checked when the event is read
     return text if text.endswith("Z") else _local_instant(text, zone)
 
@@ -221,7 +224,7 @@ def _local_instant(text: str, zone: str | None) -> str:
 
 @lru_cache(maxsize=1_024)
 def read_value(name: str, text: str) -> Any:
-    """The number or truth value in a cell of one of the `READ_COLUMNS`. Raises `Refused`."""
+    """Return the number or truth value in a cell of one of the `READ_COLUMNS`. Raises `Refused`."""
     if name in BOOLEAN_COLUMNS:
         if text.casefold() not in _BOOLEANS:
             raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")
@@ -248,12 +251,12 @@ _THOUSANDS = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})+)", re
 
 
 def is_doubtful(text: str) -> bool:
-    """Whether a text may be a whole number with its thousands apart, or a fraction."""
+    """Tell whether a text may be a whole number with its thousands apart, or a fraction."""
     return _THOUSANDS.fullmatch(text) is not None
 
 
 def with_point(name: str, text: str) -> str:
-    """A number in a column with a decimal point in the place of a comma. Raises `Refused` (bad-decimal)."""
+    """Return a number in a column with a decimal point in the place of a comma. Raises `Refused` (bad-decimal)."""
     if is_doubtful(text):
         whole, *parts = text.replace(",", ".").split(".")
         digits = parts[0].rstrip("0") or "0"
@@ -280,12 +283,12 @@ _NUMBERED = re.compile(r"Err:\d{3}", re.ASCII)
 
 
 def may_hold_errors(text: str) -> bool:
-    """Whether there may be errors in cells, given all of their text."""
+    """Tell whether there may be errors in cells, given all of their text."""
     return "#" in text or "Err:" in text
 
 
 def error_told(text: str) -> str | None:
-    """What is said of a cell that has an error for its text; of any other nothing.
+    """Return what is said of a cell that has an error for its text; of any other nothing.
 
     >>> error_told("#BEZUG!"), error_told("#1")
     ('the error #BEZUG!; put it right in a spreadsheet program', None)
@@ -294,7 +297,7 @@ def error_told(text: str) -> str | None:
 
 
 def column_letters(column: int) -> str:
-    """What spreadsheets call a column, from 0: A, B ... Z, AA ..."""
+    """Return what spreadsheets call a column, from 0: A, B ... Z, AA ..."""
     found = ""
     column += 1
     while column:

@@ -53,7 +53,8 @@ _ODD_WORD = re.compile(r"[^\W\d_]{0,30}[^\x00-\x7f][^\W\d_]{0,30}")
 
 
 def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
-    """A file as UTF-8, with line feeds; its encoding, and a sentence that says so if it was taken for another one.
+    """Return a file as UTF-8, with line feeds; its encoding, and a sentence that says so if it was taken for another
+    one.
 
     What is UTF-8 but for some bytes stays as it is, so that the lines with those can be named. Raises `Refused`.
     """
@@ -76,7 +77,7 @@ def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]
 
 
 def _lines(content: bytes) -> IO[bytes]:
-    """A content whose lines end with line feeds, not with carriage returns alone, as old Macs write them."""
+    """Return a content whose lines end with line feeds, not with carriage returns alone, as old Macs write them."""
     if b"\r" in content.replace(b"\r\n", b""):
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return io.BytesIO(content)
@@ -95,7 +96,7 @@ def _decoded(raw: bytes, encoding: str) -> str:
 
 
 def _western(raw: bytes) -> str | None:
-    """The text, if all of it is as people in Western Europe write, and no character of it was UTF-8."""
+    """Return the text, if all of it is as people in Western Europe write, and no character of it was UTF-8."""
     if _UTF8.search(raw):
         return None
     try:
@@ -190,7 +191,8 @@ class SimpleTable(NamedTuple):
 
 
 def simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | None:
-    """A table of anything but games, encoded and delimited as those of games may be; None for one without a header.
+    """Return a table of anything but games, encoded and delimited as those of games may be; None for one without a
+    header.
 
     Raises `Refused`, with the line, for the first thing that is wrong with it.
     """
@@ -222,7 +224,7 @@ def _utf8_lines(lines: Iterator[str]) -> Iterator[str]:
 def _usual_games(
     lines: Iterator[str], first: int, delimiter: str, header: Header, options: TableOptions, blank: list[int]
 ) -> Iterator[Found]:
-    """The games of the lines after a header; for a line that is blank a 1 is added to `blank`."""
+    """Return the games of the lines after a header; for a line that is blank a 1 is added to `blank`."""
     rows = _rows(lines, delimiter, header, first, partial(blank.append, 1))
     return games_of_rows(rows, header_columns(header), options)
 
@@ -239,7 +241,7 @@ def _noting(found: Iterator[Found], texts: dict[str, dict[str, None]]) -> Iterat
 
 
 def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
-    """Whether the date of the first row, if it has one, is not written as only spreadsheets write it."""
+    """Tell whether the date of the first row, if it has one, is not written as only spreadsheets write it."""
     if not lines or "occurred_at" not in header:
         return True
     with suppress(csv.Error, IndexError):
@@ -251,7 +253,9 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
 def _recognised(
     lines: Iterator[str], options: TableOptions, encoding: str, told: tuple[str, ...]
 ) -> Iterator[Found | TableRead | TableOptions | str]:
-    """The games of a table of any form, all of whose rows are held in memory if there is a header among the first."""
+    """Yield the games of a table of any form, all of whose rows are held in memory if there is a header among the
+    first.
+    """
     some, cells, blank, problem = list[str](), 0, 0, None
     try:
         for line in islice(lines, RECOGNISED_LINES):

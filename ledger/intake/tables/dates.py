@@ -53,7 +53,7 @@ _WEEKDAY_OF = {folded(name): number for number, names in enumerate(_WEEKDAYS) fo
 
 
 def month_of(name: str) -> int | None:
-    """The number of a month, 1 for January; capitals and accents do not matter.
+    """Return the number of a month, 1 for January; capitals and accents do not matter.
 
     >>> month_of("März"), month_of("MARS"), month_of("marca"), month_of("Mürz")
     (3, 3, 3, None)
@@ -62,7 +62,7 @@ def month_of(name: str) -> int | None:
 
 
 def weekday_of(name: str) -> int | None:
-    """The number of a weekday, 0 for Monday.
+    """Return the number of a weekday, 0 for Monday.
 
     >>> weekday_of("Sábado"), weekday_of("do"), weekday_of("today")
     (5, 3, None)
@@ -94,7 +94,7 @@ class Order(NamedTuple):
 
     @property
     def told(self) -> str:
-        """A sentence that says what decided it; nothing if somebody said it, and if none is needed."""
+        """Return a sentence that says what decided it; nothing if somebody said it, and if none is needed."""
         if self.decided_by is None:
             return ""
         line, text = self.decided_by
@@ -102,7 +102,7 @@ class Order(NamedTuple):
 
 
 def is_other_date(text: str) -> bool:
-    """Whether a text is a date as spreadsheets show them, not as ISO 8601 writes them."""
+    """Tell whether a text is a date as spreadsheets show them, not as ISO 8601 writes them."""
     if _ISO.match(text):
         return False
     weekday, text = _in_figures(text)
@@ -110,7 +110,7 @@ def is_other_date(text: str) -> bool:
 
 
 def is_nothing_else(text: str) -> bool:
-    """Whether a text is such a date, with nothing but a time behind it."""
+    """Tell whether a text is such a date, with nothing but a time behind it."""
     for order in ORDERS if is_other_date(text) else ():
         with suppress(Refused):
             moment_text(text, None, order)
@@ -120,7 +120,7 @@ def is_nothing_else(text: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _in_figures(text: str) -> tuple[int | None, str]:
-    """The weekday before a date, 0 for Monday, and the date; if that names its month, as in 2024/11/22 20:05.
+    """Return the weekday before a date, 0 for Monday, and the date; if that names its month, as in 2024/11/22 20:05.
 
     >>> _in_figures("Freitag, 22. Nov. 2024 20:05")
     (4, '2024/11/22 20:05')
@@ -135,7 +135,7 @@ def _in_figures(text: str) -> tuple[int | None, str]:
 
 
 def _month_in_figures(text: str) -> str | None:
-    """A date that names its month, as in 2024/11/22 20:05; nothing for any other."""
+    """Return a date that names its month, as in 2024/11/22 20:05; nothing for any other."""
     if match := _DAY_FIRST.fullmatch(text):
         day, name, year, clock_time = match.groups()
     elif match := _MONTH_FIRST.fullmatch(text):
@@ -147,7 +147,7 @@ def _month_in_figures(text: str) -> str | None:
 
 
 def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
-    """The order of the dates in a column, given with their lines. Raises `Refused` (unclear-dates)."""
+    """Return the order of the dates in a column, given with their lines. Raises `Refused` (unclear-dates)."""
     if wanted is not None:
         return Order(wanted)
     possible, alone = set(ORDERS), dict[str, tuple[int, str]]()
@@ -175,7 +175,7 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
 
 
 def _readings(text: str) -> dict[str, date]:
-    """What a date can be, by order; nothing for one that says it itself, and for what is no date."""
+    """Return what a date can be, by order; nothing for one that says it itself, and for what is no date."""
     match = None if _ISO.match(text) else _DATE.fullmatch(_in_figures(text)[1])
     if match is None or len(match[1]) > 2:
         return {}
@@ -199,7 +199,9 @@ def _whole_year(text: str) -> int:
 
 
 def moment_text(text: str, clock_time: str | None, order: str) -> str:
-    """A date, with a time of its own or of another cell, as `read_instant` takes it. Raises `Refused` (bad-time)."""
+    """Return a date, with a time of its own or of another cell, as `read_instant` takes it. Raises `Refused`
+    (bad-time).
+    """
     if not _ISO.match(text):
         text = _iso(text, order)
     if clock_time is None:
@@ -210,7 +212,7 @@ def moment_text(text: str, clock_time: str | None, order: str) -> str:
 
 
 def _iso(text: str, order: str) -> str:
-    """A date as spreadsheets show them, and its time, as ISO 8601 has it. Raises `Refused` (bad-time)."""
+    """Return a date as spreadsheets show them, and its time, as ISO 8601 has it. Raises `Refused` (bad-time)."""
     weekday, plain = _in_figures(text)
     if iso := _ISO.match(plain):
         found, clock_time = _day(*iso[0].split("-")), plain[iso.end() :]
@@ -239,7 +241,7 @@ def _day(year: str, month: str, day: str) -> date | None:
 
 
 def _time(text: str) -> str:
-    """A time of day with 24 hours, and its offset from UTC if it has one. Raises `Refused` (bad-time)."""
+    """Return a time of day with 24 hours, and its offset from UTC if it has one. Raises `Refused` (bad-time)."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise Refused("bad-time", f"{shown(text)} is no time of day such as 20:05")

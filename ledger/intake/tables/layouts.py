@@ -70,12 +70,12 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 @lru_cache(maxsize=10_000)  # most cells that are asked about repeat
 def plain_word(name: str) -> str:
-    """A column's name without what people leave out."""
+    """Return a column's name without what people leave out."""
     return re.sub(r"[^\w#]|_", "", folded(name))
 
 
 def column_meaning(name: str) -> str | None:
-    """What a column holds, under this program's name, as far as its own name says."""
+    """Return what a column holds, under this program's name, as far as its own name says."""
     plain = " ".join(name.split()).casefold()
     if plain in (*GAME_COLUMNS, *PLAYER_COLUMNS):
         return plain
@@ -89,12 +89,12 @@ def column_meaning(name: str) -> str | None:
 
 
 def is_total(cells: list[str]) -> bool:
-    """Whether a row sums up others: its first word says so."""
+    """Tell whether a row sums up others: its first word says so."""
     return _MEANINGS.get(plain_word(next((cell for cell in cells if cell.strip()), ""))) == TOTAL
 
 
 def repeats(cells: list[str], names: list[str]) -> bool:
-    """Whether a row is the header again."""
+    """Tell whether a row is the header again."""
     found, wanted = filter(str.strip, cells), filter(str.strip, names)
     return all(one is not None and other is not None and plain_word(one) == plain_word(other)
                for one, other in zip_longest(found, wanted))  # fmt: skip
@@ -156,7 +156,7 @@ def numbered(rows: Rows, layout: str) -> Iterator[tuple[int, Cells | Refused]]:
 
 
 def by_player(rows: Rows, layout: str) -> Iterator[tuple[int, Cells | Refused]]:
-    """A row for each player whose column has something in a row, with the place or the score that stands there."""
+    """Yield a row for each player whose column is filled in a row, with the place or score in it."""
     member = "place" if layout == PLAYER_PLACES else "score"
     for line, cells in rows:
         if isinstance(cells, Refused):
@@ -188,7 +188,7 @@ OF_PAIR = (FIRST, SECOND, RESULT, FIRST_SCORE, SECOND_SCORE)
 
 
 def _sides(cells: Cells) -> tuple[Cells, Cells]:
-    """What two players got. Raises `Refused`."""
+    """Return what two players got. Raises `Refused`."""
     for name in (FIRST, SECOND):
         if name not in cells:
             raise Refused("missing-member", f"the row has no {name}")
@@ -212,7 +212,7 @@ def _sides(cells: Cells) -> tuple[Cells, Cells]:
 
 
 def are_places(rows: Iterable[list[str]]) -> bool:
-    """Whether the numbers of each row are places: 1 is there, and after it none is left out but for ties."""
+    """Tell whether the numbers of each row are places: 1 is there, and after it none is left out but for ties."""
     for row in rows:
         found = sorted(int(text) for text in map(place_text, row) if text.isdecimal())
         if len(found) != len(row) or not found or found[0] != 1:

@@ -74,7 +74,7 @@ MEMBERS = [*_TEXTS, *_TABLES]
 
 
 def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
-    """A profile, and everything that is wrong with it. Raises `OSError`."""
+    """Return a profile, and everything that is wrong with it. Raises `OSError`."""
     with open(file, "rb") as opened:
         content = opened.read(BYTES_MAX + 1)
     try:
@@ -114,7 +114,7 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
 
 
 def _toml(content: bytes) -> tuple[str, dict[str, Any]]:
-    """The text of a file, and what it holds. Raises `Refused` (bad-profile)."""
+    """Return the text of a file, and what it holds. Raises `Refused` (bad-profile)."""
     import tomllib  # only here, as few imports read one
 
     if len(content) > BYTES_MAX:
@@ -141,13 +141,13 @@ def _toml(content: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def _line_of(text: str, name: str) -> int | None:
-    """The line where a name stands before its value, as far as that is easily seen."""
+    """Return the line where a name stands before its value, as far as that is easily seen."""
     match = re.search(rf"""^\s*(?:\[\s*)?["']?{re.escape(name)}["']?\s*[\].=]""", text, re.MULTILINE)
     return None if match is None else text.count("\n", 0, match.end()) + 1
 
 
 def _wrong(value: Any, check: Callable[[str], Any]) -> str:
-    """What is wrong with a value, or nothing."""
+    """Return what is wrong with a value, or nothing."""
     if not isinstance(value, str):
         return f"a text belongs here, not {shown(value)}; write it in quotation marks"
     try:
@@ -158,7 +158,7 @@ def _wrong(value: Any, check: Callable[[str], Any]) -> str:
 
 
 def together(profile: TableOptions, given: TableOptions) -> TableOptions:
-    """What a profile and options say; where both do, the options count."""
+    """Return what a profile and options say; where both do, the options count."""
     said = {name: value for name, value in given._asdict().items() if value}
     theirs = {name.casefold() for name in given.renamed}
     columns = {name: ours for name, ours in profile.columns.items() if name.casefold() not in theirs}
@@ -177,7 +177,7 @@ def as_profile(options: TableOptions, file: str) -> str:
 
 
 def is_up_to_date(file: str, text: str) -> bool:
-    """Whether a profile says what it would say with this text; then its own order and its comments are kept."""
+    """Tell whether a profile says what it would say with this text; then its own order and its comments are kept."""
     with suppress(Refused), open(file, "rb") as opened:
         return _toml(opened.read(BYTES_MAX + 1))[1] == _toml(text.encode())[1]
     return False

@@ -107,7 +107,7 @@ class TableRead(NamedTuple):
 
 
 def rows_left_out(table: TableRead) -> list[str]:
-    """Which rows with something in them are no games, and why, in words.
+    """Return which rows with something in them are no games, and why, in words.
 
     >>> rows_left_out(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
     ['line 1 above the header', "line 9, 'Total'"]
@@ -122,7 +122,8 @@ def rows_left_out(table: TableRead) -> list[str]:
 
 
 def replaced_told(column: str, texts: Collection[str], ours: str, value: str) -> str:
-    """A sentence that says that one value for all rows takes the place of what a column has; of many texts the first.
+    """Return a sentence that says that one value for all rows takes the place of what a column has; of many texts the
+    first.
 
     >>> replaced_told("Spiel", ["catan", "schach"], "game", "catan")
     'game=catan replaces column Spiel (catan, schach)'
@@ -161,7 +162,7 @@ class Table(NamedTuple):
 
 
 def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
-    """The games of a table, after what it was taken for, and sentences; or everything that is wrong with it.
+    """Yield the games of a table, after what it was taken for, and sentences; or everything that is wrong with it.
 
     The options with which the next such table is read alike come before the games, too.
     """
@@ -231,7 +232,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
 
 
 def _rewritten(rows: Iterator[tuple[int, Cells | Refused]], read: TableRead) -> Iterator[tuple[int, Cells | Refused]]:
-    """The rows of a table in the usual form."""
+    """Return the rows of a table in the usual form."""
     if read.is_numbered:
         rows = numbered(rows, read.layout)
     if read.layout == PAIR:
@@ -240,7 +241,7 @@ def _rewritten(rows: Iterator[tuple[int, Cells | Refused]], read: TableRead) -> 
 
 
 def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: str) -> Iterator[str]:
-    """What a table was taken for, as far as somebody may have meant it otherwise."""
+    """Yield what a table was taken for, as far as somebody may have meant it otherwise."""
     if left_out := rows_left_out(read):
         yield f"left out: {'; '.join(left_out)}"
     if renamed:
@@ -254,7 +255,7 @@ def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: s
 
 
 def _first_day(body: Rows, header: Header, order: str) -> str:
-    """The day of the first date that can be read, or nothing."""
+    """Return the day of the first date that can be read, or nothing."""
     for _, row in body:
         with suppress(Refused):
             if _DAY.match(day := moment_text(_cell(row, _dated(header)), None, order)[:10]):
@@ -263,20 +264,20 @@ def _first_day(body: Rows, header: Header, order: str) -> str:
 
 
 def _dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
-    """The columns that somebody said to leave out."""
+    """Return the columns that somebody said to leave out."""
     said = options.named
     return tuple(name for name in names if name and said.get(name.casefold()) == "")
 
 
 def _wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[Found]:
-    """What is wrong with cells, beside what is wrong with the table: all of it can be put right in one go."""
+    """Yield what is wrong with cells, beside what is wrong with the table: all of it can be put right in one go."""
     for line, row in body:
         if isinstance(found := _read_row(table, line, row, header, order), Refused):
             yield line, _placed(found, table, line), None, None
 
 
 def _placed(problem: Refused, table: Table, line: int) -> Refused:
-    """A refusal that names the sheet, as far as there is one and it does not name a cell of it."""
+    """Return a refusal that names the sheet, as far as there is one and it does not name a cell of it."""
     if not table.sheet or problem.message.startswith(f"{table.sheet}!"):
         return problem
     return Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
@@ -287,18 +288,18 @@ def _cell(row: list[str], column: int | None) -> str:
 
 
 def _got(row: list[str], column: int) -> str:
-    """What a player got, if that is a player's column: a dash is nothing."""
+    """Return what a player got, if that is a player's column: a dash is nothing."""
     return "" if is_dash(text := _cell(row, column)) else text
 
 
 def _means(name: str, options: TableOptions) -> str | None:
-    """What a column holds: as somebody said, or as its name says."""
+    """Return what a column holds: as somebody said, or as its name says."""
     said = options.named
     return said[name.casefold()] if name.casefold() in said else column_meaning(name)
 
 
 def header_at(rows: Rows, options: TableOptions) -> int | None:
-    """Which row is the header: the first that has a date and something else, or else two things that are known."""
+    """Return the row of the header: the first with a date and something else, or else two known things."""
     known = [{_means(" ".join(name.split()), options) for name in row} - {None, ""} for _, row in rows[:HEADER_ROWS]]
     for wanted in ({"occurred_at"}, set[str | None]()):
         for at, found in enumerate(known):
@@ -309,7 +310,7 @@ def header_at(rows: Rows, options: TableOptions) -> int | None:
 
 
 def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
-    """The layout that the names of the columns and what stands in them say. Raises `Refused` (unclear-layout)."""
+    """Return the layout that the names and cells of the columns say. Raises `Refused` (unclear-layout)."""
     found = [_means(name, options) if name else "" for name in names]
     if "player" in found:
         return ROWS
@@ -341,18 +342,18 @@ def _refuse_mixed(played: Rows) -> None:
 
 
 def _may_be_player(name: str, body: Rows, column: int) -> bool:
-    """Whether a column that is not known may be a player's: most of it is numbers, if anything, and no totals."""
+    """Tell whether a column that is not known may be a player's: most of it is numbers, if anything, and no totals."""
     return not is_total([name]) and _holds_numbers(body, column)
 
 
 def _holds_numbers(body: Rows, column: int) -> bool:
-    """Whether most of what stands in a column is numbers, if anything."""
+    """Tell whether most of what stands in a column is numbers, if anything."""
     found = [_NUMBER.fullmatch(place_text(text)) is not None for _, row in body if (text := _got(row, column))]
     return not found or sum(found) * 2 > len(found)
 
 
 def _header(names: list[str], body: Rows, layout: str, options: TableOptions) -> tuple[Header, list[Refused]]:
-    """The columns under this program's names, and what is wrong with them."""
+    """Return the columns under this program's names, and what is wrong with them."""
     renamed, taken = dict[str, str](), set[str]()
     means = {name: _means(name, options) for name in names if name}
     if "game_id" not in means.values():
@@ -384,7 +385,7 @@ def _header(names: list[str], body: Rows, layout: str, options: TableOptions) ->
 def _without_extras(
     body: Rows, names: list[str], header: Header
 ) -> tuple[Rows, tuple[int, ...], tuple[tuple[int, str], ...]]:
-    """The rows without repetitions of the header and totals, and which those were."""
+    """Return the rows without repetitions of the header and totals, and which those were."""
     dated = _dated(header)
     kept, repeated, totals = Rows(), list[int](), list[tuple[int, str]]()
     for line, row in body:
@@ -400,7 +401,7 @@ def _without_extras(
 def _without_gameless(
     table: Table, body: Rows, header: Header, layout: str
 ) -> tuple[Rows, tuple[tuple[int, str], ...]]:
-    """The rows without those of one or two cells and no player, where a row is a game; and which those were."""
+    """Return the rows without those of one or two cells and no player, where a row is a game; and which those were."""
     if layout == ROWS:
         return body, ()
     kept, gameless = Rows(), list[tuple[int, str]]()
@@ -420,7 +421,7 @@ def _without_gameless(
 
 
 def _has_player(row: list[str], header: Header) -> bool:
-    """Whether a row has something in a player's place; where that is a number, a text without a date is a remark."""
+    """Tell whether a row has something in a player's place; beside numbers, a text without a date is a remark."""
     for column, name in enumerate(header):
         if name and (text := _cell(row, column)):
             if is_place(name) or name in OF_PAIR:
@@ -437,8 +438,8 @@ def _dated(header: Header) -> int | None:
 def _without_replaced(
     names: list[str], header: Header, body: Rows, options: TableOptions
 ) -> tuple[Header, dict[str, str]]:
-    """The columns without those that one value for all rows replaces, and by name what is said of these, if anything
-    is in them.
+    """Return the columns without those that one value for all rows replaces, and by name what is said of these, if
+    anything is in them.
     """
     kept, told = [*header], dict[str, str]()
     for column, ours in enumerate(header):
@@ -450,7 +451,7 @@ def _without_replaced(
 
 
 def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:
-    """What is wrong with columns that have no name: an error stands in its place, or there is something in them."""
+    """Yield what is wrong with columns without a name: an error stands in its place, or they are not empty."""
     for column in (column for column, name in enumerate(header) if name == ""):
         letters = column_letters(column)
         if told := table.faults.get((header_line - 1, column)):
@@ -464,7 +465,7 @@ def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iter
 
 
 def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOptions) -> list[Refused]:
-    """What a table and the columns of a profile do not have in common, if there is anything."""
+    """Return what a table and the columns of a profile do not have in common, if there is anything."""
     there = {name.casefold() for name in names}
     lacking = [name for name in options.columns if name.casefold() not in there]
     parts = [
@@ -477,7 +478,7 @@ def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOpti
 
 
 def _columns(header: Header, layout: str) -> CsvColumns:
-    """The columns of the table as it is rewritten."""
+    """Return the columns of the table as it is rewritten."""
     found = header_columns(header)
     game = tuple(name for name in GAME_COLUMNS if name in found.game or name == "game_id")
     if layout in (ROWS, PLACES):
@@ -486,7 +487,7 @@ def _columns(header: Header, layout: str) -> CsvColumns:
 
 
 def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:
-    """A row's cells by column, with a time as it is usually written, and a point in decimal numbers."""
+    """Return a row's cells by column, with a time as it is usually written, and a point in decimal numbers."""
     for column, name in enumerate(header) if table.faults else ():
         if name is not None and (told := table.faults.get((line - 1, column))):
             return Refused("bad-cell", f"{table.sheet}!{column_letters(column)}{line}: {told}")
@@ -508,7 +509,7 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
 
 
 def with_points(cells: Cells) -> Cells | Refused:
-    """The cells of a row, with a decimal point in scores that have a comma."""
+    """Return the cells of a row, with a decimal point in scores that have a comma."""
     for name, text in cells.items():
         if _is_score(name):
             try:

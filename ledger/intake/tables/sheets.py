@@ -45,7 +45,7 @@ OTHERS = {
 
 
 def opened_archive(file: IO[bytes]) -> ZipFile:
-    """A spreadsheet as the archive that it is. Raises `Refused`."""
+    """Return a spreadsheet as the archive that it is. Raises `Refused`."""
     try:
         archive = ZipFile(file)
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
@@ -71,7 +71,7 @@ def _refuse_other_odf(archive: ZipFile) -> None:
 
 
 def _start(archive: ZipFile, part: str) -> bytes:
-    """How a part begins; nothing if there is none. Raises `Refused`."""
+    """Return how a part begins; nothing if there is none. Raises `Refused`."""
     try:
         with archive.open(part) as file:
             return file.read(LOOKED_BYTES)
@@ -82,7 +82,7 @@ def _start(archive: ZipFile, part: str) -> bytes:
 
 
 def _other(names: set[str]) -> Refused:
-    """What an archive is said to be that is no spreadsheet."""
+    """Return what an archive is said to be that is no spreadsheet."""
     if "encrypted-package" in names:
         return Refused("bad-spreadsheet", PROTECTED)
     for part, told in OTHERS.items():
@@ -156,7 +156,7 @@ def oddities(archive: ZipFile, name: str, midnights: bool) -> Oddities:
 
 
 def _may_be_odd(archive: ZipFile, part: str, odd: list[re.Pattern[bytes]]) -> bool:
-    """Whether the text of a part has what makes a closer look worth it."""
+    """Tell whether the text of a part has what makes a closer look worth it."""
     before = b""
     with archive.open(part) as file:
         while piece := file.read(PIECE_BYTES):
@@ -170,7 +170,8 @@ def _may_be_odd(archive: ZipFile, part: str, odd: list[re.Pattern[bytes]]) -> bo
 
 
 def _timed_cells(archive: ZipFile, part: str, styles: set[str]) -> set[Place] | None:
-    """The cells of a worksheet of xlsx with one of these styles, if they are written as most programs do; else None.
+    """Return the cells of a worksheet of xlsx with one of these styles, if they are written as most programs do; else
+    None.
 
     It parses nothing, which would take ten times as long.
     """
@@ -227,7 +228,7 @@ def _note(found: Oddities, place: Place, told: str) -> None:
 
 
 def _part_of(archive: ZipFile, name: str) -> str:
-    """The part of an xlsx file that holds the sheet of that name."""
+    """Return the part of an xlsx file that holds the sheet of that name."""
     ids, targets = dict[str, str](), dict[str, str]()
 
     def sheet(tag: str, attributes: Attributes) -> None:
@@ -244,7 +245,7 @@ def _part_of(archive: ZipFile, name: str) -> str:
 
 
 def _timed_styles(archive: ZipFile) -> set[str]:
-    """The numbers of the styles of xlsx that show a time of day."""
+    """Return the numbers of the styles of xlsx that show a time of day."""
     formats, styles = set(TIMED_FORMATS), list[str]()
     of_cells = False
 
@@ -341,7 +342,7 @@ class _XlsxSheet:
 
 
 def _column(place: str) -> int:
-    """The column, from 0, of a place such as C17."""
+    """Return the column, from 0, of a place such as C17."""
     number = 0
     for letter in place:
         if not "A" <= letter <= "Z":
@@ -412,7 +413,7 @@ class _OdsTable:
             self._found.merged.append((self._row, self._row + spanned - 1, self._column))
 
     def _places(self) -> Iterator[Place]:
-        """Where the cell is, each time it is repeated."""
+        """Return where the cell is, each time it is repeated."""
         rows, columns = min(self._rows, ROWS_MAX), min(self._cells, COLUMNS_MAX)
         return product(range(self._row, self._row + rows), range(self._column, self._column + columns))
 
@@ -439,7 +440,7 @@ class Sheet(NamedTuple):
 
 
 def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
-    """The games of the sheet that the options name, or the only one, after what was recognised.
+    """Yield the games of the sheet that the options name, or the only one, after what was recognised.
 
     Raises `Refused`.
     """
@@ -464,7 +465,7 @@ def _listed_rows(lines: list[int]) -> str:
 
 
 def read_sheet(path: str, wanted: str | None) -> Sheet:
-    """The sheet of that name in a file, or its only one with content that is not hidden. Raises `Refused`."""
+    """Return the sheet of that name in a file, or its only one with content that is not hidden. Raises `Refused`."""
     try:
         import python_calamine  # noqa: F401
     except ImportError:
@@ -491,8 +492,8 @@ def _packed(message: Any) -> bytes:
 
 
 def _told(path: str, wanted: str | None) -> Iterator[Any]:
-    """What is in a file, from a process of its own: the sheet's name with what is odd in it, then its rows; or a code
-    and a message.
+    """Yield what is in a file, from a process of its own: the sheet's name with what is odd in it, then its rows; or a
+    code and a message.
     """
     _limit()
     try:
@@ -517,7 +518,7 @@ def _limit() -> None:
 
 
 def _content(path: str, wanted: str | None) -> Iterator[Any]:
-    """The same. Raises `Refused`."""
+    """Yield the same. Raises `Refused`."""
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     with open(path, "rb") as file:
@@ -556,7 +557,7 @@ def _content(path: str, wanted: str | None) -> Iterator[Any]:
 
 
 def _chosen(book: Any, wanted: str | None) -> tuple[Any, list[str]]:
-    """The sheet that is read, and the names of the others. Raises `Refused`."""
+    """Return the sheet that is read, and the names of the others. Raises `Refused`."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     names = [one.name for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
@@ -581,7 +582,7 @@ def _chosen(book: Any, wanted: str | None) -> tuple[Any, list[str]]:
 
 
 def _rows(columns: list[tuple[Any, ...]], odd: Oddities) -> list[Row]:
-    """The rows that are not empty, as text, with what is merged in each of its rows."""
+    """Return the rows that are not empty, as text, with what is merged in each of its rows."""
     texts = [list(map(_text, column)) for column in columns]
     for row, column in odd.timed:
         if column < len(columns) and row < len(columns[column]) and type(columns[column][row]) is date:
@@ -598,7 +599,7 @@ def _rows(columns: list[tuple[Any, ...]], odd: Oddities) -> list[Row]:
 
 @lru_cache(maxsize=100_000, typed=True)  # most values occur in many cells
 def _text(value: Any) -> str:
-    """A cell as people read it: times to the second, numbers with 15 digits as spreadsheets hold them."""
+    """Return a cell as people read it: times to the second, numbers with 15 digits as spreadsheets hold them."""
     if isinstance(value, str):
         return value
     return str(_WRITTEN[type(value)](value))

@@ -49,7 +49,7 @@ _MARKS = re.compile(r"[\W_]+")
 
 @lru_cache(maxsize=1_024)  # most games of a table are the same
 def game_slug(name: str) -> str:
-    """A game's name in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
+    """Return a game's name in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
 
     >>> game_slug("Settlers of Catan"), game_slug("¡Sí, Señor!")
     ('settlers-of-catan', 'si-senor')
@@ -63,7 +63,8 @@ def game_slug(name: str) -> str:
 
 
 def under_slug(event: Any, used: dict[str, str]) -> Any:
-    """An event of a table with its game's name as the ledger writes it; `used` gets those that are written otherwise.
+    """Return an event of a table with its game's name as the ledger writes it; `used` gets those that are written
+    otherwise.
 
     Is a `Refused` if there is no such name.
     """
@@ -94,8 +95,8 @@ def games_of_rows(
     last_id: str | None = None,
     is_row_whole: bool = False,
 ) -> Iterator[Found]:
-    """The games of some rows, after one with the id `last_id`. With `is_row_whole` the rows of a game have one line, so
-    that one that cannot be read belongs to no other.
+    """Return the games of some rows, after one with the id `last_id`. With `is_row_whole` the rows of a game have one
+    line, so that one that cannot be read belongs to no other.
     """
     if columns.places:
         return (_wide_game(line, cells, columns, options) for line, cells in rows)
@@ -103,7 +104,7 @@ def games_of_rows(
 
 
 def cells_of(row: list[str], header: Header) -> Cells | Refused:
-    """The non-empty cells of a row by column, without the columns that --map drops."""
+    """Return the non-empty cells of a row by column, without the columns that --map drops."""
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
     text = "".join(row)
@@ -132,7 +133,7 @@ def cells_of(row: list[str], header: Header) -> Cells | Refused:
 
 
 def name_columns(header: Header) -> tuple[int, ...]:
-    """Which columns have names of players, or of whom it has a column what he got."""
+    """Return which columns have names of players, or of whom it has a column what he got."""
     return tuple(column for column, name in enumerate(header) if name and _is_of_name(name))
 
 
@@ -141,7 +142,7 @@ def _is_of_name(name: str) -> bool:
 
 
 def without_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
-    """A row in whose columns of players a dash is an empty cell."""
+    """Return a row in whose columns of players a dash is an empty cell."""
     # most names begin with a letter
     doubtful = [column for column in columns if column < len(row) and not row[column][:1].isalnum()]
     dashes = [column for column in doubtful if is_dash(row[column].strip())]
@@ -149,7 +150,7 @@ def without_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
 
 
 def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> Found:
-    """A game from a row whose columns hold the players of each place."""
+    """Return a game from a row whose columns hold the players of each place."""
     if isinstance(cells, Refused):
         return line, cells, None, None
     try:
@@ -170,7 +171,7 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
 
 
 def _tied(text: str, options: TableOptions) -> list[str]:
-    """The names in a cell, of players who share a place."""
+    """Return the names in a cell, of players who share a place."""
     return (text if options.tie is None else text.replace(options.tie, TIE)).split(TIE)
 
 
@@ -181,7 +182,7 @@ def _long_games(
     last_id: str | None,
     is_row_whole: bool,
 ) -> Iterator[Found]:
-    """The games of the rows after the one with the id `last_id`."""
+    """Yield the games of the rows after the one with the id `last_id`."""
 
     fixed_id = options.fixed.get("game_id")
 
@@ -222,7 +223,9 @@ def _long_games(
 def _long_game(
     numbered: list[tuple[int, Any]], columns: CsvColumns, options: TableOptions
 ) -> dict[str, Any] | Refused:  # fmt: skip
-    """The game of some rows, or what is wrong: with one of them, then with its line. It may say nothing of players."""
+    """Return the game of some rows, or what is wrong: with one of them, then with its line. It may say nothing of
+    players.
+    """
     line = None
     try:
         event = read_game(_shared([row for _, row in numbered], columns), columns, options)
@@ -243,7 +246,7 @@ def _long_game(
 
 
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
-    """What some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
+    """Return what some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
     if all(part == parts[0] for part in parts):
         return parts[0]
