@@ -17,7 +17,8 @@ from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import known_event
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.columnar import (
     Array,
     DamagedObject,
@@ -82,8 +83,6 @@ def put_base(
     games_at: the first positions of the games that have a clock
     accounts: whether accounts may matter, even to none of the rulesets that are recorded
     """
-    import numpy as np
-
     looks_at_accounts = accounts or any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None) is not None
         for versions in facts.rulesets.values() for version in versions
@@ -158,8 +157,6 @@ class SharedBase:
 
     def moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
         """What `moments_of_parts` says of the games of some cells, in all segments."""
-        import numpy as np
-
         wanted = [number for number, _ in cells]
         for segment, numbers in zip(*self.sources, strict=True):
             yield from moments_of_parts(segment, np.isin(numbers.column("cell"), wanted))
@@ -213,8 +210,6 @@ def base_of(url: str, name: str) -> SharedBase:
 def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array, window: Window) -> int:
     """Make the games of some cells, numbered by those of the ledger, the rows of facts that have none yet;
     returns how many the segments have."""
-    import numpy as np
-
     last = sources.numbers[-1]
     everybody = last.about["players_before"] + len(last.column("name_from")) - 1
     named = np.full(
@@ -240,8 +235,6 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
 
 def _without(games: Games, gone: Array, is_newest: bool) -> Games:
     """The games without those that are elsewhere as they stand now."""
-    import numpy as np
-
     if is_newest or not len(gone):
         return games
     at = np.searchsorted(gone, games.rows["first_position"])
@@ -254,8 +247,6 @@ def _without(games: Games, gone: Array, is_newest: bool) -> Games:
 
 def _set_rows(facts: Facts, found: list[Games]) -> None:
     """Fill all columns but the players, rows in the order of their first positions."""
-    import numpy as np
-
     rows = {name: _joined(found, "rows", name, code) for name, code in ROWS.items()}
     live: list[Array] = [games.rows.get("live_position", games.rows["first_position"]) for games in found]
     rows["live_position"] = np.concatenate(live) if live else np.empty(0, dtype=np.int64)
@@ -282,8 +273,6 @@ def _has(found: list[Games], name: str) -> bool:
 
 def _joined(found: list[Games], kind: str, name: str, code: str) -> Array:
     """A column of several parts as one, with the usual number where a part does not have it."""
-    import numpy as np
-
     columns: list[Array] = []
     for games in found:
         some = getattr(games, kind)
@@ -294,10 +283,8 @@ def _joined(found: list[Games], kind: str, name: str, code: str) -> Array:
 
 def _column(numbers: Array, code: str) -> Any:
     """Integers of numpy as a column of a type."""
-    import numpy as np
-
     return (
-        compiling.as_column(np.ascontiguousarray(numbers, dtype=code))
+        arrays.as_column(np.ascontiguousarray(numbers, dtype=code))
         if len(numbers)
         else array({"i1": "b", "i4": "i", "i8": "q"}[code])
     )

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.objects import Bytes, Objects, objects_at, why
 
 MAGIC = b"ratings1"
@@ -116,8 +117,6 @@ class OpenedObject:
 
     def column(self, name: str) -> Array:
         """A column, checked. Raises `DamagedObject`."""
-        import numpy as np
-
         if name not in self._columns:
             kind, *place = self._places[name]
             self._columns[name] = np.frombuffer(self.part(Part(*place)), dtype=kind)
@@ -152,6 +151,4 @@ def as_lines(values: Iterable[Any]) -> Array:
 
 def as_bytes(text: bytes) -> Array:
     """Bytes as a column."""
-    import numpy as np
-
     return np.frombuffer(text, dtype=np.uint8)

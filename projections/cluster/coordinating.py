@@ -23,6 +23,7 @@ from ratings_ledger.ledger.new_files import refuse_other_accounts
 from ratings_ledger.ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections import compiling
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import KEPT, all_cells, base_of, named_by_content, put_base
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at
 from ratings_ledger.projections.cluster.engines import engine_at
@@ -222,8 +223,6 @@ def _put_head(objects: Objects, facts: Facts, done: Sealed) -> tuple[OpenedObjec
 
 def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], cells: Sequence[int]) -> dict[int, int]:
     """How many games the cells have in all segments, by their numbers in the facts."""
-    import numpy as np
-
     total = np.zeros(len(cells), dtype=np.int64)
     for segment, numbered in zip(segments, numbers, strict=True):
         np.add.at(total, numbered.column("cell"), np.diff(segment.column("cell_from")))

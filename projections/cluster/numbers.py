@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, as_bytes, as_lines, object_bytes
 from ratings_ledger.projections.cluster.objects import Bytes
 from ratings_ledger.projections.cluster.segments import NamedCell
@@ -44,8 +45,6 @@ class Numbering:
 
     def number(self, segment: OpenedObject) -> Iterator[Bytes]:
         """The bytes of the numbers of the segment that comes next."""
-        import numpy as np
-
         players, cells = len(self.players), len(self.cells)
         told = all_names(segment), [tuple(cell) for cell in segment.lines("cells")]
         player = [self.players.setdefault(name, len(self.players)) for name in told[0]]
@@ -61,8 +60,6 @@ class Numbering:
 
 def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
     """The bytes of the numbers of a segment of what is not sealed: its players get new ones, whoever they are."""
-    import numpy as np
-
     known: dict[NamedCell, int] = {}
     for one in earlier:
         for cell in one.lines("cells"):
@@ -87,8 +84,6 @@ def all_names(one: OpenedObject) -> list[str]:
 
 def names_of(numbers: Sequence[OpenedObject], wanted: Array) -> list[str]:
     """The players with some numbers, which ascend."""
-    import numpy as np
-
     found: list[str] = []
     firsts = [int(one.about["players_before"]) for one in numbers]
     cuts = [*np.searchsorted(wanted, firsts).tolist(), len(wanted)]

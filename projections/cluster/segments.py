@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.columnar import (
     Array,
     OpenedObject,
@@ -83,8 +84,6 @@ def _in_order(cell: NamedCell) -> tuple[Any, ...]:
 
 def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
     """The bytes of a segment: all games of some facts that are not voided, and the events that they hand on."""
-    import numpy as np
-
     names = named_cells(facts)
     cells = sorted(range(len(names)), key=lambda number: _in_order(names[number]))
     rank = np.zeros(len(cells) + 1, dtype=np.int64)
@@ -92,7 +91,7 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
     live = np.ones(len(facts.cell), dtype=bool)
     live[list(facts.voided)] = False
     rows = np.flatnonzero(live)
-    in_cell = rank[compiling.as_numpy(facts.cell)[rows]]
+    in_cell = rank[arrays.as_numpy(facts.cell)[rows]]
     order = np.argsort(in_cell, kind="stable")
     rows, in_cell = rows[order], in_cell[order]
     taken = _columns(facts, rows)
@@ -123,27 +122,21 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
 
 def _moments(times: Array) -> list[int]:
     """Moments among some times, of which about as many lie around each."""
-    import numpy as np
-
     ordered = np.sort(times)
     return [int(ordered[(2 * number + 1) * len(ordered) // (2 * MOMENTS)]) for number in range(MOMENTS)]
 
 
 def _numbers(values: Any) -> Array:
-    import numpy as np
-
     return np.asarray(values, dtype=np.int64)
 
 
 def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
     """All columns of some games, one game after another."""
-    import numpy as np
-
-    taken, numpy = compiling.taken, compiling.as_numpy
-    some = compiling.as_column(rows)
+    taken, numpy = arrays.taken, arrays.as_numpy
+    some = arrays.as_column(rows)
     found = {name: numpy(taken(getattr(facts, name), some)) for name in (*ROWS, *MORE_ROWS)}
     start = taken(facts.start, some)
-    slots = numpy(compiling.span_indices(start, compiling.as_column(found["count"])))
+    slots = numpy(arrays.span_indices(start, arrays.as_column(found["count"])))
     for name in ("player", "place", "status", "replaced"):
         found[name] = numpy(getattr(facts, name))[slots]
     for name, column in facts.optional.items():
@@ -158,17 +151,15 @@ def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
         has = {facts.text_numbers.get(type_name, NONE - 1) for type_name in COLUMNS_OF if name in COLUMNS_OF[type_name]}
         own = np.flatnonzero(np.isin(kind, list(has)))
         if len(own):
-            count = compiling.as_column(np.ascontiguousarray(found["count"][own]))
-            there = numpy(compiling.span_indices(taken(facts.kind_start, compiling.as_column(rows[own])), count))
-            here = numpy(compiling.span_indices(compiling.as_column(np.ascontiguousarray(slot_from[own])), count))
+            count = arrays.as_column(np.ascontiguousarray(found["count"][own]))
+            there = numpy(arrays.span_indices(taken(facts.kind_start, arrays.as_column(rows[own])), count))
+            here = numpy(arrays.span_indices(arrays.as_column(np.ascontiguousarray(slot_from[own])), count))
             found[name][here] = numpy(facts.of_kind[name])[there]
     return found
 
 
 def _part(taken: dict[str, Array], games: slice, slots: slice) -> tuple[int, bytes]:
     """The content of a part, and which of the columns that it may have it has, as bits."""
-    import numpy as np
-
     content = [np.ascontiguousarray(taken[name][games], dtype=code).tobytes() for name, code in ROWS.items()]
     present = 0
     for bit, (name, (code, _)) in enumerate(MORE_ROWS.items()):
@@ -199,8 +190,6 @@ def games_of_cells(
 ) -> Iterator[Games]:
     """The games of the `wanted` cells (a boolean for each), part by part; only those played from `since` on and before
     `until`. Raises `DamagedObject`."""
-    import numpy as np
-
     cell_from = segment.column("cell_from")
     runs, size = _runs(segment, wanted), segment.about["part_games"]
     for number in _parts_with(runs, size):
@@ -229,8 +218,6 @@ def moments_of_parts(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int
 
 def _runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:
     """Where the games of cells that follow each other are, from and to."""
-    import numpy as np
-
     cell_from = segment.column("cell_from")
     edges = np.flatnonzero(np.diff(np.concatenate(([0], wanted.astype(np.int8), [0]))))
     runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
@@ -248,8 +235,6 @@ def _parts_with(runs: list[tuple[int, int]], size: int) -> list[int]:
 
 
 def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
-    import numpy as np
-
     content, at = segment.part(_place_of(segment, number)), 0
     present, slots = (int(segment.column(name)[number]) for name in ("part_says", "part_slots"))
     found: tuple[dict[str, Array], dict[str, Array]] = {}, {}
@@ -270,12 +255,10 @@ def _place_of(segment: OpenedObject, number: int) -> Part:
 
 def some_games(games: Games, chosen: Array, cell: Array) -> Games:
     """Some games of a part."""
-    import numpy as np
-
     count = games.rows["count"].astype(np.int64)
     start = np.cumsum(count) - count
     chosen = np.ascontiguousarray(chosen)
-    slots = compiling.as_numpy(compiling.span_indices(*map(compiling.as_column, (start[chosen], count[chosen]))))
+    slots = arrays.as_numpy(arrays.span_indices(*map(arrays.as_column, (start[chosen], count[chosen]))))
     return Games(
         cell, {name: column[chosen] for name, column in games.rows.items()},
         {name: column[slots] for name, column in games.slots.items()},

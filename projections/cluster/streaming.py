@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import SharedBase, Window
 from ratings_ledger.projections.cluster.columnar import DamagedObject
 from ratings_ledger.projections.cluster.packs import Pack
@@ -103,8 +104,6 @@ def _continued(
 
 def _light(trace: Trace) -> Trace:
     """A trace without its games: what another goes on from, or a list ranks."""
-    import numpy as np
-
     stream, none = trace.stream, array("q")
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)

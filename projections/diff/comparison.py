@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
 from ratings_ledger.ledger.validation.published_lists import PublishedList
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
@@ -433,8 +434,6 @@ def _beside(old: Ranking | None, new: Ranking | None, ranks: bool) -> Beside:
 
 
 def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> Beside:
-    import numpy as np
-
     numbers = dict(zip(new.names, range(len(new.names)), strict=True))
     there = np.array([*map(numbers.get, old.names, repeat(NONE))])
     # who is in both states, by their indices in either
@@ -453,8 +452,6 @@ def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: b
 
 def _inversions(numbers: Any) -> int:
     """Return how many pairs of numbers of a column, not below 0, descend."""
-    import numpy as np
-
     found = 0
     # numbers with the same higher bits are side by side: those that differ in this bit are in order or not
     for bit in reversed(range(int(numbers.max(initial=0)).bit_length())):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.expected_scores import ONE
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
@@ -56,7 +56,7 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
     if any(version.rule.chance is None for version in stream.versions):
         return None
     before = replay(stream).before
-    found = _compiled(stream, before) if compiling.pays(len(stream.row)) else None
+    found = _compiled(stream, before) if compiling.is_worthwhile(len(stream.row)) else None
     return found or _interpreted(facts, stream, before)
 
 
@@ -70,8 +70,8 @@ def _compiled(stream: Stream, before: Column) -> Quality | None:
     if at or place_at is None or any(not is_ours(rule) for rule in rules):
         return None
     place, counts, sums = stream.columns[place_at], array("q", bytes(32)), array("d", bytes(32))
-    columns = [*map(compiling.as_numpy, (stream.offsets, place, before, counts, sums))]
-    for first, last in pairwise([*compiling.change_indices(stream.version), len(stream.row)]):
+    columns = [*map(arrays.as_numpy, (stream.offsets, place, before, counts, sums))]
+    for first, last in pairwise([*arrays.change_indices(stream.version), len(stream.row)]):
         version = stream.versions[stream.version[first]]
         predict = compiling.around(loops.predict, version.rule, "chance")
         if predict(*rule_constants(version), first, last, *columns) != loops.NOWHERE:

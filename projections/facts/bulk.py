@@ -22,7 +22,8 @@ from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.fields import GameId, Label, PlayerId, Slug, are_written
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import read_page
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts import scanning
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.games import cell_number, player_number
@@ -63,8 +64,6 @@ class _Texts:
     """The distinct texts of all pages by code: their bytes, where each begins and ends, and a hash table."""
 
     def __init__(self) -> None:
-        import numpy as np
-
         self.known = 0
         self.table = np.zeros(1, dtype=np.int32)
         self.pool = np.empty(0, dtype=np.uint8)
@@ -72,8 +71,6 @@ class _Texts:
 
     def make_room(self, more: int, size: int) -> None:
         """For `more` more texts, and for `size` more bytes."""
-        import numpy as np
-
         used = int(self.ends[self.known - 1]) if self.known else 0
         if used + size > len(self.pool):
             self.pool = _longer(self.pool, used + size)
@@ -98,8 +95,6 @@ def _table_size(items: int) -> int:
 
 def _longer(column: Any, least: int) -> Any:
     """The same numbers in an array with room for at least `least`."""
-    import numpy as np
-
     longer = np.empty((max(least, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
     longer[: len(column)] = column
     return longer
@@ -109,8 +104,6 @@ class Scanner:
     """Scans one page after another; what they name is numbered across pages."""
 
     def __init__(self) -> None:
-        import numpy as np
-
         self.names, self.labels = _Texts(), _Texts()
         self.cells, self.cells_known = np.empty((0, scanning.CELL), dtype=np.int64), 0
         self.cell_table = np.zeros(1, dtype=np.int32)
@@ -124,8 +117,6 @@ class Scanner:
 
         Raises `StoreDamaged` if it is not UTF-8.
         """
-        import numpy as np
-
         if not text.isascii():
             _decoded(text)
         seen = np.frombuffer(text, dtype=np.uint8)
@@ -148,7 +139,7 @@ class Scanner:
             self._make_room()
             compiling.compiled(scanning.scan)(
                 seen, after, TYPES["game.recorded"].schema_version, np.frombuffer(words, dtype=np.uint8),
-                compiling.as_numpy(word_from), line, plain, told, cell, keys, merits, room["occurred_at"],
+                arrays.as_numpy(word_from), line, plain, told, cell, keys, merits, room["occurred_at"],
                 room["size"], room["in_cell"], game_id, room["player"], room["place"], room["status"], room["seat"],
                 room["seconds_played"], names.table, names.pool, names.begins, names.ends, name_game,
                 labels.table, labels.pool, labels.begins, labels.ends, self.cell_table, self.cells, found,
@@ -170,8 +161,6 @@ class Scanner:
 
     def _lines(self, seen: Any) -> Any:
         """Where each line begins, and where the last ends."""
-        import numpy as np
-
         if len(seen) > len(self.is_end):
             self.is_end = np.empty(len(seen) + len(seen) // 8, dtype=bool)
         ends = np.flatnonzero(np.equal(seen, scanning.NEWLINE, out=self.is_end[: len(seen)]))
@@ -179,16 +168,12 @@ class Scanner:
 
     def _scratch(self, slots: int) -> Any:
         """Three columns for so many participants."""
-        import numpy as np
-
         if slots > self.scratch.shape[1]:
             self.scratch = np.empty((3, slots + slots // 8), dtype=np.int64)
         return self.scratch
 
     def _make_room(self) -> None:
         """For what any record may name that the scanner does not know."""
-        import numpy as np
-
         self.names.make_room(scanning.NAMES_MAX, scanning.RECORD_MAX)
         self.labels.make_room(scanning.LABELS, scanning.RECORD_MAX)
         if self.cells_known == len(self.cells):
@@ -305,8 +290,6 @@ def _decoded(text: bytes) -> str:
 
 def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> None:
     """Take a page, its plain games in whole stretches."""
-    import numpy as np
-
     cuts = [0, *(np.flatnonzero(page.plain[1:] != page.plain[:-1]) + 1).tolist(), len(page.plain)]
     starts = np.concatenate(([0], np.cumsum(page.columns["size"])))
     game = named = celled = 0
@@ -337,8 +320,6 @@ def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> 
 
 def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, position: int, numbers: Numbers) -> None:
     """Append a stretch of plain games, recorded from a position onwards."""
-    import numpy as np
-
     base_rows, base_slots = (facts.base.rows, facts.base.slots) if facts.base else (0, 0)
     if facts.rows:
         _name_rows(facts, page, games, base_rows + len(facts.first_position))

@@ -21,10 +21,10 @@ from typing import Any
 from weakref import WeakValueDictionary, finalize
 
 from ratings_ledger.ledger.new_files import open_own
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 
 BLOCK_BYTES = 1 << 15
-MANY = 1_000_000  # numbers that are worth loading numpy for
 BLOCKS_HELD = 1024  # of a column that is read here and there
 ANY = -(2**63), 2**63
 # errors that say something about a file, and not only about now
@@ -183,9 +183,7 @@ class Checked:
         if len(indices) and not 0 <= indices.min() <= indices.max() < self._items:
             raise self.damaged("is asked for what it does not have")
         if self._whole is not None:
-            return compiling.as_numpy(self._whole)[indices]
-        import numpy as np
-
+            return arrays.as_numpy(self._whole)[indices]
         for block in np.unique(indices // self._per_block).tolist():
             if block not in self._sound:
                 self._read(block)
@@ -361,9 +359,7 @@ class Layered:
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
             raise self.damaged("is asked for what it does not have")
         if (whole := self._whole) is not None:
-            return compiling.as_numpy(whole)[indices]
-        import numpy as np
-
+            return arrays.as_numpy(whole)[indices]
         found = np.empty(len(indices), dtype=self.typecode)
         for start, base in zip(self._starts, self.bases, strict=True):
             there = (indices >= start) & (indices < min(start + len(base), self._items))
@@ -371,7 +367,7 @@ class Layered:
                 found[there] = base.taken(indices[there] - start)
         behind = indices >= self._items
         if behind.any():
-            found[behind] = compiling.as_numpy(self._tail)[indices[behind] - self._items]
+            found[behind] = arrays.as_numpy(self._tail)[indices[behind] - self._items]
         if self.changes:
             order = np.argsort(indices, kind="stable")
             changed = np.fromiter(self.changes, dtype=np.int64, count=len(self.changes))
@@ -398,10 +394,8 @@ def within(numbers: Any, low: int, high: int) -> bool:
     """Whether all numbers are at least `low` and below `high`."""
     if not len(numbers):
         return True
-    if len(numbers) >= MANY and compiling.allowed():
-        seen = compiling.as_numpy(numbers)
-        return bool(low <= seen.min() and seen.max() < high)
-    return bool(low <= min(numbers) and max(numbers) < high)
+    values = arrays.as_numpy(numbers)
+    return bool(low <= values.min() and values.max() < high)
 
 
 def check_all(columns: Iterable[Checked | Layered]) -> None:

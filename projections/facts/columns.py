@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version
@@ -119,8 +119,7 @@ class RecordedFacts:
         return RecordedFacts(**(found | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
 
 
-# integers: an array, or something that is indexed and sliced the same way, in files perhaps
-Column: TypeAlias = Any
+Column: TypeAlias = arrays.Column
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
@@ -241,11 +240,11 @@ class Facts:
     def only(self, rows: Column) -> Facts:
         """The facts of some games alone, given their rows in ascending order, numbered in that order."""
         self.ranks()  # which they share
-        start, count = compiling.taken(self.start, rows), compiling.taken(self.count, rows)
-        slots = compiling.span_indices(start, count)
-        at = compiling.before_each(count)
-        taken = {name: compiling.taken(getattr(self, name), rows) for name in ROW_COLUMNS}
-        of_slots = {name: compiling.taken(getattr(self, name), slots) for name in SLOT_COLUMNS}
+        start, count = arrays.taken(self.start, rows), arrays.taken(self.count, rows)
+        slots = arrays.span_indices(start, count)
+        at = arrays.before_each(count)
+        taken = {name: arrays.taken(getattr(self, name), rows) for name in ROW_COLUMNS}
+        of_slots = {name: arrays.taken(getattr(self, name), slots) for name in SLOT_COLUMNS}
         optional = {name: array("i", [self._optional(name, p) for p in slots]) if len(column) else column
                     for name, column in self.optional.items()}  # fmt: skip
         # one number for every participant, also for those in games of other types

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import Facts
 
 
@@ -24,9 +24,9 @@ class LookedUp(NamedTuple):
 
 def games_at(facts: Facts, rows: Iterable[int]) -> Iterator[LookedUp]:
     """The games of some rows, in their order."""
-    some, taken = array("q", rows), compiling.taken
+    some, taken = array("q", rows), arrays.taken
     start, count = taken(facts.start, some), taken(facts.count, some)
-    slots, ends = compiling.span_indices(start, count), [0]
+    slots, ends = arrays.span_indices(start, count), [0]
     for size in count:
         ends.append(ends[-1] + size)
     persons = taken(facts.person, taken(facts.player, slots)).tolist()

@@ -6,7 +6,8 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Facts
 
 
@@ -69,15 +70,7 @@ def _participants(facts: Facts) -> dict[int, int]:
     """The numbers of those who took part in live games, and in how many."""
     if facts.unchecked is not None:
         facts.check()
-    if not compiling.pays(len(facts.start)):
-        live: Counter[int] = Counter()
-        for row, (start, count) in enumerate(zip(facts.start, facts.count, strict=True)):
-            if row not in facts.voided:
-                live.update(facts.player[start : start + count])
-        return live
-    import numpy as np
-
-    start, count, player = map(compiling.as_numpy, (facts.start, facts.count, facts.player))
+    start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     count = count.copy()
     count[array("q", facts.voided)] = 0
     # everybody between the start and the end of a game; these ranges never overlap
@@ -96,14 +89,7 @@ def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
         return []
     if facts.unchecked is not None:
         facts.check()
-    if not compiling.pays(len(facts.cell)):
-        return [
-            row for row, (start, count) in enumerate(zip(facts.start, facts.count, strict=True))
-            if any(facts.player[p] in players for p in range(start, start + count))
-        ]  # fmt: skip
-    import numpy as np
-
-    start, count, player = map(compiling.as_numpy, (facts.start, facts.count, facts.player))
+    start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     wanted = np.zeros(len(facts.players), dtype=bool)
     wanted[[*players]] = True
     before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are them

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.new_files import is_own_folder, open_own
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.checked_columns import (
     ITS_FAULT,
     Checked,
@@ -99,7 +99,7 @@ def _written(path: Path, code: str, parts: Iterable[Column]) -> tuple[str, int, 
 
 
 def _blocks(part: Column) -> Iterable[bytes | memoryview]:
-    return part.blocks() if isinstance(part, Checked) else [memoryview(compiling.in_memory(part)).cast("B")]
+    return part.blocks() if isinstance(part, Checked) else [memoryview(arrays.in_memory(part)).cast("B")]
 
 
 def _sweep(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.contract import PLAYERS_MAX
 from ratings_ledger.projections.facts.checked_columns import Damaged, check_all, pieces, within
 from ratings_ledger.projections.facts.columns import NONE, ROW_COLUMNS, SLOT_COLUMNS, Column, Facts
@@ -23,7 +23,7 @@ def check(facts: Facts) -> None:
     if len({*map(len, rows)}) > 1 or len({*map(len, slots)}) > 1:
         raise _nowhere(facts)
     spans = [*zip(*map(pieces, (facts.start, facts.count)), strict=True)]
-    used = max((compiling.largest(_ends(*span)) for span in spans), default=0)
+    used = max((arrays.largest(_ends(*span)) for span in spans), default=0)
     if used > len(facts.player):
         raise _nowhere(facts)
     for piece in pieces(facts.player):
@@ -35,7 +35,7 @@ def check(facts: Facts) -> None:
         if any(own):
             lengths = {len(facts.of_kind[name]) for name in names}
             spans = [*zip(*map(pieces, (facts.cell, facts.kind_start, facts.count)), strict=True)]
-            last = max((compiling.largest(_ends_of(own, *span)) for span in spans), default=0)
+            last = max((arrays.largest(_ends_of(own, *span)) for span in spans), default=0)
             if len(lengths) > 1 or last > min(lengths):
                 raise _nowhere(facts)
 
@@ -73,16 +73,11 @@ def check_texts(facts: Facts) -> None:
 
 def _ends(start: Column, count: Column) -> Column:
     """Where spans end."""
-    if compiling.available() and len(start):
-        return compiling.as_column(compiling.as_numpy(start) + compiling.as_numpy(count))
-    return array("q", [first + size for first, size in zip(start, count, strict=True)])
+    return arrays.as_column(arrays.as_numpy(start) + arrays.as_numpy(count))
 
 
 def _ends_of(own: Column, cell: Column, start: Column, count: Column) -> Column:
     """Where the spans end, for the games whose cells are `own`."""
-    if compiling.available() and len(start) and len(own):
-        mine = compiling.as_numpy(own).astype(bool)[compiling.as_numpy(cell)]
-        first = compiling.as_numpy(start)[mine]
-        return compiling.as_column((first + compiling.as_numpy(count)[mine]) * (first >= 0) - (first < 0))
-    spans = zip(cell, start, count, strict=True)
-    return array("q", [first + size if first >= 0 else -1 for at, first, size in spans if own[at]])
+    mine = arrays.as_numpy(own).astype(bool)[arrays.as_numpy(cell)]
+    first = arrays.as_numpy(start)[mine]
+    return arrays.as_column((first + arrays.as_numpy(count)[mine]) * (first >= 0) - (first < 0))

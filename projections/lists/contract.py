@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ratings_ledger.projections.arrays import np
+
 
 class RankedRow(NamedTuple):
     """A row: its rank (None: not qualified), and points in units of 1/(scale * divisor).
@@ -43,8 +45,6 @@ class RankedColumns(Sequence[RankedRow]):
 
     def named(self, players: Collection[str]) -> Iterator[RankedRow]:
         """Return the rows of some players, by their ids, in any order."""
-        import numpy as np
-
         return self.of(np.array([n for n, name in enumerate(self.names) if name in players], dtype=np.int64))
 
     def __len__(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedColumns, RankedRow, Results, ranked, too_few
 
 
@@ -19,8 +20,6 @@ def rank(results: Results) -> Sequence[RankedRow]:
 
 def _ranked_columns(results: Results) -> RankedColumns:
     """Return the same as columns."""
-    import numpy as np
-
     points, games = np.asarray(results.points), np.asarray(results.games)
     unqualified = games < results.params.min_games
     order = np.lexsort((np.asarray(results.ids), -points, unqualified))

@@ -15,7 +15,8 @@ from ratings_ledger.ledger.events.games import seats_of
 from ratings_ledger.ledger.events.types import corrected_game
 from ratings_ledger.ledger.store.log import first_positions, known_event, known_of, read_records_at, read_where
 from ratings_ledger.ledger.validation.identities import following
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
 
 
@@ -119,27 +120,18 @@ def _changed_rows(facts: Facts, about: dict[int, int], clocks: dict[int, int]) -
     0 for none.
     """
     first, live = facts.first_position, facts.live_position
-    if not compiling.pays(len(first)):
-        found = array("q", [0 if at == now else now for at, now in zip(first, live, strict=True)])
-        for row, (start, count) in enumerate(zip(facts.start, facts.count, strict=True) if about else ()):
-            position = max(about.get(number, 0) for number in facts.player[start : start + count])
-            found[row] = max(found[row], position if position > first[row] else 0)
-        column: Column = found
-    else:
-        import numpy as np
-
-        begin, now = compiling.as_numpy(first), compiling.as_numpy(live)
-        changes = np.where(begin == now, 0, now)
-        if about:
-            of_number = np.zeros(len(facts.players), dtype=np.int64)
-            of_number[[*about]] = [*about.values()]
-            slots = compiling.as_numpy(compiling.span_indices(facts.start, facts.count))
-            last = np.maximum.reduceat(
-                of_number[compiling.as_numpy(facts.player)[slots]],
-                compiling.as_numpy(compiling.before_each(facts.count)),
-            )
-            changes = np.maximum(changes, np.where(last > begin, last, 0))
-        column = compiling.as_column(changes)
+    begin, now = arrays.as_numpy(first), arrays.as_numpy(live)
+    changes = np.where(begin == now, 0, now)
+    if about and len(begin):
+        of_number = np.zeros(len(facts.players), dtype=np.int64)
+        of_number[[*about]] = [*about.values()]
+        slots = arrays.as_numpy(arrays.span_indices(facts.start, facts.count))
+        last = np.maximum.reduceat(
+            of_number[arrays.as_numpy(facts.player)[slots]],
+            arrays.as_numpy(arrays.before_each(facts.count)),
+        )
+        changes = np.maximum(changes, np.where(last > begin, last, 0))
+    column: Column = arrays.as_column(changes)
     for row, told in clocks.items():
         if told > first[row]:
             column[row] = max(column[row], told)

@@ -8,12 +8,16 @@ from collections.abc import Iterable, Iterator
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import did_you_mean
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
 from ratings_ledger.projections.replay.partition import by_time, values_when
 from ratings_ledger.projections.rulesets.periods import month_start
+
+# a completion of names in a shorter history would take longer to load numpy
+LONG_HISTORY = 12_000
 
 
 def game_names(facts: Facts) -> set[str]:
@@ -67,10 +71,8 @@ def ladder_names(facts: Facts) -> list[str]:
 def _samples(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
     """Cells with the time of one of their games: of one in each month, where the time decides on the ladder."""
     starts = [*_months(facts, ruleset.time_zone)] if by_time(ruleset) else []
-    if compiling.pays(len(facts.cell)):
-        import numpy as np
-
-        cells, times = (compiling.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
+    if len(facts.cell) >= LONG_HISTORY:
+        cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
         months = np.searchsorted(np.array(starts, dtype=np.int64), times, side="right")
         _, rows = np.unique(cells * (len(starts) + 1) + months, return_index=True)
         yield from zip(cells[rows].tolist(), times[rows].tolist(), strict=True)
@@ -82,7 +84,7 @@ def _samples(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
 
 def _months(facts: Facts, zone: str) -> Iterator[int]:
     """Yield when the months begin, from that of the first game on."""
-    if len(times := compiling.in_memory(facts.occurred_at)):
+    if len(times := arrays.in_memory(facts.occurred_at)):
         first, last = local_time(min(times), zone), local_time(max(times), zone)
         for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
             yield month_start(month // 12, month % 12 + 1, zone)

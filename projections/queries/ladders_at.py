@@ -27,7 +27,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.processes.memory import give_back
 from ratings_ledger.ledger.rejections import closest, did_you_mean, shown
 from ratings_ledger.ledger.store.log import chain_hash_at, head
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import LABELS, Column, Facts
 from ratings_ledger.projections.facts.decoding import decode, follow_log
@@ -506,7 +506,7 @@ class Ladders:
             version.params,
             {month: {row.player: row for row in found.rows} for month, found in months.items()},
             self._excluded(stream, version, months) if stream.ranking.sums_lists else {},
-            compiling.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
+            arrays.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
         )
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:

@@ -20,12 +20,12 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
@@ -223,29 +223,18 @@ def _is_by(ladders: Ladders, instant: int) -> bool:
 
 def _indices(column: Column) -> Column:
     """Return where a column is not 0."""
-    if not compiling.pays(len(column)):
-        return array("q", [index for index, number in enumerate(column) if number])
-    import numpy as np
-
-    return compiling.as_column(np.flatnonzero(compiling.as_numpy(column)).astype(np.int64, copy=False))
+    return arrays.as_column(np.flatnonzero(arrays.as_numpy(column)).astype(np.int64, copy=False))
 
 
 def _on_ladders(ladders: Ladders, versions: Sequence[Version], rows: Column) -> dict[Values, Column]:
     """Those of some games that may be on each ladder of a ruleset, voided or not eligible as they may be."""
     facts, slugs = ladders.facts, _slugs(ladders.facts, versions)
-    if not compiling.pays(len(rows)):
-        rows = array(
-            "q", [row for row in rows if facts.cell_of(row).game in slugs and _is_by(ladders, facts.occurred_at[row])]
-        )
-    else:
-        import numpy as np
-
-        mine, some = np.array([cell.game in slugs for cell in facts.cells]), compiling.as_numpy(rows)
-        wanted = mine[compiling.as_numpy(facts.cell)[some]]
-        if ladders.as_of is not None:
-            wanted &= compiling.as_numpy(facts.occurred_at)[some] <= ladders.as_of
-        rows = compiling.as_column(some[wanted])
-    zeros = compiling.zeros
+    mine, some = np.array([cell.game in slugs for cell in facts.cells], dtype=bool), arrays.as_numpy(rows)
+    wanted = mine[arrays.as_numpy(facts.cell)[some]]
+    if ladders.as_of is not None:
+        wanted &= arrays.as_numpy(facts.occurred_at)[some] <= ladders.as_of
+    rows = arrays.as_column(some[wanted])
+    zeros = arrays.zeros
     found = Selected(rows, zeros("h", len(rows)), zeros("q", len(rows) + 1), array("i"))
     placed = partition(facts, versions[0].ruleset, found, None)
     ends = placed.ladder_from
@@ -295,8 +284,8 @@ def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> D
     order = _positions(facts, stream)
     low, high = _late(order)
     rows = of_ruleset.rows.get(values, array("q"))
-    low.extend(compiling.taken(facts.first_position, rows))
-    high.extend(compiling.taken(changed.rows, rows))
+    low.extend(arrays.taken(facts.first_position, rows))
+    high.extend(arrays.taken(changed.rows, rows))
     some = [(one.first, one.until) for one in of_ruleset.former.get(values, ())]
     for adjustment in facts.recorded.adjustments:
         if adjustment.ladder == ladder and _is_by(ladders, adjustment.occurred_at):
@@ -322,64 +311,44 @@ def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> D
 
 def _positions(facts: Facts, stream: Stream) -> Column:
     """Return the first positions of a stream's games and adjustments, in their order."""
-    at = compiling.taken(facts.first_position, stream.row)
+    at = arrays.taken(facts.first_position, stream.row)
     if not stream.adjustments:
         return at
     found, taken, numbers = array("q"), 0, memoryview(at)
     for one in stream.adjustments:
-        found.frombytes(numbers[taken : one.game].cast("B"))
+        found.frombytes(numbers[taken : one.game].tobytes())
         found.append(one.position)
         taken = one.game
-    found.frombytes(numbers[taken:].cast("B"))
+    found.frombytes(numbers[taken:].tobytes())
     return found
 
 
 def _late(order: Column) -> tuple[array[int], array[int]]:
     """For everything recorded after something that it comes before: from the first of that on, up to it itself."""
     low, high = array("q"), array("q")
-    if not compiling.pays(len(order)):
-        behind = [*accumulate(reversed(order), min)][::-1]
-        late = [index for index in range(len(order) - 1) if order[index] > behind[index + 1]]
-        low.extend(behind[index + 1] for index in late)
-        high.extend(order[index] for index in late)
-        return low, high
-    import numpy as np
-
-    positions = compiling.as_numpy(order)
+    positions = arrays.as_numpy(order)
     least = np.minimum.accumulate(positions[::-1])[::-1]
     found = np.flatnonzero(positions[:-1] > least[1:])
-    low.frombytes(np.ascontiguousarray(least[found + 1], dtype=np.int64).data.cast("B"))
-    high.frombytes(np.ascontiguousarray(positions[found], dtype=np.int64).data.cast("B"))
+    low.frombytes(least[found + 1].astype(np.int64).tobytes())
+    high.frombytes(positions[found].astype(np.int64).tobytes())
     return low, high
 
 
 def _running_max(order: Column) -> Column:
     """Return the largest number up to each."""
-    if not compiling.pays(len(order)):
-        return array("q", accumulate(order, max))
-    import numpy as np
-
-    return compiling.as_column(np.maximum.accumulate(compiling.as_numpy(order)))
+    return arrays.as_column(np.maximum.accumulate(arrays.as_numpy(order)))
 
 
 def _merged(low: Column, high: Column) -> list[tuple[int, int]]:
     """Spans, given where each begins and ends, with those that overlap or meet as one; ascending."""
-    if compiling.pays(len(low)):
-        import numpy as np
-
-        begins = compiling.as_numpy(low)
-        order = np.argsort(begins, kind="stable")
-        begins, ends = begins[order], np.maximum.accumulate(compiling.as_numpy(high)[order])
-        first = np.flatnonzero(np.concatenate(([True], begins[1:] > ends[:-1])))
-        last = np.concatenate((first[1:] - 1, [len(begins) - 1]))
-        return list(zip(begins[first].tolist(), ends[last].tolist(), strict=True))
-    found: list[tuple[int, int]] = []
-    for begin, end in sorted(zip(low, high, strict=True)):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        else:
-            found.append((begin, end))
-    return found
+    if not len(low):
+        return []
+    begins = arrays.as_numpy(low)
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], np.maximum.accumulate(arrays.as_numpy(high)[order])
+    first = np.flatnonzero(np.concatenate(([True], begins[1:] > ends[:-1])))
+    last = np.concatenate((first[1:] - 1, [len(begins) - 1]))
+    return list(zip(begins[first].tolist(), ends[last].tolist(), strict=True))
 
 
 def _rules_of(facts: Facts, changed: Changed, versions: Sequence[Version]) -> int:
@@ -419,12 +388,7 @@ def _ranked_since(facts: Facts, stream: Stream) -> int:
     """Return the first record of the first of the last games scored by the same version, which ranks the ladder."""
     if len(stream.versions) == 1 or not len(stream.row):
         return 0
-    if compiling.pays(len(stream.version)):
-        game = compiling.change_indices(stream.version)[-1]
-    else:
-        others = (index for index in reversed(range(len(stream.row))) if stream.version[index] != stream.version[-1])
-        game = next(others, -1) + 1
-    found: int = facts.first_position[stream.row[game]]
+    found: int = facts.first_position[stream.row[arrays.change_indices(stream.version)[-1]]]
     return found
 
 
@@ -475,23 +439,11 @@ def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Col
 
 def _last_of_each(facts: Facts, changed: Changed, rows: Column) -> dict[int, int]:
     """By person, the last event about a game of theirs among some rows, which ascend."""
-    if not compiling.pays(len(rows)):
-        found: dict[int, int] = {}
-        for row in rows:
-            last = max(facts.first_position[row], changed.rows[row])
-            for number in facts.player[facts.start[row] : facts.start[row] + facts.count[row]]:
-                person = facts.person[number]
-                if last > found.get(person, 0):
-                    found[person] = last
-        return found
-    import numpy as np
-
     first, later, counts = (
-        compiling.as_numpy(compiling.taken(column, rows))
-        for column in (facts.first_position, changed.rows, facts.count)
+        arrays.as_numpy(arrays.taken(column, rows)) for column in (facts.first_position, changed.rows, facts.count)
     )
-    slots = compiling.as_numpy(compiling.span_indices(compiling.taken(facts.start, rows), compiling.as_column(counts)))
-    persons = compiling.as_numpy(facts.person)[compiling.as_numpy(facts.player)[slots]]
+    slots = arrays.as_numpy(arrays.span_indices(arrays.taken(facts.start, rows), arrays.as_column(counts)))
+    persons = arrays.as_numpy(facts.person)[arrays.as_numpy(facts.player)[slots]]
     reached = np.zeros(len(facts.person), dtype=np.int64)
     reached[persons] = np.repeat(first, counts)  # in the order of the log, so the last of each stays
     if later.any():

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, streams
@@ -93,14 +94,14 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
     rest = streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
     if rest is None:
         return earlier
-    rest.row = compiling.taken(rows, rest.row)
+    rest.row = arrays.taken(rows, rest.row)
     return replay(numbered_after(earlier.stream, rest), earlier=earlier)
 
 
 def _behind(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
     """Those of some rows that come after a (time, position), in ascending order."""
-    rows = compiling.distinct(rows)
-    times, positions = compiling.taken(facts.occurred_at, rows), compiling.taken(facts.first_position, rows)
+    rows = arrays.distinct(rows)
+    times, positions = arrays.taken(facts.occurred_at, rows), arrays.taken(facts.first_position, rows)
     return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])
 
 
@@ -136,12 +137,7 @@ def _games_of(trace: Trace, rows: list[int]) -> list[int]:
     if trace.earlier is not None and (first := _games_of(trace.earlier, rows)):
         return first
     begin = 0 if trace.earlier is None else trace.earlier.count
-    if not compiling.pays(len(trace.stream.row)):
-        mine = set(rows)
-        return [game for game, row in enumerate(trace.stream.row, begin) if row in mine][:1]
-    import numpy as np
-
-    found: list[int] = np.flatnonzero(np.isin(compiling.as_numpy(trace.stream.row), rows))[:1].tolist()
+    found: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(trace.stream.row), rows))[:1].tolist()
     return [begin + game for game in found]
 
 
@@ -177,7 +173,7 @@ def numbered_after(earlier: Stream, rest: Stream) -> Stream:
     behind = {person: number for number, person in enumerate(joined, len(known))}
     mapped = array("i", [known[person] if person in known else behind[person] for person in rest.persons])
     return replace(
-        rest, players=compiling.taken(mapped, rest.players), batch=None,
+        rest, players=arrays.taken(mapped, rest.players), batch=None,
         adjustments=[one._replace(player=mapped[one.player]) for one in rest.adjustments],
         persons=[*earlier.persons, *joined], names=[*earlier.names, *joined.values()],
     )  # fmt: skip

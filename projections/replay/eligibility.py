@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Cell, Facts
 from ratings_ledger.projections.replay.containment import check
 from ratings_ledger.projections.rulesets.versions import Version, in_force
@@ -161,19 +162,13 @@ def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
     scopes = [version.ruleset.scope for version in versions]
     slugs = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
     kinds = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.kind}
-    found: dict[int, int] = {}
     leagues = [
         cell.league if not cell.flags & (ABORTED | UNRATED) and cell.kind in kinds and cell.game in slugs else NONE
         for cell in facts.cells
     ]
-    if compiling.pays(len(facts.cell)):
-        found = _first_games(facts, leagues)
-    else:
-        for row, cell in enumerate(facts.cell):
-            league = leagues[cell]
-            if league != NONE and row not in facts.voided:
-                found[league] = min(facts.occurred_at[row], found.get(league, facts.occurred_at[row]))
-    return found | {league.league: league.occurred_at for league in facts.leagues if league.game in slugs}
+    return _first_games(facts, leagues) | {
+        league.league: league.occurred_at for league in facts.leagues if league.game in slugs
+    }
 
 
 def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
@@ -182,12 +177,10 @@ def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
         return {}
     if facts.unchecked is not None:
         facts.check()
-    import numpy as np
-
-    league = np.array(leagues)[compiling.as_numpy(facts.cell)]
+    league = np.array(leagues)[arrays.as_numpy(facts.cell)]
     league[list(facts.voided)] = NONE
     first = np.full(len(facts.texts) + 1, NEVER)  # NONE's are at the end
-    np.minimum.at(first, league, compiling.as_numpy(facts.occurred_at))
+    np.minimum.at(first, league, arrays.as_numpy(facts.occurred_at))
     return {int(league): int(first[league]) for league in np.flatnonzero(first[:-1] != NEVER)}
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
 from ratings_ledger.projections.lists import LISTS, RankingList
@@ -158,7 +158,7 @@ class Stream:
         """The stream of the first `games` and `adjustments` alone; `joined` is how many players these games have."""
         slots = self.offsets[games]
         # numbers follow the order in which players join by their games, then by their adjustments
-        joined = compiling.largest(self.players[:slots]) + 1 if joined is None else joined
+        joined = arrays.largest(self.players[:slots]) + 1 if joined is None else joined
         found = replace(
             self, names=self.names[:joined], offsets=self.offsets[: games + 1], players=self.players[:slots],
             columns=self._first_of_columns(slots), version=self.version[:games],
@@ -271,11 +271,11 @@ def _played(
         if len(shared.slot) >= LONG_SLOTS:
             numbering.result()
             facts.let_go()
-        columns = rule_columns(facts, versions, games, shared.version, shared.compiled)
+        columns = rule_columns(facts, versions, games, shared.version)
         numbered = numbering.result()
     if shared.compiled:
         facts.let_go()
-    most = compiling.largest(shared.size) if shared.compiled else 0
+    most = arrays.largest(shared.size) if shared.compiled else 0
     # who is who, and what rules read, is all that is needed of the participants from here on
     shared = shared._replace(slot=array("i"), size=array("i"))
     del games

@@ -6,14 +6,15 @@ Whatever depends on a game's cell alone is computed once per cell; the rest is d
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import pairwise, product
+from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.selection import Selected
@@ -81,43 +82,39 @@ def by_time(ruleset: Ruleset) -> bool:
 
 def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Partitioned:
     """The selected games on the ladders of their partition, or on the one with the values `only`."""
-    arrays = compiling.Arrays(compiling.pays(len(found.row)))
-    keys, ladders = _keys(facts, ruleset, found, only, arrays.compiled)
+    compiled = compiling.is_worthwhile(len(found.row))
+    keys, ladders = _keys(facts, ruleset, found, only)
     names = sorted({values for key in ladders for values in key})
     if len(names) == 1 and all(ladders):
-        placed = _on_one_ladder(found, arrays.compiled)
+        placed = _on_one_ladder(found)
     else:
         number = {values: index for index, values in enumerate(names)}
-        placed = _on_ladders(arrays, found, keys, [[number[values] for values in key] for key in ladders], len(names))
+        numbers = [[number[values] for values in key] for key in ladders]
+        placed = _on_ladders(found, keys, numbers, len(names), compiled=compiled)
     columns = {name: memoryview(column) for name, column in placed.items()}
-    return Partitioned(names, **columns, compiled=arrays.compiled)
+    return Partitioned(names, **columns, compiled=compiled)
 
 
 def number_players(facts: Facts, shared: Partitioned) -> Numbered:
     """The participants, numbered per ladder."""
-    zeros, slots, ladders = compiling.zeros, len(shared.slot), len(shared.ladders)
+    zeros, slots, ladders = arrays.zeros, len(shared.slot), len(shared.ladders)
     room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
-    compiling.Arrays(shared.compiled).run(
+    compiling.run_loop(
         loops.number_in_ladders, shared.slot, shared.slot_from, facts.player, facts.person,
-        array("i", [loops.NOWHERE]) * len(facts.person), *room,
+        array("i", [loops.NOWHERE]) * len(facts.person), *room, as_compiled=shared.compiled,
     )  # fmt: skip
     return Numbered(*(memoryview(column) for column in room))
 
 
-def _on_one_ladder(found: Selected, compiled: bool) -> dict[str, Column]:
+def _on_one_ladder(found: Selected) -> dict[str, Column]:
     """The selected games as they are, if one ladder has them all: long histories are not copied."""
-    if compiled:
-        import numpy as np
-
-        sizes = compiling.as_column(np.diff(compiling.as_numpy(found.offset)).astype(np.int32))
-    else:
-        sizes = array("i", [last - first for first, last in pairwise(found.offset)])
+    sizes = arrays.as_column(np.diff(arrays.as_numpy(found.offset)).astype(np.int32))
     games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
     return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
 
 
 def _on_ladders(
-    arrays: compiling.Arrays, found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int
+    found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int, *, compiled: bool
 ) -> dict[str, Column]:
     """The selected games by ladder, given every key's ladders by number."""
     key_from, key_ladders = array("q", [0]), array("q")
@@ -125,37 +122,27 @@ def _on_ladders(
         key_ladders.extend(key)
         key_from.append(len(key_ladders))
     widest = max((len(key) for key in ladders), default=0)
-    ladder_from, ladder_games = array("q", [0]) * (count + 1), compiling.zeros("q", len(found.row) * widest)
-    total = arrays.run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
-    zeros = compiling.zeros
+    ladder_from, ladder_games = array("q", [0]) * (count + 1), arrays.zeros("q", len(found.row) * widest)
+    run = partial(compiling.run_loop, as_compiled=compiled)
+    total = run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
+    zeros = arrays.zeros
     room = {
         "row": zeros("q", total), "version": zeros("h", total), "size": zeros("i", total),
         "offset": zeros("q", total + count),
         "slot": zeros(memoryview(found.slot).format, len(found.slot) * widest), "slot_from": zeros("q", count + 1),
     }  # fmt: skip
-    arrays.run(loops.gather, ladder_from, ladder_games, *found, *room.values())
+    run(loops.gather, ladder_from, ladder_games, *found, *room.values())
     room["slot"] = memoryview(room["slot"])[: room["slot_from"][count]]
     return {"ladder_from": ladder_from, **room}
 
 
-def _keys(
-    facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None, compiled: bool
-) -> tuple[Column, list[list[Values]]]:
+def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
     """A key for every selected game, and for every key the ladders its games are on.
 
     The key stands for the game's cell, and for its month if time decides.
     """
-    periods = _periods(facts, ruleset, found, compiled) if by_time(ruleset) else [(-(2**63), "")]
-    if compiled:
-        keys, distinct = _bulk_keys(facts, found, periods)
-    else:
-        starts = [start for start, _ in periods]
-        numbers: dict[int, int] = {}
-        keys = array("q")
-        for row in found.row:
-            key = facts.cell[row] * len(periods) + bisect_right(starts, facts.occurred_at[row]) - 1
-            keys.append(numbers.setdefault(key, len(numbers)))
-        distinct = list(numbers)
+    periods = _periods(facts, ruleset, found) if by_time(ruleset) else [(-(2**63), "")]
+    keys, distinct = _number_keys(facts, found, periods)
     ladders = []
     for key in distinct:
         cell, period = divmod(key, len(periods))
@@ -167,15 +154,13 @@ def _keys(
     return keys, ladders
 
 
-def _bulk_keys(facts: Facts, found: Selected, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
-    """The same for many games: their keys, numbered, and what the numbers stand for."""
-    import numpy as np
-
-    rows = compiling.as_numpy(found.row)
-    keys = compiling.as_numpy(facts.cell)[rows].astype(np.int64)
+def _number_keys(facts: Facts, found: Selected, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
+    """Return the number of every game's key, and the keys by number."""
+    rows = arrays.as_numpy(found.row)
+    keys = arrays.as_numpy(facts.cell)[rows].astype(np.int64)
     if len(periods) > 1:
         starts = np.array([start for start, _ in periods], dtype=np.int64)
-        keys = keys * len(periods) + np.searchsorted(starts, compiling.as_numpy(facts.occurred_at)[rows], "right") - 1
+        keys = keys * len(periods) + np.searchsorted(starts, arrays.as_numpy(facts.occurred_at)[rows], "right") - 1
     space = len(facts.cells) * len(periods)
     if space > 1_000_000 + len(keys):
         distinct, numbers = np.unique(keys, return_inverse=True)
@@ -184,7 +169,7 @@ def _bulk_keys(facts: Facts, found: Selected, periods: Sequence[tuple[int, str]]
         number = np.zeros(space, dtype=np.int64)
         number[distinct] = np.arange(len(distinct))
         numbers = number[keys]
-    return compiling.as_column(np.ascontiguousarray(numbers, dtype=np.int64)), distinct.tolist()
+    return arrays.as_column(np.ascontiguousarray(numbers, dtype=np.int64)), distinct.tolist()
 
 
 def dated(values: Values, by: Sequence[str], month: str) -> Values:
@@ -195,16 +180,13 @@ def dated(values: Values, by: Sequence[str], month: str) -> Values:
     )
 
 
-def _periods(facts: Facts, ruleset: Ruleset, found: Selected, compiled: bool) -> list[tuple[int, str]]:
+def _periods(facts: Facts, ruleset: Ruleset, found: Selected) -> list[tuple[int, str]]:
     """The months, in the ruleset's zone, in which the games were played: when each starts, and its name."""
     if not len(found.row):
         return []
     zone = ruleset.time_zone
-    if compiled:
-        times = compiling.as_numpy(facts.occurred_at)[compiling.as_numpy(found.row)]
-        low, high = int(times.min()), int(times.max())
-    else:
-        low, high = (least(facts.occurred_at[row] for row in found.row) for least in (min, max))
+    times = arrays.as_numpy(facts.occurred_at)[arrays.as_numpy(found.row)]
+    low, high = int(times.min()), int(times.max())
     local, last = local_time(low, zone), local_time(high, zone)
     year, month = local.year, local.month
     months = [(-(2**63), f"{year:04d}-{month:02d}")]

@@ -14,7 +14,8 @@ from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import UNITS_MAX, Columns
 from ratings_ledger.projections.facts.columns import Column
 from ratings_ledger.projections.replay import loops
@@ -70,7 +71,7 @@ def replay(
         if together is not None:
             return together
     games = len(stream.row)
-    if compiling.pays(games) or (stream.batch is not None and games >= BATCHED_GAMES):
+    if compiling.is_worthwhile(games) or (stream.batch is not None and games >= BATCHED_GAMES):
         found = replay_compiled(stream, carried, keep, earlier)
         if found is not None:
             return found
@@ -162,9 +163,7 @@ def replay_compiled(
     stream: Stream, carried: dict[str, int], keep: bool = True, earlier: Trace | None = None
 ) -> Trace | None:
     """A replay by compiled code; None if numba cannot compile the rule or the rule fails: it is then interpreted."""
-    import numpy as np
-
-    columns = compiling.side_by_side(stream.columns)
+    columns = arrays.side_by_side(stream.columns)
     for one in stream.versions:
         columns = compiling.read_only(columns, one.rule)
 
@@ -172,10 +171,10 @@ def replay_compiled(
         found: int | None = compiling.around(loops.run_ladder, version.rule)(*rule_constants(version), *arguments)
         return found
 
-    room = compiling.room_for_a_game(int(np.diff(compiling.as_numpy(stream.offsets)).max(initial=0)))
-    cuts = compiling.change_indices(stream.version)
-    new = partial(compiling.zeros, "q")
-    way = Way(run, cuts, columns, np.zeros(6, dtype=np.int64), room, new, compiling.as_numpy)
+    room = compiling.room_for_a_game(int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
+    cuts = arrays.change_indices(stream.version)
+    new = partial(arrays.zeros, "q")
+    way = Way(run, cuts, columns, np.zeros(6, dtype=np.int64), room, new, arrays.as_numpy)
     return _go(way, stream, carried, keep, earlier)
 
 
@@ -261,9 +260,7 @@ def _together(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
 
 def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     """By ladder the totals and how it ended, and by player and slot the results; None if versions differ."""
-    import numpy as np
-
-    shared, numbered, as_numpy = batch.shared, batch.numbered, compiling.as_numpy
+    shared, numbered, as_numpy = batch.shared, batch.numbered, arrays.as_numpy
     version = as_numpy(shared.version)
     scored_by = batch.versions[version[0]]
     if (version != version[0]).any():
@@ -275,7 +272,7 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     before, mints, none = (np.zeros(length, dtype=np.int64) for length in (
         shared.slot_from[len(shared.ladders)] * keep, len(shared.row) * keep, 0
     ))  # fmt: skip
-    columns = compiling.read_only(compiling.side_by_side(batch.columns), scored_by.rule)
+    columns = compiling.read_only(arrays.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
     compiling.around(loops.run_ladders, scored_by.rule)(
         *rule_constants(scored_by),
@@ -283,7 +280,7 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
         *compiling.room_for_a_game(max(batch.participants, 0)), before, mints, none,
     )  # fmt: skip
-    return totals, stopped, *(compiling.as_column(column) for column in (points, games, seen, before, mints))
+    return totals, stopped, *(arrays.as_column(column) for column in (points, games, seen, before, mints))
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:

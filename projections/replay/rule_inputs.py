@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.rulesets.versions import Version
@@ -22,59 +22,53 @@ class GameSlots:
         self.row, self.size, self.slot = row, size, slot
 
 
-def rule_columns(
-    facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column, compiled: bool
-) -> Sequence[Column]:
+def rule_columns(facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column) -> Sequence[Column]:
     """What the rules read about the participants: one column each, in the order of the rule that reads the most.
 
     `version` indexes the versions that score the games.
     """
-    every = {one.rule.columns for one in versions}
-    widest = max(every, key=len)
-    if compiled and len(every) == 1:
-        return bulk_columns(facts, widest, games)  # type: ignore[no-any-return]
-    found = [array("q") for _ in widest]
-    at = 0
-    for game, size in enumerate(games.size):
-        participants = games.slot[at : at + size]
-        names = versions[version[game]].rule.columns
-        for name, column in zip(names, found, strict=False):
-            column.extend(facts.column(name, games.row[game], participants))
-        for column in found[len(names) :]:
-            column.extend([NONE] * size)
-        at += size
-    return [memoryview(column) for column in found]
+    every = sorted({one.rule.columns for one in versions}, key=len)
+    if len(every) == 1:
+        return bulk_columns(facts, every[0], games)  # type: ignore[no-any-return]
+    row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
+    read_by = np.array([every.index(one.rule.columns) for one in versions])[arrays.as_numpy(version)]
+    columns: Any = np.full((len(every[-1]), len(slot)), NONE, dtype=np.int64)
+    for index, names in enumerate(every):
+        mine = read_by == index
+        slots = np.repeat(mine, size)
+        some = GameSlots(*map(arrays.as_column, (row[mine], size[mine], slot[slots])))
+        columns[: len(names), slots] = bulk_columns(facts, names, some)
+    stacked: Sequence[Column] = columns
+    return stacked
 
 
 def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
     """These columns as the rows of one numpy array, as narrow as possible."""
-    import numpy as np
-
-    row, size, slot = (compiling.as_numpy(column) for column in (games.row, games.size, games.slot))
+    row, size, slot = (arrays.as_numpy(column) for column in (games.row, games.size, games.slot))
     wide = any(name in facts.of_kind for name in names)
     kind: Any = np.int64 if wide else np.int16 if set(names) <= SMALL else np.int32
     found = np.empty((len(names), len(slot)), dtype=kind)
     for column, name in zip(found, names, strict=True):
         if name == "seats":
             seats = np.array([cell.seats for cell in facts.cells], dtype=kind)
-            cell, end = compiling.as_numpy(facts.cell), 0
+            cell, end = arrays.as_numpy(facts.cell), 0
             for first in range(0, len(row), AT_ONCE):
                 part = np.repeat(seats[cell[row[first : first + AT_ONCE]]], size[first : first + AT_ONCE])
                 column[end : end + len(part)] = part
                 end += len(part)
         elif name == "tied":
-            counted = np.empty(len(slot), dtype=np.int64)
-            arrays = (facts.start, facts.count, facts.place, facts.replaced)
-            compiling.compiled(loops.count_tied)(slot, row, size, *map(compiling.as_numpy, arrays), counted)
-            column[:] = counted
+            counted = arrays.zeros("q", len(slot))
+            about = (games.slot, games.row, games.size, facts.start, facts.count, facts.place, facts.replaced, counted)
+            compiling.run_loop(loops.count_tied, *about, as_compiled=compiling.is_worthwhile(len(row)))
+            column[:] = arrays.as_numpy(counted)
         elif name in facts.of_kind:
-            shift = compiling.as_numpy(facts.kind_start)[row] - compiling.as_numpy(facts.start)[row]
-            column[:] = compiling.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
+            shift = arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row]
+            column[:] = arrays.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
         else:
             if name in facts.optional:
-                column[:] = _padded(compiling.as_numpy(facts.optional[name]), slot)
+                column[:] = _padded(arrays.as_numpy(facts.optional[name]), slot)
             else:
-                source = compiling.as_numpy(getattr(facts, name))
+                source = arrays.as_numpy(getattr(facts, name))
                 for first in range(0, len(slot), AT_ONCE):
                     column[first : first + AT_ONCE] = source[slot[first : first + AT_ONCE]]
                     facts.let_go()
@@ -86,8 +80,6 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
 
 def _padded(source: Any, slot: Any) -> Any:
     """The values at some slots of a column that may end early."""
-    import numpy as np
-
     if len(source) == 0:
         return np.full(len(slot), NONE, dtype=np.int64)
     inside = slot < len(source)

@@ -14,7 +14,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.games import STATUSES
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, SAME, Cell, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import RuleFailure
@@ -43,25 +44,16 @@ class Selected(NamedTuple):
 
 def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
     """The rows of the games between two instants, in replay order: by time, then by first position."""
-    if compiling.pays(len(facts.occurred_at)):
-        import numpy as np
-
-        times = compiling.as_numpy(facts.occurred_at)
-        inside = np.ones(len(times), dtype=bool) if since is None else times >= since
-        if as_of is not None:
-            inside &= times <= as_of
-        rows = np.arange(len(times)) if inside.all() else np.flatnonzero(inside)
-        own = times if len(rows) == len(times) else times[rows]
-        if not (own[1:] >= own[:-1]).all():
-            rows = rows[np.argsort(own, kind="stable")]
-        return compiling.as_column(rows.astype(np.int64, copy=False))
-    some = range(len(facts.occurred_at))
-    inside = [
-        row for row in some
-        if (as_of is None or facts.occurred_at[row] <= as_of) and (since is None or facts.occurred_at[row] >= since)
-    ]  # fmt: skip
-    # rows are in the order of their first positions, and sorting is stable
-    return array("q", sorted(inside, key=facts.occurred_at.__getitem__))
+    times = arrays.as_numpy(facts.occurred_at)
+    inside = np.ones(len(times), dtype=bool) if since is None else times >= since
+    if as_of is not None:
+        inside &= times <= as_of
+    rows = np.arange(len(times)) if inside.all() else np.flatnonzero(inside)
+    own = times if len(rows) == len(times) else times[rows]
+    if not (own[1:] >= own[:-1]).all():
+        # rows are in the order of their first positions, and sorting is stable
+        rows = rows[np.argsort(own, kind="stable")]
+    return arrays.as_column(rows.astype(np.int64, copy=False))
 
 
 def select(
@@ -79,10 +71,10 @@ def select(
     if not len(rows):
         return Selected(array("q"), array("h"), array("q", [0]), array("i"))
     slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
-    arrays = compiling.Arrays(compiling.pays(len(rows)))
+    compiled = compiling.is_worthwhile(len(rows))
     room = [
-        compiling.zeros("q", len(rows)), compiling.zeros("h", len(rows)), compiling.zeros("q", len(rows) + 1),
-        compiling.zeros("i" if len(facts.player) < 2**31 else "q", slots),
+        arrays.zeros("q", len(rows)), arrays.zeros("h", len(rows)), arrays.zeros("q", len(rows) + 1),
+        arrays.zeros("i" if len(facts.player) < 2**31 else "q", slots),
     ]  # fmt: skip
     rows = _live(facts, rows)
     since, version_since = timeline(versions)
@@ -99,10 +91,13 @@ def select(
         array("q", [_bits(ACCOUNTS, version.ruleset.scope.exclude_accounts) for version in versions]),
         *_accounts(facts, versions),
     )  # fmt: skip
-    if arrays.compiled and len(rows) >= 2 * PART_GAMES:
-        games = _in_parts(facts, rows, lambda some, into: arrays.run(loops.select_slots, some, *given, *into), room)
-    else:
-        games = arrays.run(loops.select_slots, rows, *given, *room)
+
+    def select_into(some: Column, into: Sequence[Any]) -> int:
+        games: int = compiling.run_loop(loops.select_slots, some, *given, *into, as_compiled=compiled)
+        return games
+
+    in_parts = compiled and len(rows) >= 2 * PART_GAMES
+    games = _in_parts(facts, rows, select_into, room) if in_parts else select_into(rows, room)
     facts.let_go()
     row, version, offset, slot = (memoryview(column) for column in room)
     found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
@@ -114,10 +109,8 @@ def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]],
 
     What was read of files is let go after each part.
     """
-    import numpy as np
-
-    row, version, offset, slot = (compiling.as_numpy(column) for column in room)
-    counts, ordered = compiling.as_numpy(facts.count), compiling.as_numpy(rows)
+    row, version, offset, slot = (arrays.as_numpy(column) for column in room)
+    counts, ordered = arrays.as_numpy(facts.count), arrays.as_numpy(rows)
     games = used = room_from = 0
     waiting = deque[tuple[int, int, Any, Future[int]]]()
     with ThreadPoolExecutor(2) as threads:
@@ -126,7 +119,7 @@ def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]],
                 some = ordered[first : first + PART_GAMES]
                 ends = np.empty(len(some) + 1, dtype=np.int64)
                 into = (row[first:], version[first:], ends, slot[room_from:])
-                waiting.append((first, room_from, ends, threads.submit(run, compiling.as_column(some), into)))
+                waiting.append((first, room_from, ends, threads.submit(run, arrays.as_column(some), into)))
                 room_from += int(counts[some].sum())
             if len(waiting) > 2 or (first is None and waiting):
                 begin, slots_from, ends, found = waiting.popleft()
@@ -147,14 +140,10 @@ def _live(facts: Facts, rows: Column) -> Column:
     """The rows without those of voided games."""
     if not facts.voided:
         return rows
-    if compiling.pays(len(rows)):
-        import numpy as np
-
-        live = np.ones(len(facts.cell), dtype=bool)
-        live[list(facts.voided)] = False
-        seen = compiling.as_numpy(rows)
-        return compiling.as_column(seen[live[seen]])
-    return array("q", [row for row in rows if row not in facts.voided])
+    live = np.ones(len(facts.cell), dtype=bool)
+    live[list(facts.voided)] = False
+    ordered = arrays.as_numpy(rows)
+    return arrays.as_column(ordered[live[ordered]])
 
 
 def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
@@ -223,12 +212,10 @@ def _scorable(
 def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
     """A key for every game, equal for games about which a rule's check says the same; None where nothing is known."""
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
-    if seasonal or len({version.rule.columns for version in versions}) > 1 or not compiling.pays(len(found.row)):
+    if seasonal or len({version.rule.columns for version in versions}) > 1:
         return [None] * len(found.row)
-    import numpy as np
-
-    offset = compiling.as_numpy(found.offset)
-    games = GameSlots(found.row, compiling.as_column(np.diff(offset)), found.slot)
+    offset = arrays.as_numpy(found.offset)
+    games = GameSlots(found.row, arrays.as_column(np.diff(offset)), found.slot)
     read = np.ascontiguousarray(bulk_columns(facts, versions[0].rule.columns, games).T)
     width, raw = read.itemsize * len(versions[0].rule.columns), read.tobytes()
     ends = (offset * width).tolist()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream
@@ -143,7 +143,7 @@ class Trace:
     @cached_property
     def changes(self) -> Column:
         """What every game of the stream gave every participant, in its order."""
-        found, adjusted = compiling.zeros("q", len(self.before)), [one.player for one in self.stream.adjustments]
+        found, adjusted = arrays.zeros("q", len(self.before)), [one.player for one in self.stream.adjustments]
         self._run(
             loops.changes_of, self.stream.players, self.before, self._adjusted_at, array("q", adjusted),
             self.adjusted_before, _copy(self.points), found,
@@ -156,7 +156,7 @@ class Trace:
         return array("q", [self.stream.offsets[one.game] for one in self.stream.adjustments])
 
     def _run(self, loop: Callable[..., None], *arguments: Any) -> None:
-        compiling.Arrays(compiling.pays(len(self.stream.row))).run(loop, *arguments)
+        compiling.run_loop(loop, *arguments, as_compiled=compiling.is_worthwhile(len(self.stream.row)))
 
     @cached_property
     def slots(self) -> Slots:
@@ -177,7 +177,7 @@ class Trace:
         low, players = 0, len(first) - 1
         while low < players:
             high = max(low + 1, bisect_right(first, first[low] + PART_SLOTS) - 1)
-            some, order = first[low : high + 1], compiling.zeros("i", first[high] - first[low])
+            some, order = first[low : high + 1], arrays.zeros("i", first[high] - first[low])
             self._run(loops.sort_some_slots, self.stream.players, low, some, order)
             yield order
             low = high
@@ -213,8 +213,8 @@ class Trace:
         stream, slots, earlier = self.stream, self.slots, self.earlier
         begin, start, end = earlier.count if earlier else 0, slots.start[player], slots.end[player]
         some = array("q", slots.order[start if last is None else max(start, end - last) : end])
-        games = compiling.spans_of(stream.offsets, some)
-        taken = compiling.taken
+        games = arrays.spans_of(stream.offsets, some)
+        taken = arrays.taken
         befores, rows, versions = taken(self.before, some), taken(stream.row, games), taken(stream.version, games)
         found = [
             Step(begin + game, before, 0, row, stream.versions[version])
@@ -241,10 +241,10 @@ class Trace:
         begin = self.earlier.count if self.earlier else 0
         before = bisect_left(games, begin)
         found = self.earlier.players_of_all(games[:before]) if self.earlier and before else []
-        own, taken = array("q", [game - begin for game in games[before:]]), compiling.taken
-        starts, ends = taken(self.stream.offsets, own), taken(self.stream.offsets, compiling.shifted(own, 1))
+        own, taken = array("q", [game - begin for game in games[before:]]), arrays.taken
+        starts, ends = taken(self.stream.offsets, own), taken(self.stream.offsets, arrays.shifted(own, 1))
         sizes = array("q", [end - start for start, end in zip(starts, ends, strict=True)])
-        players = taken(self.stream.players, compiling.span_indices(starts, sizes)).tolist()
+        players = taken(self.stream.players, arrays.span_indices(starts, sizes)).tolist()
         last = 0
         for size in sizes:
             found.append(players[last : last + size])
@@ -289,7 +289,7 @@ class Trace:
         return (
             (one.names, one.versions, one.adjustments) == (two.names, two.versions, two.adjustments)
             and self._accounts() == other._accounts()
-            and all(map(compiling.equal, self._columns(), other._columns()))
+            and all(map(arrays.equal, self._columns(), other._columns()))
             and (self.earlier is None) == (other.earlier is None)
             and (self.earlier is None or other.earlier is None or self.earlier.is_like(other.earlier))
         )
@@ -356,23 +356,23 @@ class Trace:
         stream = self.stream.up_to(games, adjustments, joined)
         numbers = array("i", [*range(joined), *(self.stream.numbers[one] for one in stream.persons[joined:])])
         found = Trace(
-            stream, compiling.taken(points, numbers), compiling.taken(played, numbers),
+            stream, arrays.taken(points, numbers), arrays.taken(played, numbers),
             array("b", b"\1" * len(numbers)), self.carried,
             self.before[:end], self.mints[:games], self.adjusted_before[:adjustments],
-            started=started + compiling.total(compiling.taken(self.began, numbers[there:])),
-            minted=minted + compiling.total(self.mints[:games]),
+            started=started + arrays.total(arrays.taken(self.began, numbers[there:])),
+            minted=minted + arrays.total(self.mints[:games]),
             adjusted=adjusted + sum(one.units for one in stream.adjustments), earlier=earlier,
         )  # fmt: skip
-        found.burned = found.started + found.minted + found.adjusted - compiling.total(found.points)
+        found.burned = found.started + found.minted + found.adjusted - arrays.total(found.points)
         found.slots = Slots(
-            compiling.taken(slots.start, numbers), compiling.taken(following, numbers), slots.order,
+            arrays.taken(slots.start, numbers), arrays.taken(following, numbers), slots.order,
         )  # fmt: skip
         return found
 
     def _points_at(self, end: int, adjustments: int) -> tuple[Column, Column, Column]:
         """What everybody had after the first slots and adjustments, their games, and where their slots go on."""
         points, games, slots = _copy(self.points), _copy(self.games), self.slots
-        following = compiling.set_back(points, games, slots.start, slots.end, slots.order, self.before, end)
+        following = arrays.set_back(points, games, slots.start, slots.end, slots.order, self.before, end)
         for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
             player = self.stream.adjustments[at].player
             later = following[player] < slots.end[player]
@@ -411,23 +411,23 @@ def _joined(parts: Sequence[Trace]) -> Trace:
         number[old] = new
     offsets, adjustments, slots, games = [array("q", [0])], list[Inserted](), 0, 0
     for stream in streams:
-        offsets.append(compiling.shifted(stream.offsets[1:], slots))
+        offsets.append(arrays.shifted(stream.offsets[1:], slots))
         adjustments += [one._replace(game=one.game + games, player=number[one.player]) for one in stream.adjustments]
         slots, games = slots + len(stream.players), games + len(stream.row)
-    players = compiling.taken(number, compiling.concatenated("i", [stream.players for stream in streams]))
+    players = arrays.taken(number, arrays.concatenated("i", [stream.players for stream in streams]))
     whole = Stream(
         last.stream.ladder, last.stream.rule, last.stream.versions, [last.stream.names[old] for old in order],
-        compiling.concatenated("q", offsets), players,
-        Fetched(lambda: [compiling.concatenated("q", same) for same in zip(*(s.columns for s in played), strict=True)]),
-        compiling.concatenated("h", [stream.version for stream in streams]),
-        compiling.concatenated("q", [stream.row for stream in streams]), adjustments,
+        arrays.concatenated("q", offsets), players,
+        Fetched(lambda: [arrays.concatenated("q", same) for same in zip(*(s.columns for s in played), strict=True)]),
+        arrays.concatenated("h", [stream.version for stream in streams]),
+        arrays.concatenated("q", [stream.row for stream in streams]), adjustments,
         [last.stream.persons[old] for old in order],
     )  # fmt: skip
     return Trace(
         whole, array("q", [last.points[old] for old in order]), array("q", [last.games[old] for old in order]),
-        last.seen, last.carried, compiling.concatenated("q", [part.before for part in parts]),
-        compiling.concatenated("q", [part.mints for part in parts]),
-        compiling.concatenated("q", [part.adjusted_before for part in parts]),
+        last.seen, last.carried, arrays.concatenated("q", [part.before for part in parts]),
+        arrays.concatenated("q", [part.mints for part in parts]),
+        arrays.concatenated("q", [part.adjusted_before for part in parts]),
         last.started, last.minted, last.burned, last.adjusted,
     )  # fmt: skip
 
@@ -445,4 +445,4 @@ def _first_slots(parts: Sequence[Trace]) -> dict[int, int]:
 
 
 def _copy(column: Column) -> array[int]:
-    return array("q", memoryview(compiling.in_memory(column)).tobytes())
+    return array("q", memoryview(arrays.in_memory(column)).tobytes())

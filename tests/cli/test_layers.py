@@ -94,8 +94,8 @@ def test_no_module_is_loaded_under_two_names() -> None:
 ROOMS = {
     "ledger": ("errors", "rejections", "clock", "caches", "new_files", "processes", "failures", "events", "store",
                "validation", "intake", "backups", "verification"),
-    "projections": ("expected_scores", "contract", "rules", "lists", "rulesets", "compiling", "game_clock", "facts",
-                    "replay", "queries", "diff", "snapshot", "admission", "stored", "cluster"),
+    "projections": ("expected_scores", "arrays", "contract", "rules", "lists", "rulesets", "compiling", "game_clock",
+                    "facts", "replay", "queries", "diff", "snapshot", "admission", "stored", "cluster"),
     "cli": ("interrupts", "completion", "output", "arguments", "main", "commands", "start"),
 }  # fmt: skip
 
@@ -280,7 +280,7 @@ def test_the_list_of_commands_says_what_each_says() -> None:
 
 SLOW = {"alembic", "rich", "numba", "numpy", "mako"}
 # a reading of a small ledger in a file needs neither the other store nor what only an answer to another question needs
-NOT_TO_READ = SLOW | {"psycopg", "sqlalchemy.dialects.postgresql"}
+NOT_TO_READ = SLOW - {"numpy"} | {"psycopg", "sqlalchemy.dialects.postgresql"}
 NOT_LOADED = {
     "help": (
         ["--help"],

@@ -13,7 +13,7 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections import compiling
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.looked_up import games_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -29,9 +29,9 @@ def test_spans_are_those_of_a_bisection(compiled: bool, monkeypatch: pytest.Monk
     for count in (1, 2, 7, 1_000):
         starts = array("q", [0, *sorted(chance.sample(range(1, 5 * count), count - 1))])
         numbers = array("q", [*starts, *(chance.randrange(6 * count) for _ in range(50))])
-        found = compiling.spans_of(starts, numbers)
+        found = arrays.spans_of(starts, numbers)
         assert [*found] == [bisect_right(starts, number) - 1 for number in numbers]
-    assert [*compiling.spans_of(array("q", [0, 3]), array("q"))] == []
+    assert [*arrays.spans_of(array("q", [0, 3]), array("q"))] == []
 
 
 @pytest.mark.slow

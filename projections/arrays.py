@@ -1,0 +1,168 @@
+"""Columns of integers: arrays, memoryviews over numpy's memory, or columns in files that are checked when read.
+
+Indexing a column gives Python integers; the functions here work on all of its numbers at once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+
+    class _LoadedOnUse:
+        """numpy, loaded by its first use: `status`, completion and a piped `import` never use it, and start sooner."""
+
+        def __getattr__(self, name: str) -> Any:
+            import numpy
+
+            vars(self).update(vars(numpy))  # later uses find its names here
+            return getattr(numpy, name)
+
+    np = _LoadedOnUse()
+
+__all__ = [
+    "Column",
+    "as_column",
+    "as_numpy",
+    "before_each",
+    "change_indices",
+    "concatenated",
+    "distinct",
+    "equal",
+    "in_memory",
+    "largest",
+    "np",
+    "set_back",
+    "shifted",
+    "side_by_side",
+    "span_indices",
+    "spans_of",
+    "taken",
+    "total",
+    "zeros",
+]
+
+# integers: an array, or something that is indexed and sliced the same way, in files perhaps
+Column: TypeAlias = Any
+
+
+def zeros(code: str, length: int) -> Column:
+    """Return a column of `length` zeros: what the loops fill."""
+    return as_column(np.zeros(length, dtype=code))  # the system zeroes pages when they are first touched
+
+
+def in_memory(column: Column) -> Column:
+    """Return an array or memoryview of a column, which may be one that is checked as it is read."""
+    return column if isinstance(column, array | memoryview) or not hasattr(column, "whole") else column.whole()
+
+
+def as_numpy(column: Column) -> Any:
+    """Return a column as a numpy array over the same memory."""
+    column = in_memory(column)
+    kind = np.dtype(memoryview(column).format)
+    return np.frombuffer(column, dtype=kind) if len(column) else np.empty(0, dtype=kind)
+
+
+def as_column(numbers: Any) -> Column:
+    """Return a numpy array as a column of Python integers over the same memory."""
+    return memoryview(numbers)
+
+
+def largest(column: Column) -> int:
+    """Return the largest number of a column; -1 for an empty one."""
+    return int(as_numpy(column).max(initial=-1))
+
+
+def total(column: Column) -> int:
+    """Return the sum of a column."""
+    return int(as_numpy(column).sum())
+
+
+def set_back(
+    points: Column, games: Column, start: Column, end: Column, order: Column, before: Column, slot: int
+) -> Column:
+    """Set everybody's points and games back to those before a slot; return where their slots go on from there.
+
+    The slots of player p are `order[start[p]:end[p]]`, ascending; they lead to the points `before` them.
+    """
+    slots, low, high = as_numpy(order), as_numpy(start).copy(), as_numpy(end).copy()
+    wide = np.flatnonzero(low < high)
+    while len(wide):
+        middle = (low[wide] + high[wide]) // 2
+        below = slots[middle] < slot
+        low[wide[below]], high[wide[~below]] = middle[below] + 1, middle[~below]
+        wide = wide[low[wide] < high[wide]]
+    left = as_numpy(end) - low
+    later = np.flatnonzero(left)
+    leading = slots[low[later]]
+    if hasattr(order, "let_go"):
+        order.let_go()
+    as_numpy(points)[later] = as_numpy(taken(before, leading))
+    as_numpy(games)[:] -= left
+    return as_column(low)
+
+
+def concatenated(code: str, columns: Sequence[Column]) -> Column:
+    """Return several columns as one, of integers of a type."""
+    return as_column(np.concatenate([np.empty(0, dtype=code), *map(as_numpy, columns)]).astype(code, copy=False))
+
+
+def shifted(column: Column, by: int) -> Column:
+    """Return a column with the same added to all its numbers."""
+    return as_column(as_numpy(column) + by)
+
+
+def taken(numbers: Column, column: Column) -> Column:
+    """Return the numbers at the indices in a column; of a column in a file, no more than these are read."""
+    indices = as_numpy(column)
+    return as_column(numbers.taken(indices) if hasattr(numbers, "taken") else as_numpy(numbers)[indices])
+
+
+def spans_of(starts: Column, numbers: Column) -> Column:
+    """Return for each of some numbers the index of the last of the ascending `starts` that is not above it."""
+    # all of them by bisection at once: of a column in a file no more is read than that looks at
+    wanted, low = as_numpy(numbers), np.zeros(len(numbers), dtype=np.int64)
+    high = np.full(len(numbers), len(starts), dtype=np.int64)
+    while (high - low).max(initial=0) > 1:
+        middle = (low + high) // 2
+        above = as_numpy(taken(starts, as_column(middle))) > wanted
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return as_column(low)
+
+
+def change_indices(column: Column) -> list[int]:
+    """Return where a column has another number than before; its beginning is one such place."""
+    numbers = as_numpy(column)
+    changes: list[int] = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
+    return [0, *changes] if len(numbers) else []
+
+
+def distinct(column: Column) -> Column:
+    """Return the different numbers of a column, in ascending order."""
+    return as_column(np.unique(np.array(column, dtype=np.int64)))
+
+
+def span_indices(start: Column, count: Column) -> Column:
+    """Return the indices in spans, one span after another."""
+    first, size = as_numpy(start), as_numpy(count).astype(np.int64)
+    return as_column(np.arange(int(size.sum())) + np.repeat(first - (np.cumsum(size) - size), size))
+
+
+def before_each(count: Column) -> Column:
+    """Return for every number of a column the sum of those before it."""
+    size = as_numpy(count).astype(np.int64)
+    return as_column(np.cumsum(size) - size)
+
+
+def equal(left: Column, right: Column) -> bool:
+    """Return whether two columns hold the same numbers."""
+    return len(left) == len(right) and bool((as_numpy(left) == as_numpy(right)).all())
+
+
+def side_by_side(columns: Sequence[Column]) -> Any:
+    """Return columns of one type as the rows of one array, which they may already be."""
+    return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])
