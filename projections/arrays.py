@@ -25,6 +25,7 @@ else:
     np = _LoadedOnUse()
 
 __all__ = [
+    "LONG_HISTORY",
     "Column",
     "as_column",
     "as_numpy",
@@ -46,6 +47,8 @@ __all__ = [
     "zeros",
 ]
 
+# what completion and a piped import read of a shorter history, they have read before numpy is loaded
+LONG_HISTORY = 12_000
 # integers: an array, or something that is indexed and sliced the same way, in files perhaps
 Column: TypeAlias = Any
 
@@ -56,12 +59,14 @@ def zeros(code: str, length: int) -> Column:
 
 
 def in_memory(column: Column) -> Column:
-    """Return an array or memoryview of a column, which may be one that is checked as it is read."""
-    return column if isinstance(column, array | memoryview) or not hasattr(column, "whole") else column.whole()
+    """Return an array or memoryview of a column, which may be one that is checked as it is read; integers stay."""
+    return column if isinstance(column, array | memoryview | int) or not hasattr(column, "whole") else column.whole()
 
 
 def as_numpy(column: Column) -> Any:
-    """Return a column as a numpy array over the same memory."""
+    """Return a column as a numpy array over the same memory; integers stay as they are."""
+    if isinstance(column, int):
+        return column
     column = in_memory(column)
     kind = np.dtype(memoryview(column).format)
     return np.frombuffer(column, dtype=kind) if len(column) else np.empty(0, dtype=kind)

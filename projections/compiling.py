@@ -212,5 +212,5 @@ def constants(numbers: Sequence[int]) -> Any:
 def run_loop(loop: Callable[..., Any], *arguments: Any, as_compiled: bool) -> Any:
     """Return what a loop returns for these columns and integers: interpreted, or compiled if requested."""
     if not as_compiled:
-        return loop(*(argument if isinstance(argument, int) else in_memory(argument) for argument in arguments))
-    return compiled(loop)(*(argument if isinstance(argument, int) else as_numpy(argument) for argument in arguments))
+        return loop(*map(in_memory, arguments))
+    return compiled(loop)(*map(as_numpy, arguments))

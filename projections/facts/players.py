@@ -70,6 +70,12 @@ def _participants(facts: Facts) -> dict[int, int]:
     """The numbers of those who took part in live games, and in how many."""
     if facts.unchecked is not None:
         facts.check()
+    if len(facts.start) < arrays.LONG_HISTORY:
+        played: Counter[int] = Counter()
+        for row, (first, size) in enumerate(zip(facts.start, facts.count, strict=True)):
+            if row not in facts.voided:
+                played.update(facts.player[first : first + size])
+        return played
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     count = count.copy()
     count[array("q", facts.voided)] = 0

@@ -16,9 +16,6 @@ from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
 from ratings_ledger.projections.replay.partition import by_time, values_when
 from ratings_ledger.projections.rulesets.periods import month_start
 
-# a completion of names in a shorter history would take longer to load numpy
-LONG_HISTORY = 12_000
-
 
 def game_names(facts: Facts) -> set[str]:
     """Return what the games are called, such as catan."""
@@ -71,7 +68,7 @@ def ladder_names(facts: Facts) -> list[str]:
 def _samples(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
     """Cells with the time of one of their games: of one in each month, where the time decides on the ladder."""
     starts = [*_months(facts, ruleset.time_zone)] if by_time(ruleset) else []
-    if len(facts.cell) >= LONG_HISTORY:
+    if len(facts.cell) >= arrays.LONG_HISTORY:
         cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
         months = np.searchsorted(np.array(starts, dtype=np.int64), times, side="right")
         _, rows = np.unique(cells * (len(starts) + 1) + months, return_index=True)

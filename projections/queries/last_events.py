@@ -30,10 +30,9 @@ from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Col
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, months_of
-from ratings_ledger.projections.replay.eligibility import NEVER
+from ratings_ledger.projections.replay.eligibility import NEVER, Selected
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
 from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
-from ratings_ledger.projections.replay.selection import Selected
 from ratings_ledger.projections.rulesets.versions import Version, games_of, refuse_months
 
 # of more games than this, the places on their ladders are numbered all at once

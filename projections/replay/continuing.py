@@ -16,9 +16,9 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
+from ratings_ledger.projections.replay.eligibility import rows_in_order
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, streams
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.selection import rows_in_order
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version, games_of
 

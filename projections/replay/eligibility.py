@@ -1,17 +1,27 @@
-"""Whether a ruleset counts a game and which of its participants, and if not, why not."""
+"""Who counts: whether a ruleset counts a game and which of its participants, and if not, why not.
+
+Each condition is written once, as the function that says why not. `select_slots`, which goes through all games,
+gets masks that these functions fill in for every cell, kind of seat, and account.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.projections import arrays
+from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Cell, Facts
-from ratings_ledger.projections.replay.containment import check
+from ratings_ledger.projections.facts.columns import ABORTED, NONE, SAME, UNRATED, Cell, Column, Facts
+from ratings_ledger.projections.replay.containment import RuleFailure, check
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 
@@ -53,40 +63,63 @@ def why_not_of_size(ruleset: Ruleset, seats: int) -> str | None:
     return f"{ruleset.name} scores games of {players} players, this has {seats}"
 
 
+# a seat as the masks number it: its status and, behind all of these, the same for a seat that somebody took over
+SEAT_KINDS = 2 * len(STATUSES)
+ACCOUNTS = ("premium", "free")
+
+
+def seat_kind(status: int, replaced: int) -> int:
+    """Return the number of a kind of seat, given the number of its status."""
+    return status + replaced * len(STATUSES)
+
+
 def why_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:
-    """Why a participant (an index into the participants' arrays) does not count although their game may, or None."""
-    ruleset = version.ruleset
-    status = STATUSES[facts.status[participant]]
+    """Return why a participant (an index into the participants' arrays) does not count although their game may."""
+    kind = seat_kind(facts.status[participant], facts.replaced[participant])
+    if (reason := why_seat_left_out(kind, version)) is not None or not version.ruleset.scope.exclude_accounts:
+        return reason
+    return why_account_left_out(facts.account(facts.person_of(participant), facts.occurred_at[row]), version)
+
+
+def why_seat_left_out(kind: int, version: Version) -> str | None:
+    """Return why the participants in a kind of seat do not count, or None."""
+    replaced, number = divmod(kind, len(STATUSES))
+    ruleset, status, substitution = version.ruleset, STATUSES[number], version.params.substitution
     if status in ruleset.scope.exclude_status:
         return f"{ruleset.name} leaves out players with the status {status}"
-    if (facts.replaced[participant] or status == "substitute") and (
-        why := _why_seat_left_out(status, version.params.substitution)
-    ):
-        return f"{ruleset.name} {why}"
-    if ruleset.scope.exclude_accounts:
-        account = facts.account(facts.person_of(participant), facts.occurred_at[row])
-        if account in ruleset.scope.exclude_accounts:
-            return f"{ruleset.name} leaves out players with a {account} account"
-    return None
-
-
-def _why_seat_left_out(status: str, substitution: str) -> str | None:
-    """Why a player whose seat changed hands does not count, or None."""
+    if not replaced and status != "substitute":
+        return None
     if substitution == "none":
-        return "counts neither player of a seat that changed hands"
+        return f"{ruleset.name} counts neither player of a seat that changed hands"
     if substitution == "leaver" and status == "substitute":
-        return "counts who left a seat, not his substitute"
+        return f"{ruleset.name} counts who left a seat, not his substitute"
     if substitution == "substitute" and status != "substitute":
-        return "counts the substitute of a seat, not who left it"
+        return f"{ruleset.name} counts the substitute of a seat, not who left it"
     return None
+
+
+def why_account_left_out(account: str, version: Version) -> str | None:
+    """Return why participants with an account do not count, or None."""
+    if account in version.ruleset.scope.exclude_accounts:
+        return f"{version.ruleset.name} leaves out players with a {account} account"
+    return None
+
+
+def seat_mask(versions: Sequence[Version]) -> Column:
+    """Return for every version and kind of seat whether its participants count."""
+    every = ((version, kind) for version in versions for kind in range(SEAT_KINDS))
+    return array("b", [why_seat_left_out(kind, version) is None for version, kind in every])
+
+
+def account_mask(versions: Sequence[Version]) -> Column:
+    """Return for every version and account whether participants with it count."""
+    every = ((version, account) for version in versions for account in ACCOUNTS)
+    return array("b", [why_account_left_out(account, version) is None for version, account in every])
 
 
 def counted(facts: Facts, row: int, version: Version) -> list[int]:
     """The counted participants of a game in the order of their ids, as indices into the participants' arrays."""
     participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
-    scope = version.ruleset.scope
-    if not (scope.exclude_status or scope.exclude_accounts or version.params.substitution != "both"):
-        return participants
     return [p for p in participants if why_left_out(facts, row, p, version) is None]
 
 
@@ -190,3 +223,268 @@ def scored_at(facts: Facts, row: int, versions: Sequence[Version]) -> int:
     if versions[0].ruleset.freeze == "none":
         return played
     return league_starts(facts, versions).get(facts.cell_of(row).league, played)
+
+
+PART_GAMES = 250_000  # from twice as many on, two threads select in parts
+
+
+class Selected(NamedTuple):
+    """Games with their counted participants: those of game g are `slot[offset[g]:offset[g + 1]]`, sorted by id."""
+
+    row: Column
+    version: Column
+    offset: Column
+    slot: Column
+
+
+def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
+    """The rows of the games between two instants, in replay order: by time, then by first position."""
+    times = arrays.as_numpy(facts.occurred_at)
+    inside = np.ones(len(times), dtype=bool) if since is None else times >= since
+    if as_of is not None:
+        inside &= times <= as_of
+    rows = np.arange(len(times)) if inside.all() else np.flatnonzero(inside)
+    own = times if len(rows) == len(times) else times[rows]
+    if not (own[1:] >= own[:-1]).all():
+        # rows are in the order of their first positions, and sorting is stable
+        rows = rows[np.argsort(own, kind="stable")]
+    return arrays.as_column(rows.astype(np.int64, copy=False))
+
+
+def select(
+    facts: Facts, versions: Sequence[Version], ordered: Callable[[], Column], ladders: Callable[[Cell], bool],
+    failures: dict[int, RuleFailure],
+) -> Selected:  # fmt: skip
+    """The games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
+
+    Games at which their rule's check fails are included; `failures` gets them by row.
+    """
+    if facts.unchecked is not None:
+        facts.check()
+    admitted = _admitted(facts, versions, ladders)
+    rows = ordered() if any(admitted) else array("q")
+    if not len(rows):
+        return Selected(array("q"), array("h"), array("q", [0]), array("i"))
+    slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
+    room = [
+        arrays.zeros("q", len(rows)), arrays.zeros("h", len(rows)), arrays.zeros("q", len(rows) + 1),
+        arrays.zeros("i" if len(facts.player) < 2**31 else "q", slots),
+    ]  # fmt: skip
+    rows = _live(facts, rows)
+    since, version_since = timeline(versions)
+    frozen = versions[0].ruleset.freeze != "none"
+    starts = league_starts(facts, versions) if frozen else {}
+    given = (
+        facts.cell, facts.occurred_at, facts.start, facts.count, facts.player, facts.person, facts.status,
+        facts.replaced, facts.ranks(), int(facts.renamed), array("q", since), array("h", version_since),
+        array("q", [starts.get(cell.league, SAME) for cell in facts.cells]), int(frozen),
+        admitted, len(facts.cells),
+        seat_mask(versions), SEAT_KINDS // 2, array("q", [version.rule.counted_min for version in versions]),
+        account_mask(versions), len(ACCOUNTS), *_accounts(facts, versions),
+    )  # fmt: skip
+    compiled = compiling.is_worthwhile(len(rows))
+
+    def select_into(some: Column, into: Sequence[Any]) -> int:
+        games: int = compiling.run_loop(select_slots, some, *given, *into, as_compiled=compiled)
+        return games
+
+    in_parts = compiled and len(rows) >= 2 * PART_GAMES
+    games = _in_parts(facts, rows, select_into, room) if in_parts else select_into(rows, room)
+    facts.let_go()
+    row, version, offset, slot = (memoryview(column) for column in room)
+    found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
+    return _scorable(facts, versions, found, failures)
+
+
+def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
+    """Select in two parts of the rows at a time, each into its own place; what is found then moves up to the rest.
+
+    What was read of files is let go after each part.
+    """
+    row, version, offset, slot = map(arrays.as_numpy, room)
+    counts, ordered = arrays.as_numpy(facts.count), arrays.as_numpy(rows)
+    games = used = room_from = 0
+    waiting = deque[tuple[int, int, Any, Future[int]]]()
+    with ThreadPoolExecutor(2) as threads:
+        for first in (*range(0, len(rows), PART_GAMES), None, None):
+            if first is not None:
+                some = ordered[first : first + PART_GAMES]
+                ends = np.empty(len(some) + 1, dtype=np.int64)
+                into = (row[first:], version[first:], ends, slot[room_from:])
+                waiting.append((first, room_from, ends, threads.submit(run, arrays.as_column(some), into)))
+                room_from += int(counts[some].sum())
+            if len(waiting) > 2 or (first is None and waiting):
+                begin, slots_from, ends, found = waiting.popleft()
+                more = found.result()
+                moved = int(ends[more])
+                offset[games + 1 : games + 1 + more] = ends[1 : more + 1] + used
+                for column, end, length, at in (
+                    (row, games, more, begin), (version, games, more, begin), (slot, used, moved, slots_from)
+                ):  # fmt: skip
+                    if end < at:
+                        column[end : end + length] = column[at : at + length]
+                games, used = games + more, used + moved
+                facts.let_go()
+    return games
+
+
+def _live(facts: Facts, rows: Column) -> Column:
+    """The rows without those of voided games."""
+    if not facts.voided:
+        return rows
+    live = np.ones(len(facts.cell), dtype=bool)
+    live[list(facts.voided)] = False
+    ordered = arrays.as_numpy(rows)
+    return arrays.as_column(ordered[live[ordered]])
+
+
+def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
+    """For every version and cell, whether its games are eligible and on a ladder."""
+    slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
+    asked = [cell.game in slugs and ladders(cell) for cell in facts.cells]
+    return array("b", [
+        on_a_ladder and why_cell_not_eligible(facts, cell, version.ruleset) is None
+        for version in versions
+        for cell, on_a_ladder in zip(facts.cells, asked, strict=True)
+    ])  # fmt: skip
+
+
+def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
+    """Where every person's accounts begin in the list of all, since when each applies, and which it is."""
+    first, since, code = array("q", [0]), array("q"), array("q")
+    if not any(version.ruleset.scope.exclude_accounts for version in versions):
+        return first, since, code  # no loop looks at them
+    for person in range(len(facts.person)):
+        for entry in sorted(facts.accounts.get(person, ())):
+            since.append(entry.occurred_at)
+            code.append(ACCOUNTS.index(entry.account))
+        first.append(len(since))
+    return first, since, code
+
+
+def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
+    """Instants in order, and the index of the version in force from each on; NONE before the first."""
+    instants = sorted({version.effective_from for version in versions if version.effective_from is not None})
+    chosen = [in_force(versions, instant) for instant in instants]
+    indices = {id(version): index for index, version in enumerate(versions)}
+    return [-(2**63), *instants], [NONE, *(indices[id(version)] for version in chosen)]
+
+
+def _scorable(
+    facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, RuleFailure]
+) -> Selected:  # fmt: skip
+    """The games without those that their rule cannot score."""
+    looked_at = [needs_a_look(version) for version in versions]
+    if not any(looked_at):
+        return found
+    alike = _alike(facts, versions, found)
+    known: dict[Any, bool] = {}
+    gone: list[int] = []
+    for game, key in enumerate(alike):
+        if not looked_at[found.version[game]]:
+            continue
+        out = known.get(key) if key is not None else None
+        if out is None:
+            row, participants = found.row[game], found.slot[found.offset[game] : found.offset[game + 1]]
+            try:
+                out = why_not_scored(facts, row, versions[found.version[game]], participants) is not None
+            except RuleFailure as failure:
+                failures[row], out = failure, False
+            else:
+                known[key] = out
+        if out:
+            gone.append(game)
+    return _without(found, gone) if gone else found
+
+
+def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
+    """A key for every game, equal for games about which a rule's check says the same; None where nothing is known."""
+    seasonal = any(getattr(version.params, "season_months", []) for version in versions)
+    if seasonal or len({version.rule.columns for version in versions}) > 1:
+        return [None] * len(found.row)
+    offset = arrays.as_numpy(found.offset)
+    games = GameSlots(found.row, arrays.as_column(np.diff(offset)), found.slot)
+    read = np.ascontiguousarray(bulk_columns(facts, versions[0].rule.columns, games).T)
+    width, raw = read.itemsize * len(versions[0].rule.columns), read.tobytes()
+    ends = (offset * width).tolist()
+    return ((version, raw[first:last]) for version, (first, last) in zip(found.version, pairwise(ends), strict=True))
+
+
+def _without(found: Selected, gone: list[int]) -> Selected:
+    row, version, offset, slot = array("q"), array("h"), array("q", [0]), array(memoryview(found.slot).format)
+    for first, last in pairwise([-1, *gone, len(found.row)]):
+        row.extend(found.row[first + 1 : last])
+        version.extend(found.version[first + 1 : last])
+        shift = len(slot) - found.offset[first + 1]
+        offset.extend(found.offset[game + 1] + shift for game in range(first + 1, last))
+        slot.extend(found.slot[found.offset[first + 1] : found.offset[last]])
+    return Selected(row, version, offset, slot)
+
+
+def select_slots(
+    rows: Column, cell: Column, occurred_at: Column, start: Column, count: Column, player: Column,
+    person: Column, status: Column, replaced: Column, rank: Column, merged: int,
+    since: Column, version_since: Column, frozen_at: Column, frozen: int, admitted: Column, cells: int,
+    seats_count: Column, statuses: int, counted_min: Column,
+    accounts_count: Column, accounts: int, account_from: Column, account_at: Column, account_code: Column,
+    found_row: Column, found_version: Column, found_offset: Column, found_slot: Column,
+) -> int:  # fmt: skip
+    """The games of a ruleset among `rows`, in that order, with their counted participants by id; returns how many.
+
+    rank:         for every player, the rank of their person's id among all ids
+    merged:       whether two ids of a game may be one person
+    since:        instants from which the versions `version_since` are in force, ascending
+    frozen_at:    for every cell, the instant whose version scores it, if `frozen`
+    admitted:     for every version and cell, whether the game is eligible and on a requested ladder
+    seats_count:  for every version and kind of seat, whether it counts: its status, then the same for replaced ones
+    accounts_count: for every version and account, whether it counts
+    account_from: for every person, where their accounts begin in the next two, by time; empty if all accounts count
+    """
+    games = 0
+    slots = 0
+    found_offset[0] = 0
+    last = len(since) - 1
+    for r in range(len(rows)):
+        row = rows[r]
+        in_cell = cell[row]
+        played = occurred_at[row]
+        instant = frozen_at[in_cell] if frozen else played
+        at = last
+        while since[at] > instant:
+            at -= 1
+        version = version_since[at]
+        if version < 0 or not admitted[version * cells + in_cell]:
+            continue
+        first = slots
+        for slot in range(start[row], start[row] + count[row]):
+            if not seats_count[(version * 2 + replaced[slot]) * statuses + status[slot]]:
+                continue
+            if len(account_from) > 1:
+                who = person[player[slot]]
+                code = 0
+                for k in range(account_from[who], account_from[who + 1]):
+                    if account_at[k] <= played:
+                        code = account_code[k]
+                if not accounts_count[version * accounts + code]:
+                    continue
+            # by id; there are only a few
+            mine = rank[player[slot]]
+            to = slots
+            while to > first and rank[player[found_slot[to - 1]]] > mine:
+                found_slot[to] = found_slot[to - 1]
+                to -= 1
+            found_slot[to] = slot
+            slots += 1
+        twice = 0
+        if merged:
+            for k in range(first + 1, slots):
+                if rank[player[found_slot[k]]] == rank[player[found_slot[k - 1]]]:
+                    twice = 1
+        if slots - first < counted_min[version] or twice:
+            slots = first
+            continue
+        found_row[games] = row
+        found_version[games] = version
+        games += 1
+        found_offset[games] = slots
+    return games

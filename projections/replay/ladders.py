@@ -22,7 +22,7 @@ from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.eligibility import league_starts
+from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select
 from ratings_ledger.projections.replay.partition import (
     Numbered,
     Partitioned,
@@ -33,7 +33,6 @@ from ratings_ledger.projections.replay.partition import (
     values_when,
 )
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, rule_columns
-from ratings_ledger.projections.replay.selection import rows_in_order, select
 from ratings_ledger.projections.rulesets.periods import period_of
 from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest
 

@@ -6,93 +6,16 @@
 from math import log
 from typing import Any
 
-from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.projections.contract import UNITS_MAX
 from ratings_ledger.projections.expected_scores import ONE
 
 Numbers = Any  # an array of integers, Python's or numpy's
 
-SUBSTITUTE = STATUSES.index("substitute")
-BOTH, LEAVER, ONLY_SUBSTITUTE, NEITHER = range(4)  # whom `substitution` counts when a seat changed hands
 NOWHERE = -1
 FAILED = -3  # a ladder that no loop got to
 BOOKS = -2  # a game's changes sum to more than it minted
 BOUNDS = -4  # somebody's points go out of bounds
 ADJUSTED = -5  # by an adjustment
-
-
-def select_slots(
-    rows: Numbers, cell: Numbers, occurred_at: Numbers, start: Numbers, count: Numbers, player: Numbers,
-    person: Numbers, status: Numbers, replaced: Numbers, rank: Numbers, merged: int,
-    since: Numbers, version_since: Numbers, frozen_at: Numbers, frozen: int, admitted: Numbers, cells: int,
-    status_left_out: Numbers, substitution: Numbers, counted_min: Numbers,
-    account_left_out: Numbers, account_from: Numbers, account_at: Numbers, account_code: Numbers,
-    found_row: Numbers, found_version: Numbers, found_offset: Numbers, found_slot: Numbers,
-) -> int:  # fmt: skip
-    """The games of a ruleset among `rows`, in that order, with their counted participants by id; returns how many.
-
-    rank:         for every player, the rank of their person's id among all ids
-    merged:       whether two ids of a game may be one person
-    since:        instants from which the versions `version_since` are in force, ascending
-    frozen_at:    for every cell, the instant whose version scores it, if `frozen`
-    admitted:     for every version and cell, whether the game is eligible and on a requested ladder
-    status_left_out: for every version, the statuses that do not count, as bits; `account_left_out` likewise
-    account_from: for every person, where their accounts begin in the next two, by time
-    """
-    games = 0
-    slots = 0
-    found_offset[0] = 0
-    last = len(since) - 1
-    for r in range(len(rows)):
-        row = rows[r]
-        in_cell = cell[row]
-        played = occurred_at[row]
-        instant = frozen_at[in_cell] if frozen else played
-        at = last
-        while since[at] > instant:
-            at -= 1
-        version = version_since[at]
-        if version < 0 or not admitted[version * cells + in_cell]:
-            continue
-        first = slots
-        for slot in range(start[row], start[row] + count[row]):
-            of_status = status[slot]
-            if status_left_out[version] >> of_status & 1:
-                continue
-            of_seat = substitution[version]
-            changed_hands = replaced[slot] or of_status == SUBSTITUTE
-            counts = of_seat == BOTH or (of_seat != NEITHER and (of_seat == LEAVER) != (of_status == SUBSTITUTE))
-            if changed_hands and not counts:
-                continue
-            if account_left_out[version]:
-                who = person[player[slot]]
-                code = 0
-                for k in range(account_from[who], account_from[who + 1]):
-                    if account_at[k] <= played:
-                        code = account_code[k]
-                if account_left_out[version] >> code & 1:
-                    continue
-            # by id; there are only a few
-            mine = rank[player[slot]]
-            to = slots
-            while to > first and rank[player[found_slot[to - 1]]] > mine:
-                found_slot[to] = found_slot[to - 1]
-                to -= 1
-            found_slot[to] = slot
-            slots += 1
-        twice = 0
-        if merged:
-            for k in range(first + 1, slots):
-                if rank[player[found_slot[k]]] == rank[player[found_slot[k - 1]]]:
-                    twice = 1
-        if slots - first < counted_min[version] or twice:
-            slots = first
-            continue
-        found_row[games] = row
-        found_version[games] = version
-        games += 1
-        found_offset[games] = slots
-    return games
 
 
 def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers) -> int:

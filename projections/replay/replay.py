@@ -280,7 +280,7 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
         *compiling.room_for_a_game(max(batch.participants, 0)), before, mints, none,
     )  # fmt: skip
-    return totals, stopped, *(arrays.as_column(column) for column in (points, games, seen, before, mints))
+    return totals, stopped, *map(arrays.as_column, (points, games, seen, before, mints))
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:

@@ -44,8 +44,8 @@ def rule_columns(facts: Facts, versions: Sequence[Version], games: GameSlots, ve
 
 def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
     """These columns as the rows of one numpy array, as narrow as possible."""
-    row, size, slot = (arrays.as_numpy(column) for column in (games.row, games.size, games.slot))
     wide = any(name in facts.of_kind for name in names)
+    row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
     kind: Any = np.int64 if wide else np.int16 if set(names) <= SMALL else np.int32
     found = np.empty((len(names), len(slot)), dtype=kind)
     for column, name in zip(found, names, strict=True):

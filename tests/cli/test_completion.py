@@ -94,7 +94,7 @@ def test_ladders_in_bulk(copied_file: Callable[..., str], monkeypatch: pytest.Mo
     with open_ledger(copied_file(club)).reading() as connection:
         facts = decode(connection)
     slowly = known_names_module.ladder_names(facts)
-    monkeypatch.setattr(known_names_module, "LONG_HISTORY", 0)
+    monkeypatch.setattr(known_names_module.arrays, "LONG_HISTORY", 0)
     assert known_names_module.ladder_names(facts) == slowly
 
 
