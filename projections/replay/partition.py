@@ -82,7 +82,6 @@ def by_time(ruleset: Ruleset) -> bool:
 
 def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Partitioned:
     """The selected games on the ladders of their partition, or on the one with the values `only`."""
-    compiled = compiling.is_worthwhile(len(found.row))
     keys, ladders = _keys(facts, ruleset, found, only)
     names = sorted({values for key in ladders for values in key})
     if len(names) == 1 and all(ladders):
@@ -90,9 +89,9 @@ def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | No
     else:
         number = {values: index for index, values in enumerate(names)}
         numbers = [[number[values] for values in key] for key in ladders]
-        placed = _on_ladders(found, keys, numbers, len(names), compiled=compiled)
+        placed = _on_ladders(found, keys, numbers, len(names))
     columns = {name: memoryview(column) for name, column in placed.items()}
-    return Partitioned(names, **columns, compiled=compiled)
+    return Partitioned(names, **columns, compiled=compiling.is_worthwhile(len(found.row)))
 
 
 def number_players(facts: Facts, shared: Partitioned) -> Numbered:
@@ -113,9 +112,7 @@ def _on_one_ladder(found: Selected) -> dict[str, Column]:
     return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
 
 
-def _on_ladders(
-    found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int, *, compiled: bool
-) -> dict[str, Column]:
+def _on_ladders(found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int) -> dict[str, Column]:
     """The selected games by ladder, given every key's ladders by number."""
     key_from, key_ladders = array("q", [0]), array("q")
     for key in ladders:
@@ -123,7 +120,7 @@ def _on_ladders(
         key_from.append(len(key_ladders))
     widest = max((len(key) for key in ladders), default=0)
     ladder_from, ladder_games = array("q", [0]) * (count + 1), arrays.zeros("q", len(found.row) * widest)
-    run = partial(compiling.run_loop, as_compiled=compiled)
+    run = partial(compiling.run_loop, as_compiled=compiling.is_worthwhile(len(found.row)))
     total = run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
     zeros = arrays.zeros
     room = {

@@ -71,7 +71,8 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
                 source = arrays.as_numpy(getattr(facts, name))
                 for first in range(0, len(slot), AT_ONCE):
                     column[first : first + AT_ONCE] = source[slot[first : first + AT_ONCE]]
-                    facts.let_go()
+                    if len(slot) > AT_ONCE:
+                        facts.let_go()
             if name == "seconds_played":
                 for at in np.flatnonzero(column == NONE).tolist() if facts.clock_seconds else ():
                     column[at] = facts.clock_seconds.get(int(slot[at]), NONE)
