@@ -20,7 +20,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any
 
 from ratings_ledger.projections import expected_scores
-from ratings_ledger.projections.arrays import as_numpy, in_memory, np
+from ratings_ledger.projections.arrays import as_numpy, np
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
@@ -212,5 +212,6 @@ def constants(numbers: Sequence[int]) -> Any:
 def run_loop(loop: Callable[..., Any], *arguments: Any, as_compiled: bool) -> Any:
     """Return what a loop returns for these columns and integers: interpreted, or compiled if requested."""
     if not as_compiled:
-        return loop(*map(in_memory, arguments))
+        # a column in a file is read as a whole, others are there
+        return loop(*(column.whole() if hasattr(column, "whole") else column for column in arguments))
     return compiled(loop)(*map(as_numpy, arguments))
