@@ -50,12 +50,12 @@ def interpreting() -> Iterator[None]:
 
 
 def is_interpreting() -> bool:
-    """Whether everything runs interpreted here, to check the rest against."""
+    """Tell whether everything runs interpreted here, to check the rest against."""
     return _interpreting.get()
 
 
 def allowed() -> bool:
-    """Whether compiled code may be used here at all."""
+    """Tell whether compiled code may be used here at all."""
     return not is_interpreting() and available()
 
 
@@ -67,7 +67,7 @@ def is_worthwhile(games: int) -> bool:
 
 @cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A loop over arrays, compiled for the types it is called with."""
+    """Return a loop over arrays, compiled for the types it is called with."""
 
     def run(*arguments: Any) -> Any:
         return _for_types(function, None, _types(arguments), True)(*arguments)
@@ -77,8 +77,9 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def around(loop: Callable[..., Any], rule: Rule, name: str = "score") -> Callable[..., Any]:
-    """A loop of `loops` compiled around a rule's function of this name; it returns None where that cannot be done, or
-    where the rule fails."""
+    """Return a loop of `loops` compiled around a rule's function of this name; it returns None where that cannot be
+    done, or where the rule fails.
+    """
     from numba.core.errors import NumbaError  # loads numba
 
     function = getattr(rule, name)
@@ -104,7 +105,8 @@ _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in|During:|This error|- |\s*$).*",
 
 
 def why_not_compiled(problem: str) -> str:
-    """The reason in numba's message, without the names of its own steps; with the line of the source, if it has one.
+    """Return the reason in numba's message, without the names of its own steps; with the line of the source, if it has
+    one.
 
     >>> why_not_compiled("Failed in nopython mode pipeline (step: nopython frontend)\\nUntyped global name 'x'")
     "Untyped global name 'x'"
@@ -117,7 +119,7 @@ def why_not_compiled(problem: str) -> str:
 
 
 def read_only(numbers: Any, rule: Rule) -> Any:
-    """A rule's input, made read-only for rules of packages."""
+    """Return a rule's input, made read-only for rules of packages."""
     if is_ours(rule):
         return numbers
     seen = numbers.view()
@@ -126,7 +128,7 @@ def read_only(numbers: Any, rule: Rule) -> Any:
 
 
 def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """What numba distinguishes about the arguments: integers and arrays."""
+    """Return what numba distinguishes about the arguments: integers and arrays."""
     return tuple(
         None if isinstance(one, int) else (one.dtype.char, one.ndim, one.flags.writeable, one.flags.c_contiguous)
         for one in arguments
@@ -137,8 +139,8 @@ def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
 def _for_types(
     loop: Callable[..., Any], given: tuple[str, Callable[..., int]] | None, types: tuple[Any, ...], trusted: bool
 ) -> Callable[..., Any]:
-    """A loop compiled for these types, around a rule's function if one is given; unless that is `trusted`, an index
-    past the end of an array raises as it does in Python.
+    """Return a loop compiled for these types, around a rule's function if one is given; unless that is `trusted`, an
+    index past the end of an array raises as it does in Python.
 
     numba's cache looks only at the file of the loop, so the name covers the rule's own source, too. It also covers the
     types, so that two processes compiling at once never write code for different types into one file.
@@ -176,7 +178,9 @@ def _standing_alone(
     given: Mapping[str, Any] = MappingProxyType({}),
     suffix: str = "",
 ) -> Any:
-    """A copy of a function that calls compiled copies of its module's own functions, or of the `given` ones instead."""
+    """Return a copy of a function that calls compiled copies of its module's own functions, or of the `given` ones
+    instead.
+    """
     from numba import njit
 
     space = dict(function.__globals__)

@@ -63,7 +63,7 @@ class Sources(NamedTuple):
 
 
 def named_by_content(kind: str, content: Iterable[Bytes]) -> tuple[str, list[Bytes]]:
-    """The name of an object that is named by its content, and the content."""
+    """Return the name of an object that is named by its content, and the content."""
     parts, digest = list(content), hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -101,7 +101,7 @@ def put_base(
 
 
 def _kept(position: int, record: str, looks_at_accounts: bool) -> list[str] | None:
-    """Whose event it is: an account's player, a clock's game, or nobody's; None if no ladder depends on it."""
+    """Return whose event it is: an account's player, a clock's game, or nobody's; None if no ladder depends on it."""
     try:
         event = known_event(position, record)
     except (Refused, LookupError):
@@ -133,7 +133,7 @@ class SharedBase:
         )
 
     def facts(self, cells: Sequence[tuple[int, NamedCell]], games: int) -> Facts:
-        """The facts of the games of some cells, given by number, alone; there are so many in the segments.
+        """Return the facts of the games of some cells, given by number, alone; there are so many in the segments.
 
         Raises `DamagedObject`, also if there are more or fewer.
         """
@@ -145,8 +145,9 @@ class SharedBase:
     def facts_within(
         self, cells: Sequence[tuple[int, NamedCell]], window: Window = (None, None), players: Iterable[str] = ()
     ) -> tuple[Facts, int]:
-        """The same of games that were played in a window, the first numbers those of some players; and how many games
-        the segments have. Raises `DamagedObject`."""
+        """Return the same of games that were played in a window, the first numbers those of some players; and how many
+        games the segments have. Raises `DamagedObject`.
+        """
         facts = Facts(self.position, self.chain_hash)
         for name in players:
             player_number(facts, name)
@@ -156,7 +157,7 @@ class SharedBase:
         return facts, found
 
     def moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
-        """What `moments_of_parts` says of the games of some cells, in all segments."""
+        """Yield what `moments_of_parts` says of the games of some cells, in all segments."""
         wanted = [number for number, _ in cells]
         for segment, numbers in zip(*self.sources, strict=True):
             yield from moments_of_parts(segment, np.isin(numbers.column("cell"), wanted))
@@ -203,7 +204,7 @@ def _bound(published: Iterable[KnownEvent]) -> _Bound:
 
 @lru_cache(2)
 def base_of(url: str, name: str) -> SharedBase:
-    """A base, which several packs share. Raises `DamagedObject`."""
+    """Return a base, which several packs share. Raises `DamagedObject`."""
     return SharedBase(url, name)
 
 
@@ -234,7 +235,7 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
 
 
 def _without(games: Games, gone: Array, is_newest: bool) -> Games:
-    """The games without those that are elsewhere as they stand now."""
+    """Return the games without those that are elsewhere as they stand now."""
     if is_newest or not len(gone):
         return games
     at = np.searchsorted(gone, games.rows["first_position"])
@@ -272,7 +273,7 @@ def _has(found: list[Games], name: str) -> bool:
 
 
 def _joined(found: list[Games], kind: str, name: str, code: str) -> Array:
-    """A column of several parts as one, with the usual number where a part does not have it."""
+    """Return a column of several parts as one, with the usual number where a part does not have it."""
     columns: list[Array] = []
     for games in found:
         some = getattr(games, kind)
@@ -291,6 +292,6 @@ def _column(numbers: Array, code: str) -> Any:
 
 
 def all_cells(numbers: Iterable[OpenedObject]) -> Iterator[NamedCell]:
-    """The cells of a ledger by number."""
+    """Yield the cells of a ledger by number."""
     for one in numbers:
         yield from (tuple(cell) for cell in one.lines("cells"))

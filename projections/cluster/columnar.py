@@ -57,7 +57,7 @@ def parts_of(parts: Iterable[Bytes]) -> tuple[list[Bytes], list[Part]]:
 
 
 def object_bytes(parts: list[Bytes], columns: Mapping[str, Array], about: Mapping[str, Any]) -> Iterator[Bytes]:
-    """The bytes of an object: `parts` as `parts_of` gives them, columns, and anything that JSON can say; what
+    """Yield the bytes of an object: `parts` as `parts_of` gives them, columns, and anything that JSON can say; what
     says a `name` there is no other object."""
     at, places = sum(len(part) for part in parts), dict[str, tuple[str, int, int, int]]()
     yield from parts
@@ -109,21 +109,21 @@ class OpenedObject:
             raise StoreUnavailable(f"{self.name} in {self._objects.url}: {why(problem)}", "file") from None
 
     def part(self, part: Part) -> Bytes:
-        """A part, checked. Raises `DamagedObject`."""
+        """Return a part, checked. Raises `DamagedObject`."""
         found = self._read(part.at, part.length)
         if len(found) != part.length or zlib.crc32(found) != part.crc:
             raise DamagedObject(self.name, f"is damaged between bytes {part.at:,} and {part.at + part.length:,}")
         return found
 
     def column(self, name: str) -> Array:
-        """A column, checked. Raises `DamagedObject`."""
+        """Return a column, checked. Raises `DamagedObject`."""
         if name not in self._columns:
             kind, *place = self._places[name]
             self._columns[name] = np.frombuffer(self.part(Part(*place)), dtype=kind)
         return self._columns[name]
 
     def lines(self, name: str) -> list[Any]:
-        """A column of JSON values, one per line."""
+        """Return a column of JSON values, one per line."""
         text = self.column(name).tobytes()
         return list(json.loads(b"[" + b",".join(text.split(b"\n")[:-1]) + b"]"))
 
@@ -135,7 +135,7 @@ class OpenedObject:
 
 @lru_cache(OPENED)
 def object_at(url: str, name: str) -> OpenedObject:
-    """An object that is never changed: whoever opens it again gets the same. Raises `DamagedObject`."""
+    """Return an object that is never changed: whoever opens it again gets the same. Raises `DamagedObject`."""
     return OpenedObject(_place(url), name)
 
 

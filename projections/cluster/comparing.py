@@ -33,7 +33,7 @@ _KINDS: dict[str, Any] = {
 
 
 def compared_pack(base: SharedBase, told: dict[str, Any], makes: str) -> Iterator[Bytes]:
-    """The bytes of the object `makes` with the ladders of a pack under another ruleset. Raises `DamagedObject`."""
+    """Yield the bytes of the object `makes` with a pack's ladders under another ruleset. Raises `DamagedObject`."""
     cells = [(number, tuple(cell)) for number, cell in told["cells"]]
     ruleset, as_of, families = Ruleset.model_validate(told["under"]), told["as_of"], {*map(tuple, told["families"])}
     now = Ladders(base.facts(cells, told["games"]), as_of)
@@ -54,7 +54,7 @@ def compared_pack(base: SharedBase, told: dict[str, Any], makes: str) -> Iterato
 
 
 def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
-    """What a plan says of published lists."""
+    """Return what a plan says of published lists."""
     rows: dict[int, list[RankedRow]] = {position: [*map(_row, told)] for position, *_, told in lists}
 
     def as_listed(one: PublishedList) -> Ranking:
@@ -73,7 +73,7 @@ def comparing_plan(
     code: str, base: str, pack: Any, cells: Sequence[Any], asked: Collection[str], ruleset: Ruleset, as_of: int | None,
     lists: Sequence[tuple[PublishedList, Sequence[RankedRow]]],
 ) -> str:  # fmt: skip
-    """The plan to compare the ladders of a pack."""
+    """Return the plan to compare the ladders of a pack."""
     return json.dumps({
         "task": "compare", "code": code, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
         "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
@@ -83,13 +83,13 @@ def comparing_plan(
 
 
 def comparison_in(content: bytes) -> list[Any]:
-    """What `compared_pack` found: ladders, lists, failures, and the ladders that there are now, and those then."""
+    """Return what `compared_pack` found: ladders, lists, failures, the ladders now, and those then."""
     found, published, *others = marshal.loads(content)
     return [from_plain(found), from_plain(published), *others]
 
 
 def as_plain(value: Any) -> Any:
-    """A part of an answer as plain values; `from_plain` gives it back."""
+    """Return a part of an answer as plain values; `from_plain` gives it back."""
     if is_dataclass(value) and not isinstance(value, type):
         return type(value).__name__, [as_plain(getattr(value, member.name)) for member in fields(value)]
     if isinstance(value, Fraction):
@@ -102,7 +102,7 @@ def as_plain(value: Any) -> Any:
 
 
 def from_plain(value: Any) -> Any:
-    """What `as_plain` was given."""
+    """Return what `as_plain` was given."""
     if not isinstance(value, tuple):
         return value
     kind, parts = value[0], [*map(from_plain, value[1])]

@@ -63,7 +63,8 @@ T = TypeVar("T")
 
 @contextmanager
 def cluster_for(ledger: Ledger, on: str, url: str | None) -> Iterator[Cluster]:
-    """The engine at an address, with a place for objects that is fit for it: below a URL, or in the cache folder.
+    """Provide the engine at an address, with a place for objects that is fit for it: below a URL, or in the cache
+    folder.
 
     Raises `BadArgument`, `StoreUnavailable`.
     """
@@ -83,7 +84,7 @@ def cluster_for(ledger: Ledger, on: str, url: str | None) -> Iterator[Cluster]:
 
 
 def segments_at(ledger: Ledger, url: str | None) -> Objects:
-    """The place of a ledger's objects, below a URL or in the cache folder. Raises `StoreUnavailable`."""
+    """Return the place of a ledger's objects, below a URL or in the cache folder. Raises `StoreUnavailable`."""
     with ledger.reading() as connection:
         if url is not None:
             return objects_at(f"{url.rstrip('/')}/{ledger_id(connection)}")
@@ -106,12 +107,12 @@ class Sealed(NamedTuple):
 
     @property
     def games(self) -> int:
-        """How many games they have."""
+        """Return how many games they have."""
         return sum(segment.about["games"] for segment in self.segments)
 
 
 def segment_names(connection: Connection, until: int) -> list[SegmentName]:
-    """The segments that a log may have up to a position."""
+    """Return the segments that a log may have up to a position."""
     names = []
     for last in range(SEGMENT_EVENTS, until + 1, SEGMENT_EVENTS):
         chain_hash = chain_hash_at(connection, last) or b""
@@ -120,7 +121,7 @@ def segment_names(connection: Connection, until: int) -> list[SegmentName]:
 
 
 def seal(connection: Connection, cluster: Cluster, until: int, tell: Tell) -> Sealed:
-    """The segments up to a position; what is missing or damaged is made, and its numbers. Raises as `farm` does."""
+    """Return the segments up to a position; missing or damaged ones are made, with their numbers. Raises as `farm`."""
     objects, names = cluster.objects, segment_names(connection, until)
     tasks, ledger = [], ledger_id(connection)
     for name in names:
@@ -142,7 +143,7 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
 
 
 def segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
-    """The records of a segment, one a line, page by page. Raises `StoreDamaged` if one is missing."""
+    """Yield the records of a segment, one a line, page by page. Raises `StoreDamaged` if one is missing."""
     for after in range(name.first, name.last, PAGE_EVENTS):
         upto = min(after + PAGE_EVENTS, name.last)
         text = read_page(connection, after, upto)
@@ -157,7 +158,7 @@ def _opened(objects: Objects, name: str) -> OpenedObject:
 
 
 def _numbered(objects: Objects, segments: Sequence[OpenedObject]) -> list[OpenedObject]:
-    """The numbers of some segments, from the first on; missing ones are made."""
+    """Return the numbers of some segments, from the first on; missing ones are made."""
     found: list[OpenedObject] = []
     numbering: Numbering | None = None
     for segment in segments:
@@ -222,7 +223,7 @@ def _put_head(objects: Objects, facts: Facts, done: Sealed) -> tuple[OpenedObjec
 
 
 def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], cells: Sequence[int]) -> dict[int, int]:
-    """How many games the cells have in all segments, by their numbers in the facts."""
+    """Return how many games the cells have in all segments, by their numbers in the facts."""
     total = np.zeros(len(cells), dtype=np.int64)
     for segment, numbered in zip(segments, numbers, strict=True):
         np.add.at(total, numbered.column("cell"), np.diff(segment.column("cell_from")))
@@ -233,7 +234,7 @@ def results(
     cluster: Cluster, prepared: Prepared, rulesets: Sequence[str], asked: Collection[str], stored: Collection[str],
     changes: bool, tell: Tell, had: set[str],
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
-    """What comes of the ladders of some usable rulesets, also of those that are stored, in no particular order.
+    """Yield what comes of the ladders of some usable rulesets, also of those that are stored, in no particular order.
 
     Packs in `had` are left out; those that come are added. Raises as `farm` does, `DamagedObject`.
     """
@@ -258,7 +259,7 @@ def results(
 
 
 def called(ruleset_id: str, families: Sequence[tuple[str, ...]]) -> str:
-    """What the pack of some families is called."""
+    """Return what the pack of some families is called."""
     first = "/".join([ruleset_id, *(member.partition(" ")[2] for member in families[0])])
     return first if len(families) == 1 else f"{first} and {len(families) - 1:,} more"
 
@@ -275,7 +276,7 @@ def mend(cluster: Cluster, problem: DamagedObject, before: set[str]) -> None:
 
 
 def made_whole(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]) -> T:
-    """What is made of a ledger, again after each damaged object that it meets. Raises as `mend` does."""
+    """Return what is made of a ledger, again after each damaged object that it meets. Raises as `mend` does."""
     before = set[str]()
     while True:
         try:
@@ -286,7 +287,7 @@ def made_whole(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]
 
 
 def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell, accounts: bool = False) -> Prepared:
-    """What `prepare` gives, with what is damaged made again. Raises as `farm` does."""
+    """Return what `prepare` gives, with what is damaged made again. Raises as `farm` does."""
     return made_whole(ledger, cluster, lambda connection: prepare(connection, cluster, position, tell, accounts))
 
 
@@ -294,7 +295,7 @@ def computed(
     ledger: Ledger, cluster: Cluster, prepared: Prepared, asked: Collection[str], stored: Collection[str],
     changes: bool, apart: Collection[str], tell: Tell,
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
-    """What `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
+    """Yield what `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
 
     What is damaged is made again. Raises as `farm` does.
     """
@@ -322,6 +323,8 @@ def sweep(cluster: Cluster) -> None:
 
 
 def is_old(objects: Objects, name: str) -> bool:
-    """Whether an object was written before any computation that still goes on; no, if the place does not know when."""
+    """Tell whether an object was written before any computation that still goes on; no, if the place does not know
+    when.
+    """
     now = clock.now() // 1_000_000
     return now - (objects.written_at(name) or now) > LEFT_SECONDS

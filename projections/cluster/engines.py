@@ -60,7 +60,7 @@ class Engine(Protocol):
         """Forget a task, which may still be done."""
 
     def width(self) -> int:
-        """How many tasks it may be given at once now; none if nobody is there to do them."""
+        """Return how many tasks it may be given at once now; none if nobody is there to do them."""
 
 
 class Processes:
@@ -100,7 +100,7 @@ class Processes:
             self._busy.pop(handle).close()
 
     def width(self) -> int:
-        """How many processes there may be."""
+        """Return how many processes there may be."""
         return self._count
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ def _plainly(function: Callable[..., None], *arguments: Any) -> None:
 
 
 def _dask() -> Any:
-    """The library; it has no types for much of what is called. Raises `BadArgument`."""
+    """Return the library; it has no types for much of what is called. Raises `BadArgument`."""
     try:
         return import_module("distributed")
     except ImportError:
@@ -203,7 +203,7 @@ def _raised(handle: Any) -> Exception | None:
 
 @contextmanager
 def engine_at(address: str) -> Iterator[Engine]:
-    """The engine at an address. Raises `BadArgument`, `StoreUnavailable`."""
+    """Provide the engine at an address. Raises `BadArgument`, `StoreUnavailable`."""
     kind, _, rest = address.partition(":")
     if kind == "processes":
         if rest and not (rest.isdecimal() and 0 < int(rest) <= 1000):

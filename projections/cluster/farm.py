@@ -76,8 +76,8 @@ class Cluster(NamedTuple):
 def farm(
     cluster: Cluster, tasks: Sequence[Task], tell: Tell, prepare: Callable[[Task], None] = lambda task: None
 ) -> Iterator[Task]:
-    """The tasks, each once its object is there and whole, in the order in which they get done; each is prepared before
-    it is handed out.
+    """Yield the tasks, each once its object is there and whole, in the order in which they get done; each is prepared
+    before it is handed out.
 
     Raises `TasksFailed` after all others are done, `WorkerLost` if there are no workers or they are unfit,
     `StoreDamaged` if two of them differ.
@@ -167,7 +167,7 @@ def _refuse(error: Exception | None) -> None:
 
 
 def _ends(objects: Objects, state: _State, task: Task, error: Exception | None) -> bool:
-    """Whether a task is done; what failed waits for its next try, or is given up.
+    """Tell whether a task is done; what failed waits for its next try, or is given up.
 
     Raises `WorkerLost`, `StoreDamaged`; `DamagedObject` for what it was to read.
     """
@@ -213,7 +213,7 @@ def _give_again(cluster: Cluster, state: _State) -> None:
 
 
 def _is_whole(objects: Objects, name: str) -> bool:
-    """Whether an object is there and its footer is right; a damaged one is told and deleted."""
+    """Tell whether an object is there and its footer is right; a damaged one is told and deleted."""
     if objects.size(name) is None:
         return False
     try:

@@ -53,19 +53,20 @@ class AllSegments(Result):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """What is damaged."""
+        """Return what is damaged."""
         return tuple(f"{row.name} {row.problem}" for row in self.rows if row.state == DAMAGED)
 
 
 def inventory(ledger: Ledger, url: str | None) -> AllSegments:
-    """The segments of a ledger. Raises `StoreUnavailable`."""
+    """Return the segments of a ledger. Raises `StoreUnavailable`."""
     objects = segments_at(ledger, url)
     with ledger.reading() as connection:
         return _inventory(connection, objects, _state)
 
 
 def checked_segments(ledger: Ledger, url: str | None) -> AllSegments:
-    """The same after all of it was made again from the log and compared; what differs is deleted, to be sealed again.
+    """Return the same after all of it was made again from the log and compared; what differs is deleted, to be sealed
+    again.
 
     Raises `StoreUnavailable`, `StoreDamaged`.
     """

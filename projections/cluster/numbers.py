@@ -18,12 +18,12 @@ from ratings_ledger.projections.cluster.segments import NamedCell
 
 
 def numbers_name(segment: str) -> str:
-    """The name of the numbers of a segment."""
+    """Return the name of the numbers of a segment."""
     return f"numbers{segment.removeprefix('segment')}"
 
 
 def segment_of_numbers(name: str) -> str:
-    """The name of the segment whose numbers have a name; that of anything else is its own."""
+    """Return the name of the segment whose numbers have a name; that of anything else is its own."""
     return f"segment{name.removeprefix('numbers')}" if name.startswith("numbers-") else name
 
 
@@ -44,7 +44,7 @@ class Numbering:
             self.cells.setdefault(tuple(cell), len(self.cells))
 
     def number(self, segment: OpenedObject) -> Iterator[Bytes]:
-        """The bytes of the numbers of the segment that comes next."""
+        """Return the bytes of the numbers of the segment that comes next."""
         players, cells = len(self.players), len(self.cells)
         told = all_names(segment), [tuple(cell) for cell in segment.lines("cells")]
         player = [self.players.setdefault(name, len(self.players)) for name in told[0]]
@@ -59,7 +59,7 @@ class Numbering:
 
 
 def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
-    """The bytes of the numbers of a segment of what is not sealed: its players get new ones, whoever they are."""
+    """Return the bytes of the numbers of a segment of what is not sealed: all its players get new ones."""
     known: dict[NamedCell, int] = {}
     for one in earlier:
         for cell in one.lines("cells"):
@@ -77,13 +77,13 @@ def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> I
 
 
 def all_names(one: OpenedObject) -> list[str]:
-    """All names in an object."""
+    """Return all names in an object."""
     text, starts = one.column("names").tobytes(), one.column("name_from").tolist()
     return [text[first:last].decode() for first, last in pairwise(starts)]
 
 
 def names_of(numbers: Sequence[OpenedObject], wanted: Array) -> list[str]:
-    """The players with some numbers, which ascend."""
+    """Return the players with some numbers, which ascend."""
     found: list[str] = []
     firsts = [int(one.about["players_before"]) for one in numbers]
     cuts = [*np.searchsorted(wanted, firsts).tolist(), len(wanted)]

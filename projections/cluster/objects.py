@@ -42,10 +42,10 @@ class Objects(Protocol):
         """Some of its bytes; fewer where it ends."""
 
     def names(self, prefix: str) -> list[str]:
-        """The names that begin so, in order."""
+        """Return the names that begin so, in order."""
 
     def written_at(self, name: str) -> int | None:
-        """When it was created, in seconds since 1970, or None if it is not there or the place does not know."""
+        """Return when it was created, in seconds since 1970, or None if it is not there or the place does not know."""
 
     def delete(self, name: str) -> None:
         """Delete an object if it is there."""
@@ -94,7 +94,7 @@ class Folder:
         return []
 
     def written_at(self, name: str) -> int | None:
-        """When its file was written, or None."""
+        """Return when its file was written, or None."""
         with suppress(FileNotFoundError):
             return int((self._path / name).stat().st_mtime)
         return None
@@ -114,7 +114,7 @@ class Bucket:
 
     @property
     def _files(self) -> Any:
-        """What talks to the store; a forked process gets its own."""
+        """Return what talks to the store; a forked process gets its own."""
         return _files_at(self.url)[0]
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
@@ -148,7 +148,7 @@ class Bucket:
         return []
 
     def written_at(self, name: str) -> int | None:
-        """When it was modified, or None."""
+        """Return when it was modified, or None."""
         with suppress(FileNotFoundError, NotImplementedError):
             return int(self._files.modified(self._at(name)).timestamp())
         return None
@@ -171,7 +171,7 @@ def _files_at(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Each store's package has errors of its own, such as those about a password or a connection."""
+    """Provide each store's package has errors of its own, such as those about a password or a connection."""
     try:
         yield
     except (OSError, MemoryError):
@@ -181,7 +181,7 @@ def _as_os_errors() -> Iterator[None]:
 
 
 def objects_at(url: str) -> Objects:
-    """The objects at a URL or in a folder. Raises `StoreUnavailable` if nothing here knows such URLs."""
+    """Return the objects at a URL or in a folder. Raises `StoreUnavailable` if nothing here knows such URLs."""
     scheme, found, rest = url.partition("://")
     if not found or scheme in ("file", "local"):
         return Folder(Path(rest if found else url).absolute())
@@ -210,5 +210,5 @@ def prove(objects: Objects) -> str:
 
 
 def why(problem: OSError) -> str:
-    """What an error about an object says."""
+    """Return what an error about an object says."""
     return problem.strerror or str(problem) or type(problem).__name__

@@ -31,7 +31,7 @@ class Pack(NamedTuple):
 
 
 def family_of(versions: Sequence[Version], values: Sequence[str]) -> Family:
-    """The family of the ladder with some partition values."""
+    """Return the family of the ladder with some partition values."""
     by = versions[0].ruleset.partition.by
     apart = {"month", "year"} | ({"season"} if any(version.params.carry_over for version in versions) else set())
     return tuple(f"{part} {value}" for part, value in sorted(zip(by, values, strict=True)) if part not in apart)
@@ -47,7 +47,8 @@ def packs(
     facts: Facts, ruleset_id: str, asked: Collection[str], stored: Collection[str], games: Mapping[int, int],
     budget: int = PACK_GAMES,
 ) -> Iterator[Pack]:  # fmt: skip
-    """The packs of a usable ruleset, the largest families first; of its requested ladders alone, unless it is itself.
+    """Yield the packs of a usable ruleset, the largest families first; of its requested ladders alone, unless it is
+    itself.
 
     `games` says how many games each cell has. Ladders that are `stored` are there even without games.
     """
@@ -76,7 +77,7 @@ def packs(
 def _families(
     facts: Facts, versions: Sequence[Version], games: Mapping[int, int], more: Collection[Family]
 ) -> dict[Family, set[int]]:
-    """The cells that every family needs, and so do `more` families: of its games, and of the lists that it sums."""
+    """Return the cells that every family and `more` families need: of its games, and of the lists that it sums."""
     found: dict[Family, set[int]] = {family: set() for family in more}
     for some in [versions, *(facts.rulesets[of] for of in _summed(versions) if of in facts.rulesets)]:
         slugs = {facts.text_numbers.get(name) for name in games_of(some)}
@@ -93,7 +94,9 @@ def _families(
 
 
 def _with_leagues(facts: Facts, families: dict[Family, set[int]], scored: Sequence[int]) -> dict[Family, set[int]]:
-    """The same with all cells of the families' leagues: the first game of a league decides which version scores it."""
+    """Return the same with all cells of the families' leagues: the first game of a league decides which version scores
+    it.
+    """
     leagues: dict[int, set[int]] = {}
     for number in scored:
         leagues.setdefault(facts.cells[number].league, set()).add(number)
@@ -108,5 +111,5 @@ def _with_leagues(facts: Facts, families: dict[Family, set[int]], scored: Sequen
 
 
 def _summed(versions: Sequence[Version]) -> set[str]:
-    """The rulesets whose lists are summed."""
+    """Return the rulesets whose lists are summed."""
     return {of for version in versions if (of := getattr(version.params, "of", None)) is not None}

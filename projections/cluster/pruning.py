@@ -66,7 +66,7 @@ def _refuse_in_use(objects: Objects) -> None:
 
 
 def _goes_on(objects: Objects, nonce: str) -> bool:
-    """Whether the computation of a nonce may go on. One of an earlier version does not say whose it is."""
+    """Tell whether the computation of a nonce may go on. One of an earlier version does not say whose it is."""
     try:
         process = bytes(objects.read(nonce, 0, 1000)).decode(errors="replace").partition(" ")[2]
     except FileNotFoundError:  # it has just ended
@@ -78,7 +78,7 @@ def _goes_on(objects: Objects, nonce: str) -> bool:
 
 
 def _disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:
-    """What is of no use to the history with these segments, whatever its age, in the order of its names."""
+    """Yield what is of no use to the history with these segments, whatever its age, in the order of its names."""
     wanted = {name for one in own for name in (str(one), numbers_name(str(one)))}
     for name in sorted({name for prefix in (*LASTING, *SHORT_LIVED) for name in objects.names(prefix)} - wanted):
         if name.startswith(SHORT_LIVED):

@@ -65,7 +65,7 @@ class SegmentName(NamedTuple):
 
 
 def segment_name(name: str) -> SegmentName | None:
-    """The parsed name of a segment, or None."""
+    """Return the parsed name of a segment, or None."""
     kind, *rest = name.split("-")
     if kind != "segment" or len(rest) != 4 or not (rest[0].isdecimal() and rest[1].isdecimal()):
         return None
@@ -73,7 +73,7 @@ def segment_name(name: str) -> SegmentName | None:
 
 
 def named_cells(facts: Facts) -> list[NamedCell]:
-    """The cells of some facts, as segments write them."""
+    """Return the cells of some facts, as segments write them."""
     texts = [*facts.texts, None]  # NONE is the last
     return [(*(texts[number] for number in cell[: len(LABELS)]), cell.seats, cell.flags) for cell in facts.cells]  # type: ignore[misc]
 
@@ -83,7 +83,7 @@ def _in_order(cell: NamedCell) -> tuple[Any, ...]:
 
 
 def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
-    """The bytes of a segment: all games of some facts that are not voided, and the events that they hand on."""
+    """Return the bytes of a segment: all games of some facts that are not voided, and the events that they hand on."""
     names = named_cells(facts)
     cells = sorted(range(len(names)), key=lambda number: _in_order(names[number]))
     rank = np.zeros(len(cells) + 1, dtype=np.int64)
@@ -131,7 +131,7 @@ def _numbers(values: Any) -> Array:
 
 
 def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
-    """All columns of some games, one game after another."""
+    """Return all columns of some games, one game after another."""
     taken, numpy = arrays.taken, arrays.as_numpy
     some = arrays.as_column(rows)
     found = {name: numpy(taken(getattr(facts, name), some)) for name in (*ROWS, *MORE_ROWS)}
@@ -159,7 +159,7 @@ def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
 
 
 def _part(taken: dict[str, Array], games: slice, slots: slice) -> tuple[int, bytes]:
-    """The content of a part, and which of the columns that it may have it has, as bits."""
+    """Return the content of a part, and which of the columns that it may have it has, as bits."""
     content = [np.ascontiguousarray(taken[name][games], dtype=code).tobytes() for name, code in ROWS.items()]
     present = 0
     for bit, (name, (code, _)) in enumerate(MORE_ROWS.items()):
@@ -188,8 +188,9 @@ class Games(NamedTuple):
 def games_of_cells(
     segment: OpenedObject, wanted: Array, since: int | None = None, until: int | None = None
 ) -> Iterator[Games]:
-    """The games of the `wanted` cells (a boolean for each), part by part; only those played from `since` on and before
-    `until`. Raises `DamagedObject`."""
+    """Yield the games of the `wanted` cells (a boolean for each), part by part; only those played from `since` on and
+    before `until`. Raises `DamagedObject`.
+    """
     cell_from = segment.column("cell_from")
     runs, size = _runs(segment, wanted), segment.about["part_games"]
     for number in _parts_with(runs, size):
@@ -217,7 +218,7 @@ def moments_of_parts(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int
 
 
 def _runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:
-    """Where the games of cells that follow each other are, from and to."""
+    """Return where the games of cells that follow each other are, from and to."""
     cell_from = segment.column("cell_from")
     edges = np.flatnonzero(np.diff(np.concatenate(([0], wanted.astype(np.int8), [0]))))
     runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
@@ -225,12 +226,12 @@ def _runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:
 
 
 def _within(runs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
-    """The parts of runs between two games, counted from the first of these."""
+    """Return the parts of runs between two games, counted from the first of these."""
     return [(max(first, low) - low, min(last, high) - low) for first, last in runs if first < high and last > low]
 
 
 def _parts_with(runs: list[tuple[int, int]], size: int) -> list[int]:
-    """The parts, of so many games, that have some of the games in these runs."""
+    """Return the parts, of so many games, that have some of the games in these runs."""
     return sorted({part for first, last in runs for part in range(first // size, (last - 1) // size + 1)})
 
 

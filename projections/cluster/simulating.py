@@ -61,7 +61,7 @@ def simulated_on(
     ledger: Ledger, on: str, segments: str | None, rulesets: Sequence[tuple[dict[str, str], Ruleset]],
     ladders: Collection[str], as_of: str | None, known_at: str | None, note: Callable[[str], None], tell: Tell,
 ) -> Simulation:  # fmt: skip
-    """What `View.simulate` says, worked out by the workers of an engine, who share the place `segments`.
+    """Return what `View.simulate` says, worked out by the workers of an engine, who share the place `segments`.
 
     Raises as that does, and as `work_on` does.
     """
@@ -91,7 +91,7 @@ def _refuse(
 
 
 def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
-    """What a ruleset would change; `failed` gets what cannot be replayed."""
+    """Return what a ruleset would change; `failed` gets what cannot be replayed."""
     _, connection, _, prepared, ladders, as_of, note, _ = question
     nothing = prepared.facts.only(array("q"))
     then = refused_or_under(nothing, ruleset, as_of)
@@ -119,7 +119,7 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
 
 
 def _compared(question: _Question, tasks: Iterable[Task]) -> Iterator[list[Any]]:
-    """What comes of some comparisons, as `comparison_in` has it. Raises as `farm` does."""
+    """Yield what comes of some comparisons, as `comparison_in` has it. Raises as `farm` does."""
     for task in _whole(question, [*tasks]):
         yield comparison_in(OpenedObject(question.cluster.objects, task.makes).column("compared").tobytes())
 
@@ -127,8 +127,9 @@ def _compared(question: _Question, tasks: Iterable[Task]) -> Iterator[list[Any]]
 def _tasks(
     question: _Question, then: Ladders, ruleset: Ruleset, ladders: Collection[str], all_packs: bool = False
 ) -> Iterator[Task]:
-    """The comparisons of the packs whose ladders a ruleset may matter to; if some ladders are named, of these alone, in
-    their packs or in all of their rulesets'."""
+    """Yield the comparisons of the packs whose ladders a ruleset may matter to; if some ladders are named, of these
+    alone, in their packs or in all of their rulesets'.
+    """
     connection, prepared = question.connection, question.prepared
     facts, both = prepared.facts, _both(prepared.facts, then)
     planned, number = replace(facts, rulesets=both), {cell: at for at, cell in enumerate(prepared.cells)}
@@ -150,7 +151,7 @@ def _tasks(
 
 
 def _both(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
-    """The versions of all rulesets as they are, with those that would be."""
+    """Return the versions of all rulesets as they are, with those that would be."""
     both = dict(then.facts.rulesets)
     for ruleset_id, versions in facts.rulesets.items():
         both[ruleset_id] = versions if then.facts.rulesets[ruleset_id] is versions else [*versions, *both[ruleset_id]]
@@ -160,8 +161,9 @@ def _both(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
 def _concerned(
     both: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
 ) -> dict[str, list[str]]:  # fmt: skip
-    """The rulesets that another one may matter to, with the ladders of each that are named; if some are named, only the
-    rulesets of these. Raises `BadArgument` for one that workers do not have."""
+    """Return the rulesets that another one may matter to, with the ladders of each that are named; if some are named,
+    only the rulesets of these. Raises `BadArgument` for one that workers do not have.
+    """
     found = {}
     for ruleset_id, versions in both.items():
         asked = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
@@ -175,7 +177,7 @@ def _concerned(
 
 
 def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:
-    """The tasks, each when it is done; what is damaged is made again. Raises as `farm` does."""
+    """Yield the tasks, each when it is done; what is damaged is made again. Raises as `farm` does."""
     ledger, _, cluster, prepared, *_, tell = question
     had, before = set[Task](), set[str]()
     while True:
@@ -191,6 +193,6 @@ def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:
 
 
 def _with_game(connection: Connection, text: str) -> str:
-    """Why a ladder cannot be replayed, with the id of the game, which workers do not know."""
+    """Return why a ladder cannot be replayed, with the id of the game, which workers do not know."""
     found = re.search(r"at position (\d+)", text)
     return text if found is None else with_game(text, int(found[1]), connection)

@@ -34,7 +34,7 @@ STREAMED_GAMES, WINDOW_GAMES = 2_000_000, 1_000_000
 
 
 def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> tuple[str, ...] | None:
-    """The partition values of the ladder that a pack is, if it is to be streamed."""
+    """Return the partition values of the ladder that a pack is, if it is to be streamed."""
     ruleset = versions[0].ruleset
     fits = (
         not changes and ruleset.freeze == "none" and not by_time(ruleset)
@@ -61,7 +61,7 @@ def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int
 def streamed(
     base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int, ruleset_id: str, values: tuple[str, ...]
 ) -> Built | LadderFailure | None:  # fmt: skip
-    """A ladder as `built` gives it; None if no game counts there.
+    """Return a ladder as `built` gives it; None if no game counts there.
 
     Raises `DamagedObject` if the segments have other than so many games.
     """
@@ -87,7 +87,7 @@ def streamed(
 def _continued(
     facts: Facts, ladder: str, ruleset_id: str, values: tuple[str, ...], window: Window, earlier: Trace | None
 ) -> Trace | None:
-    """The trace at the end of a window, given that at the end of the last one; None before the ladder begins.
+    """Return the trace at the end of a window, given that at the end of the last one; None before the ladder begins.
 
     Raises `RuleFailure`.
     """
@@ -103,7 +103,7 @@ def _continued(
 
 
 def _light(trace: Trace) -> Trace:
-    """A trace without its games: what another goes on from, or a list ranks."""
+    """Return a trace without its games: what another goes on from, or a list ranks."""
     stream, none = trace.stream, array("q")
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)

@@ -71,7 +71,7 @@ class PlanRange(NamedTuple):
 
 
 def _code_digest() -> str:
-    """A digest of everything that a result depends on besides its plan: this program, Python, numpy and numba."""
+    """Return a digest of what a result depends on besides its plan: this program, Python, numpy and numba."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.byteorder}".encode())
     for name in ("numpy", "numba", "llvmlite"):
         digest.update(f"{name} {metadata.version(name)}".encode())
@@ -89,7 +89,8 @@ CODE = _code_digest()
 
 @lru_cache(1)
 def golden_digest() -> str:
-    """A digest of what becomes of a small ladder, compiled and interpreted: another processor must round the same way.
+    """Return a digest of what becomes of a small ladder, compiled and interpreted: another processor must round the
+    same way.
 
     Raises `Unfit` if these two differ.
     """
@@ -105,7 +106,7 @@ def golden_digest() -> str:
 
 
 def _golden_stream(version: Version) -> Stream:
-    """A ladder of games of four, two of them equal in every third, between pseudo-random players."""
+    """Return a ladder of games of four, two of them equal in every third, between pseudo-random players."""
     from array import array
 
     state, players, place = 12345, array("i"), array("q")
@@ -160,7 +161,7 @@ def perform(url: str, proof: Proof, place: PlanRange) -> None:
 
 
 def places_of(plans: Sequence[str]) -> list[PlanRange]:
-    """Where some plans are in the object that has them one behind another."""
+    """Return where some plans are in the object that has them one behind another."""
     texts = [plan.encode() for plan in plans]
     name = f"plans-{hashlib.sha256(b''.join(texts)).hexdigest()}"
     ends = accumulate(map(len, texts))
@@ -171,7 +172,7 @@ def places_of(plans: Sequence[str]) -> list[PlanRange]:
 
 
 def plan_at(objects: Objects, place: PlanRange) -> str:
-    """The plan at a place. Raises `DamagedObject`."""
+    """Return the plan at a place. Raises `DamagedObject`."""
     text = bytes(objects.read(place.plans, place.first, place.length))
     if hashlib.sha256(text).hexdigest() != place.digest:
         raise DamagedObject(place.plans, "does not have the plan that was put there")
@@ -179,7 +180,7 @@ def plan_at(objects: Objects, place: PlanRange) -> str:
 
 
 def output_name(plan_text: str) -> str:
-    """The name of the object that a plan leads to."""
+    """Return the name of the object that a plan leads to."""
     return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
 
 
@@ -201,7 +202,7 @@ def keep(objects: Objects, name: str, content: Iterable[Bytes]) -> None:
 
 
 def differs(objects: Objects, name: str, parts: Sequence[Bytes]) -> bool:
-    """Whether an object that is there has other bytes than these."""
+    """Tell whether an object that is there has other bytes than these."""
     return objects.size(name) != sum(map(len, parts)) or any(_parts_differ(objects, name, parts))
 
 
@@ -215,7 +216,7 @@ def _parts_differ(objects: Objects, name: str, parts: Sequence[Bytes]) -> Iterat
 
 
 def raw_content(texts: Iterable[bytes]) -> Iterator[Bytes]:
-    """The bytes of an object with the records of a range, one a line, and a checksum behind them."""
+    """Yield the bytes of an object with the records of a range, one a line, and a checksum behind them."""
     crc = 0
     for text in texts:
         crc = zlib.crc32(text, crc)
@@ -234,7 +235,8 @@ def _sealed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
 
 
 def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:
-    """The bytes of the segment of this name, given its records, one a line, and the chain hash behind which they are.
+    """Return the bytes of the segment of this name, given its records, one a line, and the chain hash behind which they
+    are.
 
     Raises `StoreDamaged` unless they lead from that to the one in the name.
     """
@@ -257,7 +259,7 @@ def pack_plan(
     base: str, pack: Pack, cells: Iterable[NamedCell], asked: Collection[str], stored: Collection[str], changes: bool,
     ladder: tuple[str, ...] | None = None,
 ) -> str:  # fmt: skip
-    """The plan to replay a pack; window by window, if it is one `ladder` with these values."""
+    """Return the plan to replay a pack; window by window, if it is one `ladder` with these values."""
     return json.dumps({
         "task": "replay", "code": CODE, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
         "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
@@ -283,7 +285,9 @@ def replayed(
     ladders: Ladders, ruleset_id: str, families: set[Family], asked: Collection[str], stored: Collection[str],
     changes: bool,
 ) -> list[Built | LadderFailure]:  # fmt: skip
-    """The ladders of some families of a ruleset, of which only those that are asked for, and those that are stored."""
+    """Return the ladders of some families of a ruleset, of which only those that are asked for, and those that are
+    stored.
+    """
     planned = plan(ladders, [ruleset_id], stored)
     versions = ladders.facts.rulesets[ruleset_id]
     streams = {
@@ -295,5 +299,5 @@ def replayed(
 
 
 def results_of(url: str, name: str) -> list[Built | LadderFailure]:
-    """The results in an object that a plan led to. Raises `DamagedObject`."""
+    """Return the results in an object that a plan led to. Raises `DamagedObject`."""
     return [*unpacked(OpenedObject(objects_at(url), name).column("results").tobytes())]

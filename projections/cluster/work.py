@@ -21,7 +21,7 @@ Tell = Callable[[str, dict[str, Any]], None]
 def work_on_at(
     ledger: Ledger, on: str, segments: str | None, rule_seconds: float, tell: Tell = lambda what, numbers: None
 ) -> WorkAt:
-    """The work at a position, as `work_on` has it."""
+    """Return the work at a position, as `work_on` has it."""
     return lambda connection, position: work_on(ledger, on, segments, position, rule_seconds, tell)
 
 
@@ -29,7 +29,7 @@ def work_on_at(
 def work_on(
     ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, tell: Tell
 ) -> Iterator[Work]:
-    """The work up to a position as the workers of an engine do it, who share the place `segments`.
+    """Provide the work up to a position as the workers of an engine do it, who share the place `segments`.
 
     The rules of packages run here, in processes of their own.
 

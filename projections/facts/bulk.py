@@ -80,7 +80,7 @@ class _Texts:
             compiling.compiled(scanning.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
 
     def told(self, first: int) -> list[str]:
-        """The texts from a code onwards."""
+        """Return the texts from a code onwards."""
         begins, ends = (column[first : self.known].tolist() for column in (self.begins, self.ends))
         if not begins:
             return []
@@ -89,12 +89,12 @@ class _Texts:
 
 
 def _table_size(items: int) -> int:
-    """How long a hash table is that has so many items: a power of two, at most half of it full."""
+    """Return how long a hash table is that has so many items: a power of two, at most half of it full."""
     return 1 << (2 * items).bit_length()
 
 
 def _longer(column: Any, least: int) -> Any:
-    """The same numbers in an array with room for at least `least`."""
+    """Return the same numbers in an array with room for at least `least`."""
     longer = np.empty((max(least, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
     longer[: len(column)] = column
     return longer
@@ -113,7 +113,7 @@ class Scanner:
         self.is_end = np.empty(0, dtype=bool)
 
     def scan(self, text: bytes, after: int) -> ScannedPage:
-        """A page of records, each ended by a newline, the first of which comes after the position `after`.
+        """Return a page of records, each ended by a newline, the first of which comes after the position `after`.
 
         Raises `StoreDamaged` if it is not UTF-8.
         """
@@ -160,7 +160,7 @@ class Scanner:
         )  # fmt: skip
 
     def _lines(self, seen: Any) -> Any:
-        """Where each line begins, and where the last ends."""
+        """Return where each line begins, and where the last ends."""
         if len(seen) > len(self.is_end):
             self.is_end = np.empty(len(seen) + len(seen) // 8, dtype=bool)
         ends = np.flatnonzero(np.equal(seen, scanning.NEWLINE, out=self.is_end[: len(seen)]))
@@ -182,7 +182,7 @@ class Scanner:
             compiling.compiled(scanning.file_cells)(self.cells_known, self.cell_table, self.cells)
 
     def _new_cells(self, first: int) -> list[tuple[Any, ...]]:
-        """The cells from a code onwards, with their labels as texts."""
+        """Return the cells from a code onwards, with their labels as texts."""
         label = [*self.label, None]  # -1 is the last
         return [
             (*(label[code] for code in cell[: len(LABELS)]), *cell[len(LABELS) :])
@@ -235,7 +235,7 @@ def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> 
 
 
 def _scanned(scanner: Scanner, text: Future[bytes], after: int) -> ScannedPage:
-    """A page that is still being read."""
+    """Return a page that is still being read."""
     return scanner.scan(text.result(), after)
 
 
@@ -254,7 +254,7 @@ def take_text(facts: Facts, text: Any, take: Take) -> None:
 
 
 def pages_of(text: Any, size: int = PAGE_BYTES) -> Iterator[bytes]:
-    """A long text of lines, some whole lines at a time, in `size` bytes or as many as a line has."""
+    """Yield a long text of lines, some whole lines at a time, in `size` bytes or as many as a line has."""
     begin, most = 0, size
     while begin < len(text):
         content = bytes(text[begin : begin + most])
@@ -267,14 +267,14 @@ def pages_of(text: Any, size: int = PAGE_BYTES) -> Iterator[bytes]:
 
 
 def _is_cell(cell: tuple[Any, ...]) -> bool:
-    """Whether an event can have the labels of a cell."""
+    """Tell whether an event can have the labels of a cell."""
     game, _, *labels = cell[: len(LABELS)]
     return are_written(Slug, [game]) and are_written(Label, [label for label in labels if label is not None])
 
 
 @cache
 def _words() -> tuple[Any, Any]:
-    """The words of the scanner, end to end, and where each begins."""
+    """Return the words of the scanner, end to end, and where each begins."""
     begins = array("q", [0])
     for word in scanning.WORDS:
         begins.append(begins[-1] + len(word))

@@ -112,12 +112,12 @@ class Checked:
         return Damaged(f"{folder.name}/{self._path.name} {why}", folder if alone else folder.parent)
 
     def within(self, low: int, high: int) -> Checked:
-        """The same; a number below `low`, or not below `high`, is damage."""
+        """Return the same; a number below `low`, or not below `high`, is damage."""
         self._low, self._high = low, high
         return self
 
     def is_of(self, code: str, items: int, crcs: list[int]) -> bool:
-        """Whether it is a column of this type, length and content."""
+        """Tell whether it is a column of this type, length and content."""
         return (self.typecode, self._items, self._crcs) == (code, items, crcs)
 
     def __len__(self) -> int:
@@ -156,7 +156,7 @@ class Checked:
         return self._ranged(found)
 
     def _block(self, block: int) -> Any:
-        """The numbers in a block, which is held for a while."""
+        """Return the numbers in a block, which is held for a while."""
         if len(self._blocks) >= BLOCKS_HELD:
             self._blocks.clear()
         self._blocks[block] = found = memoryview(self._read(block)).cast(self.typecode)
@@ -179,7 +179,9 @@ class Checked:
         return numbers
 
     def taken(self, indices: Any) -> Any:
-        """The numbers at many indices in any order, as numpy arrays: blocks are checked once, and nothing is kept."""
+        """Return the numbers at many indices in any order, as numpy arrays: blocks are checked once, and nothing is
+        kept.
+        """
         if len(indices) and not 0 <= indices.min() <= indices.max() < self._items:
             raise self.damaged("is asked for what it does not have")
         if self._whole is not None:
@@ -190,7 +192,7 @@ class Checked:
         return self._ranged(np.frombuffer(self._mapped(), dtype=self.typecode)[indices])
 
     def blocks(self) -> Iterator[bytes]:
-        """All bytes, a block at a time."""
+        """Return all bytes, a block at a time."""
         return map(self._read, range(len(self._crcs)))
 
     def read_into(self, memory: memoryview) -> None:
@@ -204,7 +206,7 @@ class Checked:
         self._ranged(memory.cast(self.typecode))
 
     def whole(self) -> Any:
-        """All numbers, in the file's own memory."""
+        """Return all numbers, in the file's own memory."""
         if self._whole is None and self._origin is not None:
             self._whole = self._ranged(self._origin.whole()[: self._items])
         if self._whole is None:
@@ -228,7 +230,7 @@ class Checked:
             raise self._unread(error) from None
 
     def changed(self, changes: Mapping[int, int]) -> Any:
-        """All numbers, with some changed; only the pages of these are in memory of their own."""
+        """Return all numbers, with some changed; only the pages of these are in memory of their own."""
         self.whole()
         found = self._mapped().cast(self.typecode)[: self._items]
         for index, number in changes.items():
@@ -242,7 +244,7 @@ class Checked:
 
 
 def opened(path: Path, code: str, items: int, crcs: list[int]) -> Checked:
-    """A column in a file that is opened once, however many facts have it. Raises `Damaged`, `Unreadable`."""
+    """Return a column in a file that is opened once, however many facts have it. Raises `Damaged`, `Unreadable`."""
     found = _OPEN.get(path)
     if found is None or not found.is_of(code, items, crcs):
         found = _OPEN[path] = Checked(path, code, items, crcs)
@@ -305,7 +307,7 @@ class Layered:
         self._whole = None
 
     def _past(self, index: int) -> int:
-        """The index in the tail."""
+        """Return the index in the tail."""
         if not self._items <= index < len(self):
             raise self.damaged("is asked for what it does not have")
         return index - self._items
@@ -329,12 +331,12 @@ class Layered:
         self._tail.frombytes(numbers)
 
     def pieces(self) -> list[Any]:
-        """What is in each of the columns, and what was appended."""
+        """Return what is in each of the columns, and what was appended."""
         ends = (self._items - start for start in self._starts)
         return [*(base.whole()[: max(end, 0)] for base, end in zip(self.bases, ends, strict=True)), self._tail]
 
     def whole(self) -> Any:
-        """All numbers in one piece of memory: the file's if there is one and nothing was changed."""
+        """Return all numbers in one piece of memory: the file's if there is one and nothing was changed."""
         found = self._whole
         if found is None:
             self._whole = found = self._in_one()
@@ -355,7 +357,7 @@ class Layered:
         return found
 
     def taken(self, indices: Any) -> Any:
-        """The numbers at many indices in any order, as numpy arrays: of the files, no more than that is read."""
+        """Return the numbers at many indices in any order, as numpy arrays: of the files, no more than that is read."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
             raise self.damaged("is asked for what it does not have")
         if (whole := self._whole) is not None:
@@ -384,14 +386,14 @@ class Layered:
 
 
 def pieces(column: Any) -> list[Any]:
-    """A column as the pieces of memory that it is in, one behind another, as it was before anything was changed."""
+    """Return a column as its pieces of memory, one behind another, as it was before anything was changed."""
     if not isinstance(column, Layered):
         return [column.whole() if isinstance(column, Checked) else column]
     return column.pieces()
 
 
 def within(numbers: Any, low: int, high: int) -> bool:
-    """Whether all numbers are at least `low` and below `high`."""
+    """Tell whether all numbers are at least `low` and below `high`."""
     if not len(numbers):
         return True
     values = arrays.as_numpy(numbers)

@@ -90,7 +90,7 @@ class Cache:
 
     @property
     def position(self) -> int:
-        """How far the segments reach."""
+        """Return how far the segments reach."""
         return _span(self.segments[-1])[1] if self.segments else 0
 
     def open_next(self, name: str) -> bool:
@@ -103,7 +103,7 @@ class Cache:
         return segment is not None
 
     def _numbered(self) -> str:
-        """A hash of all that has a number so far, and of where columns end: a segment goes on from there."""
+        """Return a hash of all that has a number so far, and of where columns end: a segment goes on from there."""
         return str(self.segments[-1].about.get("numbered")) if self.segments else ""
 
     def _items(self, name: str) -> int:
@@ -112,14 +112,14 @@ class Cache:
     # -- reading
 
     def _column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> Layered:
-        """The first items of a column, whose numbers are within limits. Raises `ValueError` if there are fewer."""
+        """Return the first items of a column, whose numbers are within limits. Raises `ValueError` for fewer."""
         there = self._items(name)
         if items is not None and not 0 <= items <= there:
             raise ValueError(f"{name} has {there} numbers, and {items} are wanted")
         return Layered([segment.columns[name].within(*limits) for segment in self.segments], items)
 
     def _lines(self, name: str, count: int | None = None) -> list[Any]:
-        """The first values of a file of JSON lines. Raises `Damaged`."""
+        """Return the first values of a file of JSON lines. Raises `Damaged`."""
         found = list[Any]()
         for segment in self.segments:
             column = segment.columns[name]
@@ -138,7 +138,7 @@ class Cache:
         facts.person = array("i", range(len(facts.players)))
 
     def facts(self, position: int) -> Facts:
-        """The facts up to a position, not 0; their `others` and `changes` are still to be applied.
+        """Return the facts up to a position, not 0; their `others` and `changes` are still to be applied.
 
         What else is in them is checked when it is read. Raises `Damaged`.
         """
@@ -190,7 +190,7 @@ class Cache:
         return facts
 
     def row_of(self, first_position: int) -> int:
-        """The row of the game first recorded at a position; NONE if there is none that counts."""
+        """Return the row of the game first recorded at a position; NONE if there is none that counts."""
         return row_at(self._column("first_position"), first_position)
 
     # -- growing
@@ -280,12 +280,12 @@ def _span(segment: Segment) -> tuple[int, int]:
 
 
 def _rest(last: int, chain_hash: bytes | None) -> str:
-    """The name of a segment, without where it begins."""
+    """Return the name of a segment, without where it begins."""
     return f"{last}-{(chain_hash or b'').hex()}-{FORMAT}"
 
 
 def folder_of(connection: Connection) -> str:
-    """The name of a ledger's cache: its id, which is a UUID, and a hash of where it is."""
+    """Return the name of a ledger's cache: its id, which is a UUID, and a hash of where it is."""
     where = json.dumps(dialect_of(connection).place(connection)).encode()
     return f"{ledger_id(connection)}-{hashlib.sha256(where).hexdigest()[:16]}"
 
@@ -297,7 +297,7 @@ def refuse_shared_cache(connection: Connection) -> None:
 
 
 def found(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
-    """The cache of a ledger, as far as it matches the log; None if none can be kept, or it cannot be read now.
+    """Return the cache of a ledger, as far as it matches the log; None if none can be kept, or it cannot be read now.
 
     The holder of the lock, who makes it anew from there, deletes the rest and is told why.
     """

@@ -114,7 +114,7 @@ class RecordedFacts:
     withdrawn: set[int] = field(default_factory=set)
 
     def copied(self) -> RecordedFacts:
-        """The same, to which something may be added without changing these."""
+        """Return the same, to which something may be added without changing these."""
         found = {name: copy(value) for name, value in vars(self).items()}
         return RecordedFacts(**(found | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
 
@@ -217,17 +217,19 @@ class Facts:
 
     @property
     def left_out(self) -> dict[int, str]:
-        """The positions of the events that do not count since no event can say what they say, each with the reason."""
+        """Return the positions of the events that do not count since no event can say what they say, each with the
+        reason.
+        """
         return dict(sorted((self.unread | self.circular).items()))
 
     def snapshot(self) -> Facts:
-        """The facts as they are now, whatever is applied to these later."""
+        """Return the facts as they are now, whatever is applied to these later."""
         # anything appended to participants, players and texts belongs to none of its games
         rows = {name: copy(getattr(self, name)) for name in ROW_COLUMNS}
         return replace(self, **rows, person=self.person[:], voided=set(self.voided), cache=None)
 
     def copied(self) -> Facts:
-        """The same facts, to which something may be applied without changing these."""
+        """Return the same facts, to which something may be applied without changing these."""
         mine = vars(self)
         alone = ("voided", "players", "players_at", "person", "texts", "cells", "player_numbers", "text_numbers",
                  "cell_numbers", "rows", "unread", "circular")  # fmt: skip
@@ -238,7 +240,7 @@ class Facts:
         )  # fmt: skip
 
     def only(self, rows: Column) -> Facts:
-        """The facts of some games alone, given their rows in ascending order, numbered in that order."""
+        """Return the facts of some games alone, given their rows in ascending order, numbered in that order."""
         self.ranks()  # which they share
         start, count = arrays.taken(self.start, rows), arrays.taken(self.count, rows)
         slots = arrays.span_indices(start, count)
@@ -257,7 +259,7 @@ class Facts:
         )  # fmt: skip
 
     def _of_kind(self, name: str, rows: Column, count: Column) -> Iterator[int]:
-        """What a type's column has about the participants of some games, 0 for those of other types."""
+        """Yield what a type's column has about the participants of some games, 0 for those of other types."""
         column = self.of_kind[name]
         for row, size in zip(rows, count, strict=True):
             has = name in COLUMNS_OF.get(self.texts[self.cell_of(row).kind], ())
@@ -300,17 +302,17 @@ class Facts:
             self._ranks = other._ranks
 
     def cell_of(self, row: int) -> Cell:
-        """What eligibility and partition depend on in a game."""
+        """Return what eligibility and partition depend on in a game."""
         number: int = self.cell[row]
         return self.cells[number]
 
     def label(self, name: str, row: int) -> str | None:
-        """The text of a label of a game, or None."""
+        """Return the text of a label of a game, or None."""
         number: int = getattr(self.cells[self.cell[row]], name)
         return None if number == NONE else self.texts[number]
 
     def column(self, name: str, row: int, participants: Sequence[int]) -> list[int]:
-        """The column of this name that rules read, for some participants of a game; `seats` is the same for all."""
+        """Return the column of this name that rules read, for some participants of a game; all share `seats`."""
         if name == "seats":
             return [self.cell_of(row).seats] * len(participants)
         if name == "tied":
@@ -326,50 +328,52 @@ class Facts:
         return [source[p] for p in participants]
 
     def _optional(self, name: str, participant: int) -> int:
-        """A number that not everybody has; such a column ends after the last who does."""
+        """Return a number that not everybody has; such a column ends after the last who does."""
         column = self.optional[name]
         return column[participant] if participant < len(column) else NONE
 
     def _seconds_played(self, participant: int) -> int:
-        """What the result says, otherwise what the game's clock says, otherwise -1."""
+        """Return what the result says, otherwise what the game's clock says, otherwise -1."""
         said = self._optional("seconds_played", participant)
         return self.clock_seconds.get(participant, NONE) if said == NONE else said
 
     def _tied(self, row: int, participants: Sequence[int]) -> list[int]:
-        """How many seats have a participant's place; a seat that changed hands counts once."""
+        """Return how many seats have a participant's place; a seat that changed hands counts once."""
         first = self.start[row]
         seated = [self.place[p] for p in range(first, first + self.count[row]) if not self.replaced[p]]
         return [seated.count(self.place[p]) for p in participants]
 
     def person_of(self, participant: int) -> int:
-        """The person who is a participant (an index into the participants' arrays): the number of their current id."""
+        """Return the person who is a participant (an index into the participants' arrays): the number of their current
+        id.
+        """
         number: int = self.player[participant]
         return self.person[number]
 
     def name_of(self, participant: int) -> str:
-        """The current id of a participant."""
+        """Return the current id of a participant."""
         return self.players[self.person_of(participant)]
 
     def knows(self, player: str) -> bool:
-        """Whether any event names this id."""
+        """Tell whether any event names this id."""
         # events applied after a snapshot may have brought ids that it does not know
         return self.player_numbers.get(player, len(self.person)) < len(self.person)
 
     def current(self, player: str) -> str:
-        """The current id of a player, who may be asked for by an old one."""
+        """Return the current id of a player, who may be asked for by an old one."""
         return self.players[self.person[self.player_numbers[player]]] if self.knows(player) else player
 
     def account(self, person: int, instant: int) -> str:
-        """The account of a person at an instant: the latest not after it, otherwise premium."""
+        """Return the account of a person at an instant: the latest not after it, otherwise premium."""
         known = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
         return max(known).account if known else "premium"
 
     def row_of(self, first_position: int) -> int:
-        """The row of the game first recorded at a position; NONE if there is none that counts."""
+        """Return the row of the game first recorded at a position; NONE if there is none that counts."""
         return row_at(self.first_position, first_position)
 
 
 def row_at(first_positions: Column, position: int) -> int:
-    """The index of a position among those of the games, which ascend; NONE if it is not there."""
+    """Return the index of a position among those of the games, which ascend; NONE if it is not there."""
     row = bisect_left(first_positions, position)
     return row if row < len(first_positions) and first_positions[row] == position else NONE

@@ -71,7 +71,7 @@ CHANGES = ("game.corrected", "game.voided", "game.reinstated")
 def decode(
     connection: Connection, known_at: int | None = None, ahead: int = 0, cached: bool = True, lazily: bool = False
 ) -> Facts:
-    """The facts recorded up to a position (default: the head); they may be extended up to the position `ahead`.
+    """Return the facts recorded up to a position (default: the head); they may be extended up to the position `ahead`.
 
     For a long log they come from the cache unless `cached` is false. Unless `lazily`, everything in it is checked;
     otherwise what is read from it may raise `Damaged`, and is then to be decoded again. Raises `StoreDamaged`.
@@ -113,7 +113,8 @@ def rulesets_at(connection: Connection, position: int) -> Facts:
 
 
 def _cached(connection: Connection, newest: int, position: int, lazily: bool) -> Facts | None:
-    """The facts at a position, mapped from the cache, which is extended to the head if needed; None if there is none.
+    """Return the facts at a position, mapped from the cache, which is extended to the head if needed; None if there is
+    none.
 
     A bad cache is rebuilt once; after that, and where it cannot be read, the command does without.
     """
@@ -134,7 +135,7 @@ def _cached(connection: Connection, newest: int, position: int, lazily: bool) ->
 
 
 def _grown(connection: Connection, root: Path, newest: int, position: int, lazily: bool) -> Facts | None:
-    """The facts at a position from the cache, brought up to the head; None if that cannot be done.
+    """Return the facts at a position from the cache, brought up to the head; None if that cannot be done.
 
     Raises `Damaged`, `Unreadable`, `StoreDamaged` where it is bad even after it was made again.
     """
@@ -166,7 +167,7 @@ def _grown(connection: Connection, root: Path, newest: int, position: int, lazil
 
 
 def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Facts:
-    """What was recorded after a cache, up to a position."""
+    """Return what was recorded after a cache, up to a position."""
     delta = cache.delta()
     _name_games(connection, delta, until, cache.row_of)
     _take_pages(delta, connection, until)
@@ -175,7 +176,7 @@ def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Fac
 
 
 def _completed(connection: Connection, cache: column_cache.Cache, position: int, lazily: bool) -> Facts:
-    """The facts from a cache, with what it hands on applied."""
+    """Return the facts from a cache, with what it hands on applied."""
     from ratings_ledger.projections.facts.checked_columns import Damaged
     from ratings_ledger.projections.facts.segments import TRACES, segments_of
 
@@ -218,7 +219,7 @@ def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callab
 
 
 def _changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
-    """The games that events of some types between two positions name."""
+    """Return the games that events of some types between two positions name."""
     return {event.data["game_id"] for event in read_types(connection, types, until=until, after=after)}
 
 
@@ -247,8 +248,9 @@ def catch_up(facts: Facts, connection: Connection, until: int, chain_hash: bytes
 
 
 def decode_text(text: Any, after: int, until: int) -> Facts:
-    """What a text of records, one a line, says of the events from `after` to `until`: games as first recorded, numbered
-    from 0, and the records of all other events as `others`. It needs the extra `fast`. Raises `StoreDamaged`."""
+    """Return what a text of records, one a line, says of the events from `after` to `until`: games as first recorded,
+    numbered from 0, and the records of all other events as `others`. It needs the extra `fast`. Raises `StoreDamaged`.
+    """
     from ratings_ledger.projections.facts import bulk
 
     facts = Facts(after, b"", base=Base(0, 0, 0, 0, 0, dict.fromkeys(Facts(0, b"").of_kind, 0)))
@@ -258,7 +260,7 @@ def decode_text(text: Any, after: int, until: int) -> Facts:
 
 
 def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], position: int, until: int) -> Facts:
-    """The facts up to `until` without the games recorded up to a position that no later event changed.
+    """Return the facts up to `until` without the games recorded up to a position that no later event changed.
 
     `earlier` are all events up to that position which are not the first record of a game; what is recorded later is
     read from the log. Raises `StoreDamaged`.
@@ -277,7 +279,7 @@ def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], po
 
 
 def _changes_among(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
-    """The events among some records that change games."""
+    """Yield the events among some records that change games."""
     for at, record in records:
         if any(name in record for name in CHANGES):
             with suppress(Refused, LookupError):
@@ -351,7 +353,7 @@ def settle_facts(facts: Facts) -> None:
 
 
 def clock_of(facts: Facts, game_id: str) -> GameClock | None:
-    """The clock of a game after its live events; None if it has none, or one that contradicts itself."""
+    """Return the clock of a game after its live events; None if it has none, or one that contradicts itself."""
     from ratings_ledger.projections.game_clock import GameClock, replay_clock
     from ratings_ledger.projections.game_clock.logs import timed
 
@@ -363,7 +365,7 @@ def clock_of(facts: Facts, game_id: str) -> GameClock | None:
 
 
 def _played_by_clocks(facts: Facts) -> dict[int, int]:
-    """The seconds participants played by the clocks of their games, rounded up; pauses do not count as playing."""
+    """Return the seconds participants played by the clocks of their games, rounded up and without pauses."""
     found: dict[int, int] = {}
     for game_id in facts.recorded.clocks:
         clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)

@@ -13,7 +13,7 @@ from ratings_ledger.projections.rulesets.columns import numbers_of
 
 
 def player_number(facts: Facts, name: str) -> int:
-    """The number of a player's id, given on first use."""
+    """Return the number of a player's id, given on first use."""
     number = facts.player_numbers.setdefault(name, len(facts.players))
     if number == len(facts.players):
         facts.players.append(name)
@@ -22,7 +22,7 @@ def player_number(facts: Facts, name: str) -> int:
 
 
 def text_number(facts: Facts, text: str | None) -> int:
-    """The number of a text, given on first use; -1 for none."""
+    """Return the number of a text, given on first use; -1 for none."""
     if text is None:
         return NONE
     number = facts.text_numbers.setdefault(text, len(facts.texts))
@@ -32,7 +32,7 @@ def text_number(facts: Facts, text: str | None) -> int:
 
 
 def cell_number(facts: Facts, labels: Iterable[str | None], seats: int, flags: int) -> int:
-    """The number of a cell, given on first use."""
+    """Return the number of a cell, given on first use."""
     game, kind, group, city, league, season = (text_number(facts, label) for label in labels)
     cell = Cell(game, kind, group, city, league, season, seats, flags)
     number = facts.cell_numbers.setdefault(cell, len(facts.cells))

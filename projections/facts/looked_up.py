@@ -23,7 +23,7 @@ class LookedUp(NamedTuple):
 
 
 def games_at(facts: Facts, rows: Iterable[int]) -> Iterator[LookedUp]:
-    """The games of some rows, in their order."""
+    """Yield the games of some rows, in their order."""
     some, taken = array("q", rows), arrays.taken
     start, count = taken(facts.start, some), taken(facts.count, some)
     slots, ends = arrays.span_indices(start, count), [0]

@@ -46,7 +46,7 @@ class Players(Collection[str]):
 
 
 def known_players(facts: Facts) -> set[str]:
-    """The ids named by live games, accounts, adjustments and renames: not those that only occurred by mistake."""
+    """Return the ids named by live games, accounts, adjustments and renames: not those that occurred by mistake."""
     gone = facts.recorded.withdrawn
     numbers = set(_participants(facts))
     numbers |= {adjustment.player for adjustment in facts.recorded.adjustments if adjustment.position not in gone}
@@ -58,7 +58,9 @@ def known_players(facts: Facts) -> set[str]:
 
 
 def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
-    """How many live games some players took part in, under any of their ids; of those who are in the facts at all."""
+    """Return how many live games some players took part in, under any of their ids; of those who are in the facts at
+    all.
+    """
     played: Counter[int] = Counter()
     for number, count in _participants(facts).items():
         played[facts.person[number]] += count
@@ -67,7 +69,7 @@ def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
 
 
 def _participants(facts: Facts) -> dict[int, int]:
-    """The numbers of those who took part in live games, and in how many."""
+    """Return the numbers of those who took part in live games, and in how many."""
     if facts.unchecked is not None:
         facts.check()
     if len(facts.start) < arrays.LONG_HISTORY:
@@ -90,7 +92,7 @@ def _participants(facts: Facts) -> dict[int, int]:
 
 
 def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
-    """The games of some ids, given their numbers, in log order."""
+    """Return the games of some ids, given their numbers, in log order."""
     if not players:
         return []
     if facts.unchecked is not None:

@@ -57,7 +57,9 @@ DAY = 86_400_000_000
 
 
 def string_end(text: Numbers, at: int) -> int:
-    """Where the string that begins at `at`, after its quote, ends; -1 if it has a backslash or a control character."""
+    """Return where the string that begins at `at`, after its quote, ends; -1 if it has a backslash or a control
+    character.
+    """
     while text[at] != QUOTE:
         if text[at] == BACKSLASH or text[at] < SPACE:
             return -1
@@ -66,7 +68,7 @@ def string_end(text: Numbers, at: int) -> int:
 
 
 def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Which of the words from `first` up to `last` is there; -1 if none."""
+    """Return which of the words from `first` up to `last` is there; -1 if none."""
     length = end - at
     for index in range(first, last):
         begin = word_from[index]
@@ -80,7 +82,7 @@ def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, f
 
 
 def member(text: Numbers, at: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Which of the words from `first` up to `last` is there, up to a quote; -1 if none."""
+    """Return which of the words from `first` up to `last` is there, up to a quote; -1 if none."""
     for index in range(first, last):
         begin = word_from[index]
         length = word_from[index + 1] - begin
@@ -93,7 +95,7 @@ def member(text: Numbers, at: int, words: Numbers, word_from: Numbers, first: in
 
 
 def number_end(text: Numbers, at: int) -> int:
-    """Where the whole number that begins at `at` ends; -1 if there is none, or it is too long."""
+    """Return where the whole number that begins at `at` ends; -1 if there is none, or it is too long."""
     start = at + (text[at] == MINUS)
     at = start
     while DIGIT_0 <= text[at] <= DIGIT_9:
@@ -104,7 +106,7 @@ def number_end(text: Numbers, at: int) -> int:
 
 
 def number(text: Numbers, at: int, end: int) -> int:
-    """The whole number from `at` up to `end`."""
+    """Return the whole number from `at` up to `end`."""
     value = 0
     negative = text[at] == MINUS
     for place in range(at + 1 if negative else at, end):
@@ -113,7 +115,7 @@ def number(text: Numbers, at: int, end: int) -> int:
 
 
 def is_instant(text: Numbers, at: int, end: int) -> bool:
-    """Whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z; its numbers may be out of range."""
+    """Tell whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z, whatever its numbers."""
     if end - at != INSTANT_BYTES:
         return False
     for place in range(INSTANT_BYTES):
@@ -159,7 +161,7 @@ def instant(text: Numbers, at: int, end: int) -> int:
 
 
 def mixed(text: Numbers, at: int, end: int) -> int:
-    """A text as a number from 0 on, similar for similar texts."""
+    """Return a text as a number from 0 on, similar for similar texts."""
     found = 0
     for place in range(at, end):
         found = (found * 131 + text[place]) & 0xFFFF_FFFF_FFFF
@@ -169,8 +171,8 @@ def mixed(text: Numbers, at: int, end: int) -> int:
 def interned(
     text: Numbers, at: int, end: int, known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
 ) -> int:
-    """The code of a text: its own if it is one of the `known`, which the hash table finds, otherwise the next; -1 if
-    there is no room for it.
+    """Return the code of a text: its own if it is one of the `known`, which the hash table finds, otherwise the next;
+    -1 if there is no room for it.
 
     The texts are in `pool`; `begins` and `ends` say where, by code. The table's length is a power of two.
     """
@@ -207,7 +209,7 @@ def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends:
 
 
 def cell_bucket(cell: Numbers, size: int) -> int:
-    """Where a hash table of that size has a cell, or the next free bucket."""
+    """Return where a hash table of that size has a cell, or the next free bucket."""
     found = 0
     for part in range(CELL):
         found = (found * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
@@ -215,7 +217,7 @@ def cell_bucket(cell: Numbers, size: int) -> int:
 
 
 def cell_code(cell: Numbers, known: int, table: Numbers, cells: Numbers) -> int:
-    """The code of a cell, like that of a text."""
+    """Return the code of a cell, like that of a text."""
     size = len(table)
     bucket = cell_bucket(cell, size)
     while table[bucket]:
@@ -243,7 +245,7 @@ def file_cells(known: int, table: Numbers, cells: Numbers) -> None:
 
 
 def is_plain_id(text: Numbers, at: int, end: int, most: int) -> bool:
-    """Whether a text is certainly an id: printable ASCII without spaces, and not too long."""
+    """Tell whether a text is certainly an id: printable ASCII without spaces, and not too long."""
     for place in range(at, end):
         if not SPACE < text[place] <= TILDE:
             return False
@@ -251,7 +253,7 @@ def is_plain_id(text: Numbers, at: int, end: int, most: int) -> bool:
 
 
 def is_plain_by(text: Numbers, at: int, end: int) -> bool:
-    """Whether a text is certainly the name of a recorder: no control characters, and not too long."""
+    """Tell whether a text is certainly the name of a recorder: no control characters, and not too long."""
     for place in range(at, end):
         if text[place] == DELETE or (text[place] == OF_CONTROL and CONTROL_FROM <= text[place + 1] < CONTROL_UNTIL):
             return False
@@ -259,7 +261,7 @@ def is_plain_by(text: Numbers, at: int, end: int) -> bool:
 
 
 def end_of_game_id(text: Numbers, at: int, game_id: int, game_id_end: int) -> int:
-    """Where the default id of a game's record ends, `game:` and the game's id; -1 if another text is there."""
+    """Return where the default id of a game's record ends, `game:` and the game's id; -1 if another text is there."""
     begins = text[at] == LETTER_G and text[at + 1] == LETTER_A and text[at + 2] == LETTER_M and text[at + 3] == LETTER_E
     if not begins or text[at + 4] != COLON:
         return -1
@@ -323,7 +325,7 @@ def rank_seats(keys: Numbers, first: int, last: int, sign: int, place: Numbers) 
 
 
 def fit(keys: Numbers, merits: Numbers, player: Numbers, place: Numbers, first: int, last: int, told: int) -> bool:
-    """Whether the participants from `first` up to `last`, ranked by their keys, make a valid game.
+    """Tell whether the participants from `first` up to `last`, ranked by their keys, make a valid game.
 
     `told` is 1 if the keys are places, 2 if there are scores, too: `merits`, the lower the better. Nobody may be there
     twice, places must have no gap (1, 2, 2, 4 or 1, 2, 2, 3), and a better place must not have a worse score.

@@ -111,7 +111,7 @@ def _sweep(folder: Path) -> None:
 
 
 def read_segment(folder: Path, name: str, codes: Mapping[str, str]) -> Segment | None:
-    """A segment with exactly the columns and types `codes`; None if it is not there.
+    """Return a segment with exactly the columns and types `codes`; None if it is not there.
 
     Its columns are checked when they are read. Raises `Damaged` if it is not as it was written, `Unreadable`.
     """
@@ -148,7 +148,7 @@ def _manifest(path: Path) -> tuple[dict[str, tuple[str, int, list[int]]], dict[s
 
 
 def segments_of(folder: Path, of: str = "") -> Iterator[tuple[int, Path]]:
-    """The positions and paths of all segments, or of those whose names begin with OF."""
+    """Yield the positions and paths of all segments, or of those whose names begin with OF."""
     for path in folder.glob(f"{of or '*'}-*-*") if is_own_folder(folder) else ():
         position = path.name.split("-")[1]
         if position.isdecimal() and len(position) < POSITION_DIGITS and is_own_folder(path):
@@ -156,7 +156,7 @@ def segments_of(folder: Path, of: str = "") -> Iterator[tuple[int, Path]]:
 
 
 def about_segment(path: Path) -> dict[str, Any]:
-    """What the columns of a segment are about; empty if its manifest cannot be read."""
+    """Return what the columns of a segment are about; empty if its manifest cannot be read."""
     try:
         return _manifest(path)[1]
     except (Damaged, OSError, ValueError, LookupError, TypeError, AttributeError):

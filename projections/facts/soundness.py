@@ -72,12 +72,12 @@ def check_texts(facts: Facts) -> None:
 
 
 def _ends(start: Column, count: Column) -> Column:
-    """Where spans end."""
+    """Return where spans end."""
     return arrays.as_column(arrays.as_numpy(start) + arrays.as_numpy(count))
 
 
 def _ends_of(own: Column, cell: Column, start: Column, count: Column) -> Column:
-    """Where the spans end, for the games whose cells are `own`."""
+    """Return where the spans end, for the games whose cells are `own`."""
     mine = arrays.as_numpy(own).astype(bool)[arrays.as_numpy(cell)]
     first = arrays.as_numpy(start)[mine]
     return arrays.as_column((first + arrays.as_numpy(count)[mine]) * (first >= 0) - (first < 0))

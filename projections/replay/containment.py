@@ -48,21 +48,21 @@ class RuleFailure(Exception):
         self.position = position
 
     def told(self, facts: Facts) -> str:
-        """What failed where, in one line."""
+        """Return what failed where, in one line."""
         return f"{self.ladder}: the rule failed at position {self.place(facts)}: {self}"
 
     def place(self, facts: Facts) -> int:
-        """The log position of the game or adjustment."""
+        """Return the log position of the game or adjustment."""
         return facts.live_position[self.row] if self.row is not None else self.position or 0
 
 
 def told_with_game(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
-    """What failed where, in one line, with the id of the game if there is one."""
+    """Return what failed where, in one line, with the id of the game if there is one."""
     return with_game(failure.told(facts), failure.place(facts), connection)
 
 
 def with_game(told: str, position: int, connection: Connection) -> str:
-    """What failed at a position, with the id of the game if there is one."""
+    """Return what failed at a position, with the id of the game if there is one."""
     record = read_records_at(connection, [position]).get(position)
     game_id = None if record is None else json.loads(record)["data"].get("game_id")
     where = f"at position {position}"
@@ -70,12 +70,12 @@ def with_game(told: str, position: int, connection: Connection) -> str:
 
 
 def failed(ladder: str, rule: Rule, error: BaseException, row: int | None, what: str = "score") -> RuleFailure:
-    """The failure of a ladder whose rule raised this, or broke its contract, in one of its functions at a game."""
+    """Return the failure of a ladder whose rule raised this, or broke its contract, at a game."""
     return RuleFailure(ladder, fault(error, getattr(rule, what)), row)
 
 
 def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> str | None:
-    """Why the rule cannot score a game, or None. Raises `RuleFailure`."""
+    """Return why the rule cannot score a game, or None. Raises `RuleFailure`."""
     rule = version.rule
     if rule.check is None:
         return None
@@ -90,7 +90,7 @@ def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> 
 
 
 def score(version: Version, ladder: str, row: int, points: Numbers, columns: Columns) -> tuple[int, list[int]]:
-    """What the rule mints at a game, and the changes of all players. Raises `RuleFailure`."""
+    """Return what the rule mints at a game, and the changes of all players. Raises `RuleFailure`."""
     rule, n = version.rule, len(points)
     change = array("q", bytes(8 * n))
     try:
@@ -102,7 +102,7 @@ def score(version: Version, ladder: str, row: int, points: Numbers, columns: Col
 
 
 def balanced(n: int, minted: int, change: array[int]) -> list[int]:
-    """The changes that a rule filled in. Raises `Broken` if the books do not balance."""
+    """Return the changes that a rule filled in. Raises `Broken` if the books do not balance."""
     found = change.tolist()
     if len(found) != n:
         raise Broken(f"score made {len(found)} of {n} changes")
@@ -117,7 +117,7 @@ def explain(
     version: Version, ladder: str, row: int, names: Sequence[str], points: Numbers, columns: Columns,
     change: Sequence[int],
 ) -> list[list[Term]]:  # fmt: skip
-    """The rule's reasons for the changes. Raises `RuleFailure`, also if they do not sum to them."""
+    """Return the rule's reasons for the changes. Raises `RuleFailure`, also if they do not sum to them."""
     rule = version.rule
     try:
         with quiet(rule):
@@ -143,7 +143,7 @@ def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
 
 
 def remark(version: Version, ladder: str, row: int, names: Sequence[str], columns: Columns) -> str | None:
-    """What the rule says about a game as a whole, if anything. Raises `RuleFailure`."""
+    """Return what the rule says about a game as a whole, if anything. Raises `RuleFailure`."""
     rule = version.rule
     if rule.remark is None:
         return None
@@ -158,8 +158,9 @@ def remark(version: Version, ladder: str, row: int, names: Sequence[str], column
 
 
 def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numbers, columns: Columns) -> int:
-    """The expected score of player i against player j, in units of 2^-32, if the rule has one. Raises `RuleFailure`,
-    also for anything not strictly between 0 and 1."""
+    """Return the expected score of player i against player j, in units of 2^-32, if the rule has one. Raises
+    `RuleFailure`, also for anything not strictly between 0 and 1.
+    """
     rule = version.rule
     assert rule.chance is not None
     try:

@@ -41,7 +41,7 @@ class Replayed(NamedTuple):
 
 
 def replayed_of(facts: Facts, ladder: str, versions: Sequence[Version]) -> Replayed:
-    """What a trace of these facts would be made from."""
+    """Return what a trace of these facts would be made from."""
     gone, ids = facts.recorded.withdrawn, facts.players
     looks_at_accounts = any(version.ruleset.scope.exclude_accounts for version in versions)
     return Replayed(
@@ -59,7 +59,8 @@ def replayed_of(facts: Facts, ladder: str, versions: Sequence[Version]) -> Repla
 
 
 def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
-    """The trace of a ladder for some facts, from one of an earlier state of the same log under the same versions.
+    """Return the trace of a ladder for some facts, from one of an earlier state of the same log under the same
+    versions.
 
     None if it is better replayed from its beginning. Raises `RuleFailure`.
     """
@@ -106,7 +107,7 @@ def _behind(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
 
 
 def _moments(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
-    """The earliest moment of those games that may be on a ladder of the versions, if there is one."""
+    """Return the earliest moment of those games that may be on a ladder of the versions, if there is one."""
     slugs = {facts.text_numbers.get(name) for name in games_of(versions)}
     every = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in slugs)
     first = min(every, default=None)
@@ -131,7 +132,7 @@ def changed_rows(facts: Facts, position: int) -> list[int]:
 
 
 def _games_of(trace: Trace, rows: list[int]) -> list[int]:
-    """The first of a trace's games that is among some rows, if there is one."""
+    """Return the first of a trace's games that is among some rows, if there is one."""
     if not rows:
         return []
     if trace.earlier is not None and (first := _games_of(trace.earlier, rows)):
@@ -142,7 +143,7 @@ def _games_of(trace: Trace, rows: list[int]) -> list[int]:
 
 
 def _who_differs(before: list[list[str]], after: list[list[str]]) -> set[str]:
-    """The ids of all who were somebody else, along chains of renames."""
+    """Return the ids of all who were somebody else, along chains of renames."""
     renames = {tuple(one) for one in before}, {tuple(one) for one in after}
     reached, found = {player for one in renames[0] ^ renames[1] for player in one}, -1
     while found < len(reached):
@@ -152,14 +153,14 @@ def _who_differs(before: list[list[str]], after: list[list[str]]) -> set[str]:
 
 
 def _first_of(facts: Facts, names: set[str]) -> list[tuple[int, int]]:
-    """The moment of the first game of some ids, counted or not: who is whom may decide about that."""
+    """Return the moment of the first game of some ids, counted or not: who is whom may decide about that."""
     numbers = {facts.player_numbers[name] for name in names & facts.player_numbers.keys()}
     rows = rows_with(facts, numbers) if numbers else []
     return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
 
 
 def _differing(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
-    """The moments of the first adjustments that differ."""
+    """Return the moments of the first adjustments that differ."""
     same = 0
     while same < min(len(before), len(after)) and before[same] == after[same]:
         same += 1
@@ -167,7 +168,7 @@ def _differing(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[in
 
 
 def numbered_after(earlier: Stream, rest: Stream) -> Stream:
-    """The rest of a ladder, with the players of its earlier part first; persons are numbered alike in both."""
+    """Return the rest of a ladder, with the players of its earlier part first; persons are numbered alike in both."""
     known = earlier.numbers
     joined = {person: name for person, name in zip(rest.persons, rest.names, strict=True) if person not in known}
     behind = {person: number for number, person in enumerate(joined, len(known))}

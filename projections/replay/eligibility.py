@@ -26,12 +26,12 @@ from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 
 def why_not_eligible(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
-    """Why the ruleset does not score the game at all, or None."""
+    """Return why the ruleset does not score the game at all, or None."""
     return "the game is voided" if row in facts.voided else why_cell_not_eligible(facts, facts.cell_of(row), ruleset)
 
 
 def why_cell_not_eligible(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | None:
-    """Why the ruleset does not score the live games of a cell at all, or None."""
+    """Return why the ruleset does not score the live games of a cell at all, or None."""
     scope = ruleset.scope
     game, kind = facts.texts[cell.game], facts.texts[cell.kind]
     if game not in scope.game:
@@ -118,19 +118,21 @@ def account_mask(versions: Sequence[Version]) -> Column:
 
 
 def counted(facts: Facts, row: int, version: Version) -> list[int]:
-    """The counted participants of a game in the order of their ids, as indices into the participants' arrays."""
+    """Return the counted participants of a game in the order of their ids, as indices into the participants' arrays."""
     participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
     return [p for p in participants if why_left_out(facts, row, p, version) is None]
 
 
 def needs_a_look(version: Version) -> bool:
-    """Whether the version may leave out an eligible game that has enough counted participants, all different people."""
+    """Tell whether the version may leave out an eligible game that has enough counted participants, all different
+    people.
+    """
     seasonal = "season" in version.ruleset.partition.by and getattr(version.params, "season_months", [])
     return version.rule.check is not None or bool(seasonal)
 
 
 def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
-    """Why the rule does not score an eligible game with these counted participants, or None.
+    """Return why the rule does not score an eligible game with these counted participants, or None.
 
     Raises `RuleFailure`.
     """
@@ -149,7 +151,9 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
 def why_not_counted(
     facts: Facts, row: int, versions: Sequence[Version]
 ) -> tuple[Version | None, list[int], str | None]:
-    """The version that scores a game, its counted participants, and why the game does not count after all, or None."""
+    """Return the version that scores a game, its counted participants, and why the game does not count after all, or
+    None.
+    """
     version = in_force(versions, scored_at(facts, row, versions))
     if version is None:
         first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
@@ -166,7 +170,7 @@ _SEASON = re.compile(r"(\d{4})-([1-9]\d?)", re.ASCII)
 
 
 def why_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
-    """Why a game is dated outside its season, or None; `season_months` says when the seasons of a year begin."""
+    """Return why a game is dated outside its season, or None; `season_months` says when the seasons of a year begin."""
     starts = getattr(version.params, "season_months", [])
     season = _SEASON.fullmatch(facts.label("season", row) or "")
     if season is None or "season" not in version.ruleset.partition.by or int(season[2]) > len(starts):
@@ -181,7 +185,7 @@ def why_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
 
 
 def league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
-    """When each league (by the number of its label) began: when it was created, otherwise at its first game.
+    """Return when each league (by the number of its label) began: when it was created, otherwise at its first game.
 
     Only games that the versions of a ruleset may count matter, and leagues of the games that they score.
     """
@@ -205,7 +209,7 @@ def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
 
 
 def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
-    """When each league's first game that is not voided was played, given the leagues of the cells, or NONE."""
+    """Return when each league's first game that is not voided was played, given the leagues of the cells, or NONE."""
     if all(league == NONE for league in leagues):
         return {}
     if facts.unchecked is not None:
@@ -218,7 +222,7 @@ def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
 
 
 def scored_at(facts: Facts, row: int, versions: Sequence[Version]) -> int:
-    """The instant whose version scores a game: its end, or the start of its league if the rulesets freeze."""
+    """Return the instant whose version scores a game: its end, or the start of its league if the rulesets freeze."""
     played: int = facts.occurred_at[row]
     if versions[0].ruleset.freeze == "none":
         return played
@@ -238,7 +242,7 @@ class Selected(NamedTuple):
 
 
 def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
-    """The rows of the games between two instants, in replay order: by time, then by first position."""
+    """Return the rows of the games between two instants, in replay order: by time, then by first position."""
     times = arrays.as_numpy(facts.occurred_at)
     inside = np.ones(len(times), dtype=bool) if since is None else times >= since
     if as_of is not None:
@@ -255,7 +259,7 @@ def select(
     facts: Facts, versions: Sequence[Version], ordered: Callable[[], Column], ladders: Callable[[Cell], bool],
     failures: dict[int, RuleFailure],
 ) -> Selected:  # fmt: skip
-    """The games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
+    """Return the games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
 
     Games at which their rule's check fails are included; `failures` gets them by row.
     """
@@ -329,7 +333,7 @@ def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]],
 
 
 def _live(facts: Facts, rows: Column) -> Column:
-    """The rows without those of voided games."""
+    """Return the rows without those of voided games."""
     if not facts.voided:
         return rows
     live = np.ones(len(facts.cell), dtype=bool)
@@ -350,7 +354,7 @@ def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell
 
 
 def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
-    """Where every person's accounts begin in the list of all, since when each applies, and which it is."""
+    """Return where every person's accounts begin in the list of all, since when each applies, and which it is."""
     first, since, code = array("q", [0]), array("q"), array("q")
     if not any(version.ruleset.scope.exclude_accounts for version in versions):
         return first, since, code  # no loop looks at them
@@ -373,7 +377,7 @@ def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
 def _scorable(
     facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, RuleFailure]
 ) -> Selected:  # fmt: skip
-    """The games without those that their rule cannot score."""
+    """Return the games without those that their rule cannot score."""
     looked_at = [needs_a_look(version) for version in versions]
     if not any(looked_at):
         return found
@@ -398,7 +402,9 @@ def _scorable(
 
 
 def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
-    """A key for every game, equal for games about which a rule's check says the same; None where nothing is known."""
+    """Return a key for every game, equal for games about which a rule's check says the same; None where nothing is
+    known.
+    """
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
     if seasonal or len({version.rule.columns for version in versions}) > 1:
         return [None] * len(found.row)
@@ -429,7 +435,8 @@ def select_slots(
     accounts_count: Column, accounts: int, account_from: Column, account_at: Column, account_code: Column,
     found_row: Column, found_version: Column, found_offset: Column, found_slot: Column,
 ) -> int:  # fmt: skip
-    """The games of a ruleset among `rows`, in that order, with their counted participants by id; returns how many.
+    """Return the games of a ruleset among `rows`, in that order, with their counted participants by id; returns how
+    many.
 
     rank:         for every player, the rank of their person's id among all ids
     merged:       whether two ids of a game may be one person

@@ -53,7 +53,7 @@ ROOMS = ("facts", "replay", "rules", "rulesets")
 
 
 def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
-    """Whether a ladder of these versions may have a trace that is kept."""
+    """Tell whether a ladder of these versions may have a trace that is kept."""
     return (
         facts.cache is not None and len(facts.cell) >= TRACED_GAMES and not compiling.is_interpreting()
         and all(is_ours(version.rule) for version in versions) and can_be_continued(facts, versions)
@@ -61,7 +61,8 @@ def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
 
 
 def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
-    """The trace of a ladder for some facts: a kept one, continued if need be; None if there is none to begin with.
+    """Return the trace of a ladder for some facts: a kept one, continued if need be; None if there is none to begin
+    with.
 
     One that is damaged is deleted, which is said in a line.
     """
@@ -122,8 +123,9 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
 
 
 def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
-    """The ladders whose kept traces say something else than a replay of `plain`, which are the same facts without a
-    cache; with the folders, which are deleted."""
+    """Yield the ladders whose kept traces say something else than a replay of `plain`, which are the same facts without
+    a cache; with the folders, which are deleted.
+    """
     if facts.cache is None:
         return
     for _, path in list(segments_of(facts.cache / TRACES)):
@@ -138,7 +140,7 @@ def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
 
 
 def _name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
-    """The name of a trace: its ladder and position, and everything else that decides what is in it."""
+    """Return the name of a trace: its ladder and position, and everything else that decides what is in it."""
     scored_by = [(version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions]
     return f"{_hash(ladder)}-{position}-{_hash(json.dumps([FORMAT, chain_hash.hex(), scored_by, _program()]))}"
 
@@ -148,13 +150,13 @@ def _hash(text: str) -> str:
 
 
 def _names(facts: Facts, persons: Column) -> str:
-    """The hash of the ids of some persons: in the columns they are numbers."""
+    """Return the hash of the ids of some persons: in the columns they are numbers."""
     return _hash(json.dumps([facts.players[person] for person in persons]))
 
 
 @cache
 def _program() -> str:
-    """The hash of everything in this program that decides about points."""
+    """Return the hash of everything in this program that decides about points."""
     here, found = Path(__file__).parent.parent, sha256()
     for path in sorted([*here.glob("*.py"), *(path for room in ROOMS for path in (here / room).glob("*.py"))]):
         found.update(path.name.encode() + path.read_bytes())
@@ -162,7 +164,9 @@ def _program() -> str:
 
 
 def _segment(path: Path, facts: Facts, versions: Sequence[Version]) -> Segment | None:
-    """The segment of a trace, opened once for facts and their snapshots; None if it is not there. Raises `Damaged`."""
+    """Return the segment of a trace, opened once for facts and their snapshots; None if it is not there. Raises
+    `Damaged`.
+    """
     if path not in facts.segments:
         found = read_segment(path.parent, path.name, COLUMNS)
         if found is None:
@@ -206,12 +210,12 @@ def _look_at(segment: Segment, facts: Facts, versions: Sequence[Version]) -> Non
 
 
 def _columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
-    """What the rule of a ladder reads."""
+    """Return what the rule of a ladder reads."""
     return streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
 
 
 def _trace(segment: Segment, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
-    """The trace in a segment."""
+    """Return the trace in a segment."""
     columns, about = segment.columns, segment.about
     persons = [*columns["person"]]
 

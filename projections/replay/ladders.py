@@ -114,11 +114,11 @@ class Stream:
 
     @cached_property
     def ranking(self) -> RankingList:
-        """The kind of list that ranks its players."""
+        """Return the kind of list that ranks its players."""
         return LISTS[self.rule.ranking]
 
     def number(self, person: int, name: str) -> int:
-        """The person's number on this ladder, given on first use."""
+        """Return the person's number on this ladder, given on first use."""
         if person not in self.numbers:
             self.numbers[person] = len(self.names)
             self.persons.append(person)
@@ -127,11 +127,11 @@ class Stream:
 
     @cached_property
     def numbers(self) -> dict[int, int]:
-        """The numbers by person."""
+        """Return the numbers by person."""
         return {person: number for number, person in enumerate(self.persons)}
 
     def place(self, facts: Facts, moment: tuple[int, int], among: int | None = None) -> tuple[int, int]:
-        """How many games and adjustments come before a (time, position); they share one order.
+        """Return how many games and adjustments come before a (time, position); they share one order.
 
         Of the games, only `among` the first ones.
         """
@@ -143,18 +143,20 @@ class Stream:
         )
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
-        """When it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
+        """Return when it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
         games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
         return min([*games, *((one.occurred_at, "adjustment") for one in self.adjustments)], default=None)
 
     def _first_of_columns(self, slots: int) -> Sequence[Column]:
-        """The columns of the first slots."""
+        """Return the columns of the first slots."""
         if isinstance(self.columns, Fetched) and slots:
             return Fetched(lambda: [memoryview(column)[:slots] for column in self.columns])
         return [memoryview(column)[:slots] for column in self.columns if slots]
 
     def up_to(self, games: int, adjustments: int, joined: int | None = None) -> Stream:
-        """The stream of the first `games` and `adjustments` alone; `joined` is how many players these games have."""
+        """Return the stream of the first `games` and `adjustments` alone; `joined` is how many players these games
+        have.
+        """
         slots = self.offsets[games]
         # numbers follow the order in which players join by their games, then by their adjustments
         joined = arrays.largest(self.players[:slots]) + 1 if joined is None else joined
@@ -186,7 +188,7 @@ _VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": 
 
 
 def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
-    """Why a ladder name does not fit the partition of its ruleset, or None."""
+    """Return why a ladder name does not fit the partition of its ruleset, or None."""
     by, bands = ruleset.partition.by, ruleset.partition.bands
     form = "/".join([ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(part, part.upper()) for part in by)])
     if len(name.values) != len(by) or not all(name.values):
@@ -202,7 +204,7 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
 
 
 def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """The partition values of the ladders a game is on: none, one, or several where bands overlap."""
+    """Return the partition values of the ladders a game is on: none, one, or several where bands overlap."""
     return values_when(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
 
 
@@ -215,7 +217,7 @@ def streams(
     ordered: Callable[[], Column] | None = None,
     after: tuple[int, int] | None = None,
 ) -> dict[str, Stream]:
-    """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name.
+    """Return the streams of all ladders of a ruleset, or of the one with the partition values `only`, by name.
 
     They end with the instant `as_of`; `ordered` gives the rows up to it if somebody knows them. Of adjustments, only
     those after the (time, position) `after` are in them.
@@ -253,7 +255,7 @@ def _add_adjustments(
 def _played(
     facts: Facts, versions: Sequence[Version], only: tuple[str, ...] | None, rows: Callable[[], Column]
 ) -> dict[tuple[str, ...], Stream]:
-    """The streams of the games in some rows by partition values, without adjustments."""
+    """Return the streams of the games in some rows by partition values, without adjustments."""
     ruleset = versions[0].ruleset
 
     def asked(cell: Cell) -> bool:
@@ -296,13 +298,13 @@ def _played(
 
 
 def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFailure | None:
-    """The first of these failures (by row) at a game of a stream, as the stream's own."""
+    """Return the first of these failures (by row) at a game of a stream, as the stream's own."""
     row = next((row for row in stream.row if row in failures), None)
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
 
 def _rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
-    """The games that may be on the ladders, in order; for a single monthly or annual one, those of that period."""
+    """Return the games that may be on the ladders, in order; for one of a month or year, those of that period."""
     period = None if only is None else period_of(ruleset, only)
     if period is None:
         return rows_in_order(facts, as_of)

@@ -19,7 +19,7 @@ ADJUSTED = -5  # by an adjustment
 
 
 def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers) -> int:
-    """The games of every ladder, in order: those of ladder L start at `ladder_from[L]`; returns how many.
+    """Return the games of every ladder, in order: those of ladder L start at `ladder_from[L]`; returns how many.
 
     A game has a key, and a key has the ladders `key_ladders[key_from[key]:key_from[key + 1]]`. `ladder_from` comes
     zeroed.
@@ -109,7 +109,7 @@ def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, coun
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
-    """A stand-in for a rule's scoring function: `compiling.around` and `replay` put that in its place."""
+    """Return a stand-in for a rule's scoring function: `compiling.around` and `replay` put that in its place."""
     raise NotImplementedError
 
 
@@ -205,7 +205,7 @@ def run_ladders(
 
 
 def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
-    """A stand-in for a rule's function of this name, as `score` is."""
+    """Return a stand-in for a rule's function of this name, as `score` is."""
     raise NotImplementedError
 
 

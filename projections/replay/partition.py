@@ -51,7 +51,7 @@ class Numbered(NamedTuple):
 
 
 def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
-    """The partition values of a cell's games, a choice for each member; an empty one where time decides."""
+    """Return the partition values of a cell's games, a choice for each member; an empty one where time decides."""
     choices: list[Sequence[str]] = []
     for part in ruleset.partition.by:
         if part == "players":
@@ -67,7 +67,7 @@ def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
 
 
 def values_when(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """The partition values of the ladders that a game of a cell is on if it ended at an instant."""
+    """Return the partition values of the ladders that a game of a cell is on if it ended at an instant."""
     values = cell_values(facts, cell, ruleset)
     if not by_time(ruleset):
         return values
@@ -76,12 +76,12 @@ def values_when(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) ->
 
 
 def by_time(ruleset: Ruleset) -> bool:
-    """Whether the ladders of a ruleset are monthly or annual."""
+    """Tell whether the ladders of a ruleset are monthly or annual."""
     return any(part in ("month", "year") for part in ruleset.partition.by)
 
 
 def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Partitioned:
-    """The selected games on the ladders of their partition, or on the one with the values `only`."""
+    """Return the selected games on the ladders of their partition, or on the one with the values `only`."""
     keys, ladders = _keys(facts, ruleset, found, only)
     names = sorted({values for key in ladders for values in key})
     if len(names) == 1 and all(ladders):
@@ -95,7 +95,7 @@ def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | No
 
 
 def number_players(facts: Facts, shared: Partitioned) -> Numbered:
-    """The participants, numbered per ladder."""
+    """Return the participants, numbered per ladder."""
     zeros, slots, ladders = arrays.zeros, len(shared.slot), len(shared.ladders)
     room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
     compiling.run_loop(
@@ -106,14 +106,14 @@ def number_players(facts: Facts, shared: Partitioned) -> Numbered:
 
 
 def _on_one_ladder(found: Selected) -> dict[str, Column]:
-    """The selected games as they are, if one ladder has them all: long histories are not copied."""
+    """Return the selected games as they are, if one ladder has them all: long histories are not copied."""
     sizes = arrays.as_column(np.diff(arrays.as_numpy(found.offset)).astype(np.int32))
     games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
     return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
 
 
 def _on_ladders(found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int) -> dict[str, Column]:
-    """The selected games by ladder, given every key's ladders by number."""
+    """Return the selected games by ladder, given every key's ladders by number."""
     key_from, key_ladders = array("q", [0]), array("q")
     for key in ladders:
         key_ladders.extend(key)
@@ -134,7 +134,7 @@ def _on_ladders(found: Selected, keys: Column, ladders: Sequence[Sequence[int]],
 
 
 def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
-    """A key for every selected game, and for every key the ladders its games are on.
+    """Return a key for every selected game, and for every key the ladders its games are on.
 
     The key stands for the game's cell, and for its month if time decides.
     """
@@ -178,7 +178,7 @@ def dated(values: Values, by: Sequence[str], month: str) -> Values:
 
 
 def _periods(facts: Facts, ruleset: Ruleset, found: Selected) -> list[tuple[int, str]]:
-    """The months, in the ruleset's zone, in which the games were played: when each starts, and its name."""
+    """Return the months, in the ruleset's zone, in which the games were played: when each starts, and its name."""
     if not len(found.row):
         return []
     zone = ruleset.time_zone

@@ -34,12 +34,12 @@ OUT_OF_BOUNDS = "the points grow out of bounds"
 
 
 def starting_points(player: str, version: Version, carried: dict[str, int]) -> int:
-    """The points, in units, with which a player joins a ladder."""
+    """Return the points, in units, with which a player joins a ladder."""
     return carried.get(player, version.start) if version.params.carry_over else version.start
 
 
 def _carried(stream: Stream) -> dict[str, int]:
-    """What everybody had at the end of the last earlier season they were in, by player id."""
+    """Return what everybody had at the end of the last earlier season they were in, by player id."""
     seasons: list[Stream] = []
     before = stream.previous
     while before is not None:
@@ -56,7 +56,7 @@ def _carried(stream: Stream) -> dict[str, int]:
 def replay(
     stream: Stream, *, carried: dict[str, int] | None = None, keep: bool = True, earlier: Trace | None = None
 ) -> Trace:
-    """The trace of a stream. Raises `RuleFailure`.
+    """Return the trace of a stream. Raises `RuleFailure`.
 
     `carried` is replayed from earlier seasons unless it is given. Without `keep`, points before games may be left out,
     which takes a third less memory. An `earlier` trace, whose players are the stream's first, is continued.
@@ -102,7 +102,7 @@ class Way(NamedTuple):
 def replay_interpreted(
     stream: Stream, carried: dict[str, int], keep: bool = True, earlier: Trace | None = None
 ) -> Trace:
-    """A replay by the interpreter, which says what failed where. Raises `RuleFailure`."""
+    """Return a replay by the interpreter, which says what failed where. Raises `RuleFailure`."""
     totals = [0] * 6
     scoring = {id(version): _careful(stream, version, totals) for version in stream.versions}
     cuts = [at for at in range(1, len(stream.row)) if stream.version[at] != stream.version[at - 1]]
@@ -137,7 +137,7 @@ class _SideBySide(list[Any]):
 
 
 def _careful(stream: Stream, version: Version, totals: list[int]) -> Callable[..., int]:
-    """The scoring function of a version, interpreted: what it does wrong is a failure of the game in work.
+    """Return the scoring function of a version, interpreted: what it does wrong is a failure of the game in work.
 
     Raises `RuleFailure` if its table cannot be used.
     """
@@ -162,7 +162,9 @@ def _careful(stream: Stream, version: Version, totals: list[int]) -> Callable[..
 def replay_compiled(
     stream: Stream, carried: dict[str, int], keep: bool = True, earlier: Trace | None = None
 ) -> Trace | None:
-    """A replay by compiled code; None if numba cannot compile the rule or the rule fails: it is then interpreted."""
+    """Return a replay by compiled code; None if numba cannot compile the rule or the rule fails: it is then
+    interpreted.
+    """
     columns = arrays.side_by_side(stream.columns)
     for one in stream.versions:
         columns = compiling.read_only(columns, one.rule)
@@ -179,7 +181,9 @@ def replay_compiled(
 
 
 def _go(way: Way, stream: Stream, carried: dict[str, int], keep: bool, earlier: Trace | None) -> Trace | None:
-    """The trace of a stream, from one change of version to the next; None if the loop stops. Raises what it raises."""
+    """Return the trace of a stream, from one change of version to the next; None if the loop stops. Raises what it
+    raises.
+    """
     there, names, see = len(earlier.points) if earlier else 0, len(stream.names), way.see
     found = Trace(
         stream, _zeros(names), _zeros(names), array("b", b"\1" * there + bytes(names - there)), carried,
@@ -204,7 +208,7 @@ def _go(way: Way, stream: Stream, carried: dict[str, int], keep: bool, earlier: 
 
 
 def _adjusted(stream: Stream, carried: dict[str, int]) -> Iterator[Column]:
-    """The adjustments as the loop reads them: before which game, whose, how much, and what they would begin with."""
+    """Yield the adjustments as the loop reads them: before which game, whose, how much, and their starts."""
     adjustments = stream.adjustments
     yield array("q", [one.game for one in adjustments])
     yield array("q", [one.player for one in adjustments])
@@ -215,7 +219,7 @@ def _adjusted(stream: Stream, carried: dict[str, int]) -> Iterator[Column]:
 
 
 def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Column:
-    """What every player of a stream would begin with."""
+    """Return what every player of a stream would begin with."""
     if not version.params.carry_over or not carried:
         return array("q", [version.start]) * len(stream.names)
     return array("q", [starting_points(name, version, carried) for name in stream.names])
@@ -231,7 +235,7 @@ def replay_together(streams: Iterable[Stream], keep: bool = False) -> None:
 
 
 def _outcomes(batch: LadderBatch, keep: bool) -> tuple[Any, ...]:
-    """The outcomes of a batch, empty if its ladders have to be replayed one by one."""
+    """Return the outcomes of a batch, empty if its ladders have to be replayed one by one."""
     known = batch.outcomes
     if known is None or (known and keep and len(known[-1]) < len(batch.shared.row)):
         batch.outcomes = _all_at_once(batch, keep) or ()
@@ -239,7 +243,7 @@ def _outcomes(batch: LadderBatch, keep: bool) -> tuple[Any, ...]:
 
 
 def _together(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
-    """The trace of a ladder without adjustments and earlier seasons; None if it has to be replayed by itself.
+    """Return the trace of a ladder without adjustments and earlier seasons; None if it has to be replayed by itself.
 
     All ladders of the batch are replayed when the first is needed: a call for each would cost more than its games.
     """
@@ -284,6 +288,6 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:
-    """The constants and the table of a version as compiled code reads them."""
+    """Return the constants and the table of a version as compiled code reads them."""
     made = (compiling.constants(version.constants), compiling.constants(rule_table(version.rule)))
     return compiling.read_only(made[0], version.rule), compiling.read_only(made[1], version.rule)

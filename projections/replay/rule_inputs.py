@@ -23,7 +23,7 @@ class GameSlots:
 
 
 def rule_columns(facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column) -> Sequence[Column]:
-    """What the rules read about the participants: one column each, in the order of the rule that reads the most.
+    """Return what the rules read about the participants: one column each, in the order of the rule that reads the most.
 
     `version` indexes the versions that score the games.
     """
@@ -80,7 +80,7 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
 
 
 def _padded(source: Any, slot: Any) -> Any:
-    """The values at some slots of a column that may end early."""
+    """Return the values at some slots of a column that may end early."""
     if len(source) == 0:
         return np.full(len(slot), NONE, dtype=np.int64)
     inside = slot < len(source)

@@ -47,7 +47,7 @@ class Before(NamedTuple):
     adjustments: int
 
     def points_of(self, person: int) -> int | None:
-        """What somebody had; None if they were not on the ladder yet."""
+        """Return what somebody had; None if they were not on the ladder yet."""
         return self.trace.points_of(person, self.games, self.adjustments)
 
 
@@ -90,28 +90,28 @@ class Trace:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the points before all games are here."""
+        """Tell whether the points before all games are here."""
         return len(self.mints) == len(self.stream.row)
 
     @property
     def count(self) -> int:
-        """How many games there are."""
+        """Return how many games there are."""
         return len(self.stream.row) + (self.earlier.count if self.earlier else 0)
 
     @property
     def adjustments(self) -> int:
-        """How many adjustments there are."""
+        """Return how many adjustments there are."""
         return len(self.stream.adjustments) + (self.earlier.adjustments if self.earlier else 0)
 
     @property
     def step_count(self) -> int:
-        """How many steps there are, of all players."""
+        """Return how many steps there are, of all players."""
         own = len(self.stream.players) + len(self.stream.adjustments)
         return own + (self.earlier.step_count if self.earlier else 0)
 
     @property
     def last_row(self) -> int | None:
-        """The row in the facts of the last game; None without games."""
+        """Return the row in the facts of the last game; None without games."""
         if not len(self.stream.row):
             return self.earlier.last_row if self.earlier else None
         row: int = self.stream.row[len(self.stream.row) - 1]
@@ -119,19 +119,21 @@ class Trace:
 
     @property
     def last_version(self) -> Version | None:
-        """The version that scored the last game; None without games."""
+        """Return the version that scored the last game; None without games."""
         if not len(self.stream.row):
             return self.earlier.last_version if self.earlier else None
         last: int = self.stream.version[len(self.stream.row) - 1]
         return self.stream.versions[last]
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
-        """When it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
+        """Return when it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
         both = [self.stream.first_moment(facts), self.earlier.first_moment(facts) if self.earlier else None]
         return min((first for first in both if first), default=None)
 
     def place(self, facts: Facts, moment: tuple[int, int], among: int | None = None) -> tuple[int, int]:
-        """How many games and adjustments come before a (time, position); of the games, only `among` the first ones."""
+        """Return how many games and adjustments come before a (time, position); of the games, only `among` the first
+        ones.
+        """
         begin = 0 if self.earlier is None else self.earlier.count
         games, adjustments = self.stream.place(facts, moment, None if among is None else max(among - begin, 0))
         if self.earlier is None:
@@ -142,7 +144,7 @@ class Trace:
 
     @cached_property
     def changes(self) -> Column:
-        """What every game of the stream gave every participant, in its order."""
+        """Return what every game of the stream gave every participant, in its order."""
         found, adjusted = arrays.zeros("q", len(self.before)), [one.player for one in self.stream.adjustments]
         self._run(
             loops.changes_of, self.stream.players, self.before, self._adjusted_at, array("q", adjusted),
@@ -160,20 +162,20 @@ class Trace:
 
     @cached_property
     def slots(self) -> Slots:
-        """The stream's slots, player by player."""
+        """Return the stream's slots, player by player."""
         players = self.stream.players
         first, order = array("q", bytes(8 * (len(self.points) + 1))), array("i", bytes(4 * len(players)))
         self._run(loops.sort_slots, players, first, order)
         return Slots(memoryview(first)[:-1], memoryview(first)[1:], order)
 
     def slots_from(self) -> Column:
-        """Where every player's slots begin, player by player, and those of the last end."""
+        """Return where every player's slots begin, player by player, and those of the last end."""
         first = array("q", bytes(8 * (len(self.points) + 1)))
         self._run(loops.count_slots, self.stream.players, first)
         return first
 
     def slots_in_parts(self, first: Column) -> Iterator[Column]:
-        """The stream's slots player by player, those of some players at a time, so that they need little memory."""
+        """Yield the stream's slots player by player, those of some players at a time, to need little memory."""
         low, players = 0, len(first) - 1
         while low < players:
             high = max(low + 1, bisect_right(first, first[low] + PART_SLOTS) - 1)
@@ -183,7 +185,7 @@ class Trace:
             low = high
 
     def steps(self, player: int, last: int | None = None) -> list[Step]:
-        """What every game and adjustment did to a player, in order, or so many of the `last` ones.
+        """Return what every game and adjustment did to a player, in order, or so many of the `last` ones.
 
         All steps of one player are kept, since who asks for them asks more about the same player.
         """
@@ -201,7 +203,7 @@ class Trace:
         return found
 
     def last_points(self, player: int, last: int) -> list[int]:
-        """What a player had after each of so many last steps, in order."""
+        """Return what a player had after each of so many last steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]
         if end - start < last or any(one.player == player for one in self.stream.adjustments):
             return [step.before + step.change for step in self.steps(player, last)]
@@ -209,7 +211,7 @@ class Trace:
         return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
 
     def _steps(self, player: int, last: int | None) -> list[Step]:
-        """The same without the changes."""
+        """Return the same without the changes."""
         stream, slots, earlier = self.stream, self.slots, self.earlier
         begin, start, end = earlier.count if earlier else 0, slots.start[player], slots.end[player]
         some = array("q", slots.order[start if last is None else max(start, end - last) : end])
@@ -229,7 +231,7 @@ class Trace:
         return found if last is None else found[-last:]
 
     def players_of(self, game: int) -> Column:
-        """Who counts in a game, given how many there are before it."""
+        """Return who counts in a game, given how many there are before it."""
         begin = self.earlier.count if self.earlier else 0
         if self.earlier and game < begin:
             return self.earlier.players_of(game)
@@ -237,7 +239,7 @@ class Trace:
         return self.stream.players[offsets[game - begin] : offsets[game - begin + 1]]
 
     def players_of_all(self, games: Sequence[int]) -> list[Sequence[int]]:
-        """The same for many games, which ascend, at once."""
+        """Return the same for many games, which ascend, at once."""
         begin = self.earlier.count if self.earlier else 0
         before = bisect_left(games, begin)
         found = self.earlier.players_of_all(games[:before]) if self.earlier and before else []
@@ -252,7 +254,7 @@ class Trace:
         return found
 
     def last_row_of(self, player: int) -> int | None:
-        """The row in the facts of a player's last game; None for somebody without games."""
+        """Return the row in the facts of a player's last game; None for somebody without games."""
         slots, earlier = self.slots, self.earlier
         if slots.start[player] < slots.end[player]:
             slot = slots.order[slots.end[player] - 1]
@@ -282,7 +284,7 @@ class Trace:
                     yield stream.players[slot], self._step(begin, game, self.before[slot], changes[slot])
 
     def is_like(self, other: Trace) -> bool:
-        """Whether two traces say the same: the same games in the same order, points and accounts, part by part."""
+        """Tell whether two traces say the same: the same games in the same order, points and accounts, part by part."""
         if self is other:
             return True
         one, two = self.stream, other.stream
@@ -309,14 +311,14 @@ class Trace:
         return self.whole() if len(self._parts()) > PARTS_MAX else self
 
     def whole(self) -> Trace:
-        """The same without an earlier part, its players numbered as they joined."""
+        """Return the same without an earlier part, its players numbered as they joined."""
         return self if self.earlier is None else _joined(self._parts())
 
     def _parts(self) -> list[Trace]:
         return [*(self.earlier._parts() if self.earlier else ()), self]
 
     def points_of(self, person: int, games: int, adjustments: int) -> int | None:
-        """What a person had after the first `games` and `adjustments`; None if they were not on the ladder yet."""
+        """Return what a person had after the first `games` and `adjustments`; None if not on the ladder yet."""
         number, earlier = self.stream.numbers.get(person), self.earlier
         if number is None or (games == self.count and adjustments == self.adjustments):
             return None if number is None else int(self.points[number])
@@ -337,7 +339,7 @@ class Trace:
         return found
 
     def up_to(self, games: int, adjustments: int) -> Trace:
-        """The trace of the ladder's first `games` and `adjustments`."""
+        """Return the trace of the ladder's first `games` and `adjustments`."""
         if games == self.count and adjustments == self.adjustments:
             return self
         earlier = self.earlier
@@ -370,7 +372,7 @@ class Trace:
         return found
 
     def _points_at(self, end: int, adjustments: int) -> tuple[Column, Column, Column]:
-        """What everybody had after the first slots and adjustments, their games, and where their slots go on."""
+        """Return what everybody had after the first slots and adjustments, their games, and where their slots go on."""
         points, games, slots = _copy(self.points), _copy(self.games), self.slots
         following = arrays.set_back(points, games, slots.start, slots.end, slots.order, self.before, end)
         for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
@@ -382,7 +384,7 @@ class Trace:
 
     @cached_property
     def began(self) -> Column:
-        """What everybody had before the stream's first game and adjustment, or began with."""
+        """Return what everybody had before the stream's first game and adjustment, or began with."""
         points, first = _copy(self.points), array("q", [NONE]) * len(self.points)
         self._run(loops.first_slots, self.stream.players, first)
         for player, slot in enumerate(first):
@@ -433,7 +435,7 @@ def _joined(parts: Sequence[Trace]) -> Trace:
 
 
 def _first_slots(parts: Sequence[Trace]) -> dict[int, int]:
-    """Everybody's first slot, of those who have one."""
+    """Return everybody's first slot, of those who have one."""
     found: dict[int, int] = {}
     begin = 0
     for part in parts:
