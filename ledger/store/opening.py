@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
@@ -90,6 +90,11 @@ class Ledger:
         self._closed.set()
         self.release()
 
+    def close_late(self, _: Any, connection: Any) -> None:
+        """Close a connection that comes back to its pool after `close`, which would keep it."""
+        if self._closed.is_set():
+            connection.invalidate()
+
     def release(self) -> None:
         """Close the connections that are open and not in use."""
         with suppress(IndexError):
@@ -159,6 +164,7 @@ def connect(name: str, create: bool = False, keep_open: bool = False, compares: 
     ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
     if keep_open:
         _kept_open.add(ledger)
+        event.listen(engine, "checkin", ledger.close_late)
     return ledger
 
 
@@ -181,21 +187,27 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
     until `close`. A forked process opens the ledger anew.
     """
     ledger = connect(name, keep_open=keep_open, compares=True)
-    with ledger.reading() as connection:
-        found = schema_revision(connection)
-        init = f"ratings --db {shlex.quote(ledger.location)} init"
-        if found is None:
-            raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")
-        if found != SCHEMA_REVISION:
-            older = found < SCHEMA_REVISION
-            remedy = (
-                f"upgrade it with: {init.removesuffix('init')}upgrade" if older else "a newer ratings-ledger made it"
-            )
-            raise NotALedger(
-                f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}",
-                "old-schema" if older else "new-schema",
-            )
+    try:
+        with ledger.reading() as connection:
+            _refuse_other_schema(ledger, schema_revision(connection))
+    except BaseException:
+        ledger.close()  # nobody else can
+        raise
     return ledger
+
+
+def _refuse_other_schema(ledger: Ledger, revision: str | None) -> None:
+    """Raise `NoLedger` or `NotALedger` unless a store is at the migration that this program needs."""
+    init = f"ratings --db {shlex.quote(ledger.location)} init"
+    if revision is None:
+        raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")
+    if revision != SCHEMA_REVISION:
+        older = revision < SCHEMA_REVISION
+        remedy = f"upgrade it with: {init.removesuffix('init')}upgrade" if older else "a newer ratings-ledger made it"
+        raise NotALedger(
+            f"{ledger.location} has schema {revision}, this program needs {SCHEMA_REVISION}; {remedy}",
+            "old-schema" if older else "new-schema",
+        )
 
 
 def schema_revision(connection: Connection) -> str | None:

@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
+import pytest
 from sqlalchemy import event
 
+from ratings_ledger.ledger.errors import NoLedger
 from ratings_ledger.ledger.processes.forking import forked
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -46,3 +48,21 @@ def test_forked_process_inherits_no_connection(tmp_path: Path) -> None:
     with ledger.reading() as connection:
         assert head(connection).position == 0
     ledger.close()
+
+
+def test_connection_that_comes_back_late_is_closed(tmp_path: Path) -> None:
+    """A connection in use while its ledger is closed, as of an export that is given up, is closed when it comes back."""
+    upgrade(url := f"sqlite:///{tmp_path / 'ratings.db'}")
+    ledger = open_ledger(url, keep_open=True)
+    with ledger.reading() as connection:
+        ledger.close()
+        assert (head(connection).position, open_files(tmp_path / "ratings.db")) == (0, 1)
+    assert open_files(tmp_path / "ratings.db") == 0
+
+
+def test_refused_ledger_leaves_no_connection(tmp_path: Path) -> None:
+    """A file that holds no ledger is refused, and nothing of it stays open."""
+    (tmp_path / "ratings.db").touch()
+    with pytest.raises(NoLedger):
+        open_ledger(f"sqlite:///{tmp_path / 'ratings.db'}", keep_open=True)
+    assert open_files(tmp_path / "ratings.db") == 0
