@@ -51,7 +51,7 @@ def test_forked_process_inherits_no_connection(tmp_path: Path) -> None:
 
 
 def test_connection_that_comes_back_late_is_closed(tmp_path: Path) -> None:
-    """A connection in use while its ledger is closed, as of an export that is given up, is closed when it comes back."""
+    """A connection in use while its ledger is closed, as of an export given up, is closed when it comes back."""
     upgrade(url := f"sqlite:///{tmp_path / 'ratings.db'}")
     ledger = open_ledger(url, keep_open=True)
     with ledger.reading() as connection:
