@@ -8,8 +8,11 @@ from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.processes.memory import memory_is_limited
 from ratings_ledger.ledger.rejections import Refused
 
-# what the libraries say that start threads and compute hashes
-NO_MEMORY: dict[type | None, str] = {RuntimeError: "can't start new thread", ValueError: "no reason supplied"}
+# what the libraries say that start threads, make locks and compute hashes
+NO_MEMORY: dict[type | None, tuple[str, ...]] = {
+    RuntimeError: ("can't start new thread", "can't allocate lock"),
+    ValueError: ("no reason supplied",),
+}
 
 
 class CommandFailure(NamedTuple):
@@ -51,8 +54,7 @@ def is_lack_of_memory(error: BaseException | None) -> bool:
     if isinstance(error, SystemError):
         # what the interpreter says for want of memory for an error, and what a faulty library comes to
         return memory_is_limited()
-    told = NO_MEMORY.get(type(error))
-    return isinstance(error, MemoryError) or (told is not None and told in str(error))
+    return isinstance(error, MemoryError) or any(said in str(error) for said in NO_MEMORY.get(type(error), ()))
 
 
 def _damaged_package(error: Exception) -> str | None:
