@@ -5,11 +5,10 @@ import click
 from ratings_ledger.cli.arguments.command import command, print_note
 from ratings_ledger.cli.arguments.coordinates import CoordinatesType
 from ratings_ledger.cli.arguments.options import format_option
-from ratings_ledger.cli.arguments.views import decoded
+from ratings_ledger.cli.arguments.views import decoded, open_for_command
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.diff.comparison import compared
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 
@@ -33,6 +32,6 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is reported; the exit code is
     then 1.
     """
-    with open_ledger(db).reading() as connection:
+    with open_for_command(db).reading() as connection:
         found = compared(connection, a, b, ladders, print_note, decoded)
     return emit(found, form, print_differences, print_differences_csv)

@@ -10,7 +10,6 @@ from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
 from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
 from ratings_ledger.projections.snapshot import Snapshot
@@ -59,7 +58,7 @@ def explain_(
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
         from ratings_ledger.projections.diff.attribution import attributed
 
-        ledger = open_ledger(db)
+        ledger = open_for_command(db)
         game, ladder = view_of(ledger, None, None, None).with_ladder(game, ladder)
         try:
             with ledger.reading() as connection:

@@ -46,21 +46,21 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
     now, view = clock.now(), view_of(how.ledger, as_of, None, None, cached=False)
     if ladder is None:
-        with view.survey() as seen:
+        with view.survey() as survey:
             rows = []
-            for ladders, stream in due(seen, now):
-                with seen.noting():
+            for ladders, stream in due(survey, now):
+                with survey.noting():
                     found = ladders.of_stream(stream)
                     if found.rows:
                         events = publication(ladders, found, now)
-                        rows.append(_published(how, found, seen.coordinates, events, now, seen.times))
-        failed, has_timed = tuple(seen.failures), bool(timed_rulesets(seen))
+                        rows.append(_published(how, found, survey.coordinates, events, now, survey.times))
+        failed, has_timed = tuple(survey.failures), bool(timed_rulesets(survey))
         every = DuePublished(
-            seen.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=seen.times
+            survey.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=survey.times
         )
         return emit(every, how.form, print_due_published)
-    with view.query(ladder) as asked:
-        ladders, times = asked.ladders, asked.times
+    with view.query(ladder) as query:
+        ladders, times = query.ladders, query.times
         if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
             # what is played later does not change what is published now
             ladders = ladders.at(now)

@@ -382,11 +382,11 @@ class Ladders:
 
         An earlier time is a part of the whole history, which is worth replaying if it will be kept.
         """
-        if ladder not in self._traces and (known := self._found(ladder)) is not None:
+        if ladder not in self._traces and (known := self._look_up_trace(ladder)) is not None:
             self._traces[ladder] = known
         return self._traces.get(ladder)
 
-    def _found(self, ladder: str) -> Trace | None:
+    def _look_up_trace(self, ladder: str) -> Trace | None:
         """Return the ladder's trace among those that are kept, or as a part of its whole history."""
         if self.as_of is None:
             if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
