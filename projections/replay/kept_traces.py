@@ -49,7 +49,11 @@ COLUMNS = {
 }  # fmt: skip
 TOTALS = ("started", "minted", "burned", "adjusted")
 FORMAT = f"{zlib.crc32(json.dumps([COLUMNS, BLOCK_BYTES]).encode()):08x}"
-ROOMS = ("facts", "replay", "rules", "rulesets")
+# the folders of all modules that decide about points
+DECIDING_FOLDERS = (
+    "ledger/events", "ledger/events/game_types", "ledger/validation", "projections", "projections/facts",
+    "projections/game_clock", "projections/lists", "projections/replay", "projections/rules", "projections/rulesets",
+)  # fmt: skip
 
 
 def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
@@ -156,11 +160,17 @@ def _names(facts: Facts, persons: Column) -> str:
 
 @cache
 def _program() -> str:
-    """Return the hash of everything in this program that decides about points."""
-    here, found = Path(__file__).parent.parent, sha256()
-    for path in sorted([*here.glob("*.py"), *(path for room in ROOMS for path in (here / room).glob("*.py"))]):
-        found.update(path.name.encode() + path.read_bytes())
-    return found.hexdigest()
+    """Return the digest of all modules that decide about points."""
+    digest = sha256()
+    for path in deciding_modules():
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def deciding_modules() -> list[Path]:
+    """Return the files of all modules that decide about points."""
+    root = Path(__file__).parents[2]
+    return sorted(path for folder in DECIDING_FOLDERS for path in (root / folder).glob("*.py"))
 
 
 def _segment(path: Path, facts: Facts, versions: Sequence[Version]) -> Segment | None:
