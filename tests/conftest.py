@@ -132,7 +132,8 @@ def _once_in_the_second_store(items: list[pytest.Item]) -> None:
     for item in items:
         callspec = getattr(item, "callspec", None)
         params = {} if callspec is None else callspec.params
-        if "postgres" not in (params.get("store_kind"), params.get("shared_url")) or "tests/ledger" in str(item.path):
+        kinds = {params.get("store_kind"), params.get("shared_url"), params.get("db")}
+        if "postgres" not in kinds or "tests/ledger" in str(item.path):
             continue
         test = (item.path, getattr(item, "originalname", item.name))
         if test in tried:
@@ -270,6 +271,44 @@ def copied(
     server, originals = request.getfixturevalue("server"), request.getfixturevalue("original_databases")
     with ExitStack() as stack:
         yield lambda make, *arguments: stack.enter_context(postgres_database(server, originals(make, *arguments)))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test with `db` in each kind of store, unless its mark `ledger` names one."""
+    mark = metafunc.definition.get_closest_marker("ledger")
+    names = metafunc.fixturenames
+    if mark and "store" not in mark.kwargs and "db" in names and "store_kind" not in names:
+        metafunc.parametrize("db", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture
+def db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> Iterator[str]:
+    """A copy of the ledger that the mark `ledger(make=...)` names: its URL, of each kind of store in turn.
+
+    With the mark's `store="sqlite"` it is the path of a copy in SQLite alone.
+    """
+    make = _marked_make(request)
+    kind = request.getfixturevalue("store_kind") if "store_kind" in request.fixturenames else None
+    kind = getattr(request, "param", kind)
+    if kind == "postgres":
+        server, originals = request.getfixturevalue("server"), request.getfixturevalue("original_databases")
+        with postgres_database(server, originals(make)) as url:
+            yield url
+    else:
+        yield copied_file(make) if kind is None else f"sqlite:///{copied_file(make)}"
+
+
+@pytest.fixture
+def one_db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> str:
+    """The path of a copy in SQLite of the ledger that the mark `ledger(make=...)` names."""
+    return copied_file(_marked_make(request))
+
+
+def _marked_make(request: pytest.FixtureRequest) -> Callable[..., object]:
+    mark = request.node.get_closest_marker("ledger")
+    assert mark, "name the ledger: pytestmark = pytest.mark.ledger(make=...)"
+    make: Callable[..., object] = mark.kwargs["make"]
+    return make
 
 
 @pytest.fixture

@@ -15,10 +15,7 @@ POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"
 MARCH = "catan-monthly/7/basic/2010-03"
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger without games."""
-    return copied_file(with_shipped_rulesets)
+pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
 
 
 def recorded(game: str, participants: list[dict[str, Any]], at: str = "2010-03-05T20:00:00Z", **members: Any) -> str:

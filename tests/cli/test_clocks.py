@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from stores import with_shipped_rulesets
 
 from ratings_ledger.projections.rulesets.versions import shipped
 
@@ -33,10 +34,7 @@ def result(status: str = "finished", game_id: str = "g-1", **members: Any) -> st
     return json.dumps({"type": "game.recorded", "occurred_at": "2026-01-01T21:00:00Z", "data": data})
 
 
-@pytest.fixture
-def db(ruled_url: str) -> str:
-    """A ledger with the shipped rulesets."""
-    return ruled_url
+pytestmark = pytest.mark.ledger(make=with_shipped_rulesets)
 
 
 def add(ratings: Ratings, db: str, *texts: str) -> Any:

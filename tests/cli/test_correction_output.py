@@ -1,7 +1,6 @@
 """What the commands that put something right print, and what `log` and `games` show of it then."""
 
 import json
-from collections.abc import Callable
 from itertools import groupby
 
 import pytest
@@ -19,11 +18,7 @@ from correction_helpers import (
 )
 from told import exact
 
-
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with three games of two rulesets."""
-    return copied_file(small_ledger)
+pytestmark = pytest.mark.ledger(make=small_ledger, store="sqlite")
 
 
 USAGE = {

@@ -29,11 +29,7 @@ from correction_helpers import (
     told,
 )
 
-
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with three games of two rulesets."""
-    return copied_file(small_ledger)
+pytestmark = pytest.mark.ledger(make=small_ledger, store="sqlite")
 
 
 def row(ratings: Ratings, db: str, game_id: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Corrections and time: what was known when, dates that were wrong, and what comes before what."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,10 +25,7 @@ WHY = ("--reason", "looked it up")
 LATER, LATEST = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """Two rulesets at positions 1 and 2."""
-    return copied_file(new_ledger)
+pytestmark = pytest.mark.ledger(make=new_ledger, store="sqlite")
 
 
 def order(ratings: Ratings, db: str, player: str = "anna", ladder: str = GALACTIC) -> list[str]:

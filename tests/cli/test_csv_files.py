@@ -20,9 +20,7 @@ GAMES = [
 ]
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    return copied_file(without_events)
+pytestmark = pytest.mark.ledger(make=without_events, store="sqlite")
 
 
 def imported(ratings: Callable[..., Any], db: str, content: str | bytes, *arguments: str) -> list[dict[str, Any]]:

@@ -24,10 +24,7 @@ def two_games(ratings: Ratings, url: str) -> None:
     assert done.exit_code == 0
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `two_games`."""
-    return copied_file(two_games)
+pytestmark = pytest.mark.ledger(make=two_games, store="sqlite")
 
 
 class Tables:

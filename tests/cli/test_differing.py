@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +32,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     take_in(ratings, url, event("player.renamed", player="ben", new_player="benno"))
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
-    return copied_file(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
 def other_version(tmp_path: Path, ratings: Ratings, db: str) -> None:

@@ -29,16 +29,7 @@ def made(ratings: Ratings, url: str) -> None:
         assert told.exit_code == 0, told
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """That ledger, in each kind of store."""
-    return copied(made)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(made)
+pytestmark = pytest.mark.ledger(make=made)
 
 
 def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -48,10 +47,7 @@ def make_ledger(ratings: Ratings, name: str) -> None:
     assert ratings("publish", BASIC, "--as-of", "2010-03-05", db=name).exit_code == 0
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
-    return copied_file(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
 def changes(told: dict[str, Any]) -> dict[tuple[str, str], tuple[str, str, str]]:

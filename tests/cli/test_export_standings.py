@@ -17,10 +17,7 @@ Ratings = Callable[..., Any]
 ELO = "catan-elo/basic"
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """Monthly, open and annual lists, and the running points of two groups."""
-    return copied(list_games)
+pytestmark = pytest.mark.ledger(make=list_games)
 
 
 def lines(text: str) -> list[dict[str, Any]]:

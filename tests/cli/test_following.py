@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,16 +27,7 @@ def a_pool(ratings: Ratings, url: str) -> None:
     new_ledger(ratings, url, "galactic-points-1")
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_pool`, in each kind of store."""
-    return copied(a_pool)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_pool)
+pytestmark = pytest.mark.ledger(make=a_pool)
 
 
 def recorded(ratings: Ratings, db: str) -> list[str]:

@@ -1,7 +1,6 @@
 """Lists that no program published, in imported files: refused where they cannot be right, found by `verify` else."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,11 +8,7 @@ from correction_helpers import WHY, Ratings, position, read
 from publishing_helpers import BASIC, NEW_YEAR, forged, list_ledger, publish, published
 from stores import taken_in
 
-
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with games of March 2010."""
-    return copied_file(list_ledger)
+pytestmark = pytest.mark.ledger(make=list_ledger, store="sqlite")
 
 
 def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:

@@ -1,7 +1,6 @@
 """The command line forgives: it says what was probably meant, takes arguments in either order, shows what is asked."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 from correction_helpers import Ratings, event, placing, read, take_in
@@ -23,10 +22,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     take_in(ratings, url, created)
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `a_club`."""
-    return copied_file(a_club)
+pytestmark = pytest.mark.ledger(make=a_club, store="sqlite")
 
 
 MEANT = {

@@ -38,10 +38,7 @@ FINE = {
 }
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with the shipped rulesets."""
-    return copied_file(with_shipped_rulesets)
+pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
 
 
 @pytest.mark.parametrize("command", [("import", "-"), ("record",), ("import", "-", "--format", "json")])

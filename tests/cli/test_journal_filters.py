@@ -1,6 +1,5 @@
 """`log` and `games` for a part of the log: since when, by whom, of which types."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,10 +31,7 @@ def a_week(ratings: Ratings, url: str) -> None:
         assert not taken_in(url, odd, by='ben "the" judge').rejected
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_week`, in each kind of store."""
-    return copied(a_week)
+pytestmark = pytest.mark.ledger(make=a_week)
 
 
 LOG: dict[str, tuple[list[str], list[int]]] = {

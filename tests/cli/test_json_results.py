@@ -39,10 +39,7 @@ def make_ledger(ratings: Callable[..., Any], url: str) -> None:
     assert not taken_in(url, GAMES + ADJUSTED).rejected
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
-    return copied_file(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
 def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:

@@ -22,9 +22,7 @@ def rows(game_id: str, *players: str) -> str:
     return "".join(f"{game_id},2010-01-01T00:00:00Z,catan,{player},{n}\n" for n, player in enumerate(players, 1))
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    return copied_file(without_events)
+pytestmark = pytest.mark.ledger(make=without_events, store="sqlite")
 
 
 def imported(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], list[str]]:

@@ -37,10 +37,7 @@ def make_ledger(ratings: Ratings, url: str, *joined: str) -> None:
     join(ratings, url, *joined)
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """A ledger in which a to h are active, with the league L1 of three players a game."""
-    return copied(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 @pytest.fixture

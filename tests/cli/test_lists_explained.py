@@ -23,10 +23,7 @@ Ratings = Callable[..., Any]
 FEBRUARY = "catan-monthly/7/basic/2010-02"
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with the events of `list_games`."""
-    return copied_file(list_games)
+pytestmark = pytest.mark.ledger(make=list_games, store="sqlite")
 
 
 def read(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:

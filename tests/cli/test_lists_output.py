@@ -18,10 +18,7 @@ Ratings = Callable[..., Any]
 LAST, FIRST = "2010-03-31T21:59:59.999999Z", "2010-03-31T22:00:00Z"
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with these events."""
-    return copied_file(list_games)
+pytestmark = pytest.mark.ledger(make=list_games, store="sqlite")
 
 
 @pytest.fixture

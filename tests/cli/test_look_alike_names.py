@@ -1,7 +1,6 @@
 """Names that look like those of known players, on every way into the ledger."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,16 +25,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert ratings("import", "-", db=url, input=HEADER + f"g-1,{AT},chess,mira,ben\n").exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_club`, in each kind of store."""
-    return copied(a_club)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_club)
+pytestmark = pytest.mark.ledger(make=a_club)
 
 
 def game(*names: str) -> str:

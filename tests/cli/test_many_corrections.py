@@ -1,7 +1,6 @@
 """`void --file` and `correct --file`: a day of corrections in one call, all or nothing, with what they do together."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,7 @@ def a_season(ratings: Ratings, url: str) -> None:
     assert not taken_in(url, "".join(lines)).rejected
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_season`, in each kind of store."""
-    return copied(a_season)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_season)
+pytestmark = pytest.mark.ledger(make=a_season)
 
 
 def told(ratings: Ratings, db: str, *command: str, given: str | bytes | None = None, code: int = 0) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """New ladders, through the commands: a slip in a label begins one, which is told, and refused where one insists."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,10 +22,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert ratings("import", "-", db=url, input="".join(games)).exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_club`, in each kind of store."""
-    return copied(a_club)
+pytestmark = pytest.mark.ledger(make=a_club)
 
 
 def recorded(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:

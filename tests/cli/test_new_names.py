@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +26,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert done.exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_club`, in each kind of store."""
-    return copied(a_club)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_club)
+pytestmark = pytest.mark.ledger(make=a_club)
 
 
 def imported(ratings: Ratings, db: str, content: str, *options: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import without_events
 
 import ratings_ledger
 from ratings_ledger.web.page import Site
@@ -30,10 +31,7 @@ MET = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def db(ledger_url: str) -> str:
-    """An empty ledger."""
-    return ledger_url
+pytestmark = pytest.mark.ledger(make=without_events)
 
 
 @pytest.fixture

@@ -41,10 +41,7 @@ def make_ledger(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("import", "-", db=url, input=lines).exit_code == 0
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
-    return copied_file(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
 def test_dry_run_shows_forty_new_ladders(ratings: Callable[..., Any], tmp_path: Path) -> None:

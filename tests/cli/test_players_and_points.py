@@ -2,7 +2,6 @@
 
 import itertools
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +38,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     take_in(ratings, url, game("g-1", "anna", "ben"), catan("c-1", "anna", "ben"))
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
-    return copied_file(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
 def void(ratings: Ratings, db: str, event: object) -> dict[str, Any]:

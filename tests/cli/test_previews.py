@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -35,16 +34,7 @@ def with_a_game(ratings: Ratings, url: str) -> None:
     assert ratings("import", "-", db=url, input=table).exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `with_a_game`, in each kind of store."""
-    return copied(with_a_game)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(with_a_game)
+pytestmark = pytest.mark.ledger(make=with_a_game)
 
 
 def told(ratings: Ratings, db: str, file: object, *options: object, code: int = 0) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,7 @@ from publishing_helpers import BASIC, LISTS, MARCH, NEW_YEAR, YEAR, list_ledger,
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import parse_instant
 
-
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with games of March 2010."""
-    return copied_file(list_ledger)
+pytestmark = pytest.mark.ledger(make=list_ledger, store="sqlite")
 
 
 def refused(ratings: Ratings, db: str, *arguments: object) -> str:

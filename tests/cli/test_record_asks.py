@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     ))  # fmt: skip
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_club`, in each kind of store."""
-    return copied(a_club)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_club)
+pytestmark = pytest.mark.ledger(make=a_club)
 
 
 def places(*cells: str) -> list[tuple[str, str]]:

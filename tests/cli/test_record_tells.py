@@ -1,7 +1,6 @@
 """What `record` tells: whose points it changed, as corrections do, unless it is quiet or the ledger is long."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 from correction_helpers import Ratings, all_points, catan, difference, game, head, read, small_ledger
@@ -12,10 +11,7 @@ from ratings_ledger.projections.admission import proposals
 COMMAND = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "--at", "2010-03-05T10:00Z", "cleo", "anna")
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """A ledger with a pool and a rating, in each kind of store."""
-    return copied(small_ledger)
+pytestmark = pytest.mark.ledger(make=small_ledger)
 
 
 @pytest.mark.slow_cases

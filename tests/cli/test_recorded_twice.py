@@ -1,7 +1,6 @@
 """`record` without a time, again: the same game is there already, whenever it is said to have been."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 from correction_helpers import Ratings, event, head, placing, read, small_ledger
@@ -9,10 +8,7 @@ from correction_helpers import Ratings, event, head, placing, read, small_ledger
 WITHOUT_TIME = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "cleo", "anna")
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """A ledger with a few games, in each kind of store."""
-    return copied(small_ledger)
+pytestmark = pytest.mark.ledger(make=small_ledger)
 
 
 def test_same_game_is_already_there(db: str, ratings: Ratings) -> None:

@@ -21,10 +21,7 @@ def for_chess(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """That ledger."""
-    return copied_file(for_chess)
+pytestmark = pytest.mark.ledger(make=for_chess, store="sqlite")
 
 
 def rejected(ratings: Ratings, db: str, content: str | bytes, *options: str) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Callable
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -36,16 +35,7 @@ def a_day(ratings: Ratings, url: str) -> None:
         assert ratings(*command, db=url, input=given).exit_code == 0, command
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_day`, in each kind of store."""
-    return copied(a_day)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_day)
+pytestmark = pytest.mark.ledger(make=a_day)
 
 
 class Tables(HTMLParser):

@@ -16,10 +16,7 @@ THEN = ("--known-at", str(KNOWN_THEN))
 NOW: tuple[str, ...] = ()
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `every_ladder`."""
-    return copied_file(every_ladder)
+pytestmark = pytest.mark.ledger(make=every_ladder, store="sqlite")
 
 
 def report(ratings: Ratings, db: str, path: Path, *arguments: str) -> Reported:

@@ -36,16 +36,7 @@ def audited(ratings: Ratings, url: str) -> None:
         ok(ratings, *command, "--by", "mira", db=url)
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `audited`, in each kind of store."""
-    return copied(audited)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(audited)
+pytestmark = pytest.mark.ledger(make=audited)
 
 
 def written(ratings: Ratings, db: str, path: Path, *arguments: str) -> bytes:

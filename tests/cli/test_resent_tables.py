@@ -1,7 +1,6 @@
 """A table that is imported again: what was put right in it after a correction or a rename is there already."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert ratings("import", "-", db=url, input=SHEET).exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_club`, in each kind of store."""
-    return copied(a_club)
+pytestmark = pytest.mark.ledger(make=a_club)
 
 
 def imported(ratings: Ratings, db: str, content: str) -> dict[str, Any]:

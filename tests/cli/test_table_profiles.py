@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +29,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_club`, in each kind of store."""
-    return copied(a_club)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_club)
+pytestmark = pytest.mark.ledger(make=a_club)
 
 
 @pytest.fixture

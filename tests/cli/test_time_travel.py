@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     take_in(ratings, url, club("c-1", "anna", "ben", "cleo", at="2010-01-01T12:00:00Z"))
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
-    return copied_file(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
 def club(game_id: str, *players: str, at: str) -> str:

@@ -1,7 +1,6 @@
 """`undo`, `log --batch` and `void --batch`: what is one act, who may take it back, and what is refused."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +40,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     take_in(ratings, url, catan("c-1", "anna", "ben", "cleo"))
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`, in each kind of store."""
-    return copied(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 def undone(ratings: Ratings, db: str, *arguments: object, by: str = "mira") -> dict[str, Any]:

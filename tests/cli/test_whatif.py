@@ -24,10 +24,7 @@ Rules = Callable[..., Path]
 NAME = "catan-elo@new"
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """Two rulesets and three games, the last of the other ruleset."""
-    return copied_file(three_games)
+pytestmark = pytest.mark.ledger(make=three_games, store="sqlite")
 
 
 @pytest.fixture

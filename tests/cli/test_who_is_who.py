@@ -1,7 +1,6 @@
 """Who is meant by a name in a table: said by a file of aliases, or answered at a terminal."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,16 +22,7 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert ratings("import", "-", db=url, input=table).exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `a_club`, in each kind of store."""
-    return copied(a_club)
-
-
-@pytest.fixture
-def one_db(copied_file: Callable[..., str]) -> str:
-    """The same in SQLite."""
-    return copied_file(a_club)
+pytestmark = pytest.mark.ledger(make=a_club)
 
 
 def players(ratings: Ratings, db: str, game_id: str) -> list[str]:

@@ -4,7 +4,6 @@ import json
 import re
 import sqlite3
 import tomllib
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -22,10 +21,7 @@ from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, shipped())]
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    """A ledger with the shipped rulesets."""
-    return copied_file(with_shipped_rulesets)
+pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
 
 
 @pytest.fixture

@@ -45,10 +45,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     assert ratings("publish", ALL, db=url).exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `make_ledger` in each kind of store."""
-    return copied(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 def with_csv(group: click.Group, *path: str) -> list[tuple[str, ...]]:

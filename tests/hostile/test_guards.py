@@ -22,9 +22,7 @@ Ratings = Callable[..., Any]
 DAY = 86_400_000_000
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    return copied(made)
+pytestmark = pytest.mark.ledger(make=made)
 
 
 def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> EventRow:

@@ -48,12 +48,6 @@ DONE = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """A ledger with games, of which one is corrected and one voided, and their history; `verify` is silent."""
-    return copied(made)
-
-
 def made(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(4):
@@ -63,6 +57,9 @@ def made(ratings: Ratings, url: str) -> None:
     assert ratings("void", "g-3", "--reason", "never played", db=url).exit_code == 0
     assert ratings("rebuild", "--history", db=url).exit_code == 0
     assert ratings("verify", db=url) == (0, "", "")
+
+
+pytestmark = pytest.mark.ledger(make=made)
 
 
 @pytest.mark.slow_cases

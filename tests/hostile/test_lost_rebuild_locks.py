@@ -22,17 +22,14 @@ from ratings_ledger.projections.stored.verification import verify_standings
 Ratings = Callable[..., Any]
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """A ledger with a few games and a live generation, of each kind of store."""
-    return copied(made)
-
-
 def made(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(3):
         play(ratings, url, number)
     assert ratings("rebuild", db=url).exit_code == 0
+
+
+pytestmark = pytest.mark.ledger(make=made)
 
 
 def play(ratings: Ratings, db: str, number: int) -> None:

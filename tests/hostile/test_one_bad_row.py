@@ -21,9 +21,7 @@ Ratings = Callable[..., Any]
 Forge = Callable[[str], object]
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    return copied(made)
+pytestmark = pytest.mark.ledger(make=made)
 
 
 # what is tried short; `projections/test_paths.py` decodes all of them

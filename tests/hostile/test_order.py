@@ -202,10 +202,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     assert ratings("publish", CHESS, db=url).exit_code == 0
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `make_ledger` in each kind of store."""
-    return copied(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 def told_data(url: str, case: Case) -> tuple[dict[str, Any], str]:

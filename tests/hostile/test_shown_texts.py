@@ -94,10 +94,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     assert ratings("verify", db=url) == (0, "", "")
 
 
-@pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """The ledger of `make_ledger` in each kind of store."""
-    return copied(make_ledger)
+pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 READING: list[tuple[str, ...]] = [

@@ -22,12 +22,6 @@ Ratings = Callable[..., Any]
 
 
 @pytest.fixture
-def db(copied: Callable[..., str]) -> str:
-    """A ledger with games, a stored generation and a published list, of each kind of store; `verify` is silent."""
-    return copied(made)
-
-
-@pytest.fixture
 def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
     """The same in PostgreSQL."""
     with postgres_database(server, original_databases(made)) as url:
@@ -42,6 +36,9 @@ def made(ratings: Ratings, url: str) -> None:
     assert ratings("publish", "elo-chess/all", db=url).exit_code == 0
     assert ratings("rebuild", db=url).exit_code == 0
     assert ratings("verify", db=url) == (0, "", "")
+
+
+pytestmark = pytest.mark.ledger(make=made)
 
 
 def verified(ratings: Ratings, url: str) -> list[str]:

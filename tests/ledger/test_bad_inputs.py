@@ -38,9 +38,7 @@ def placed(*places: int) -> bytes:
     return participants(",".join(f'{{"player":"p{number}","place":{place}}}' for number, place in enumerate(places)))
 
 
-@pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    return copied_file(without_events)
+pytestmark = pytest.mark.ledger(make=without_events, store="sqlite")
 
 
 def refused(ratings: Callable[..., Any], db: str, content: bytes, *arguments: str) -> list[tuple[int | None, str]]:
