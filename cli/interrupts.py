@@ -1,7 +1,4 @@
-"""Ctrl-C: whether a command is under way that must find its way out; and commands that may be killed at any moment.
-
-Those it ends soon, whatever they are waiting for.
-"""
+"""Ctrl-C within commands that may be killed at any moment: it ends them soon, whatever they are waiting for."""
 
 import os
 import signal
@@ -15,33 +12,6 @@ INTERRUPTED = 130
 # freeing the memory of a long log piece by piece takes time, too
 GRACE_SECONDS = 0.8
 SHOW_CURSOR = b"\x1b[?25h"
-
-
-_under_way = False
-_interrupted = False
-
-
-def under_way(value: bool) -> bool:
-    """Tell whether something is under way from now on that an interrupt may not cut off; gives what was before."""
-    global _under_way
-    before, _under_way = _under_way, value
-    return before
-
-
-def is_under_way() -> bool:
-    """Tell whether something is under way that an interrupt may not cut off."""
-    return _under_way
-
-
-def note_interrupt() -> None:
-    """Remember that there was an interrupt within a command."""
-    global _interrupted
-    _interrupted = True
-
-
-def interrupted() -> bool:
-    """Tell whether there was an interrupt within a command, whatever became of its `KeyboardInterrupt`."""
-    return _interrupted
 
 
 @contextmanager

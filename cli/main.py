@@ -1,4 +1,4 @@
-"""`ratings`: the group of all commands, each loaded when it is called, and what failures look like."""
+"""`ratings`: the group of all commands, each loaded when it is called, and what failures and interrupts look like."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ratings_ledger.cli.completion.names import named_ledger
-from ratings_ledger.cli.interrupts import INTERRUPTED, interrupted, under_way
+from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import failure_of, is_lack_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escaped, shown
 
@@ -100,6 +100,33 @@ COMMANDS = {
 
 NO_ROOM = "free some space there, or send it elsewhere; ratings log says what is recorded by now"
 WITHOUT_MEMORY = b"ratings: there is not enough memory for this; nothing was changed by what was under way\n"
+
+# whether a command is under way, which an interrupt must not cut off, and whether one came
+_under_way = False
+_interrupted = False
+
+
+def under_way(value: bool) -> bool:
+    """Tell whether something is under way from now on that an interrupt may not cut off; gives what was before."""
+    global _under_way
+    before, _under_way = _under_way, value
+    return before
+
+
+def is_under_way() -> bool:
+    """Tell whether something is under way that an interrupt may not cut off."""
+    return _under_way
+
+
+def note_interrupt() -> None:
+    """Remember that there was an interrupt within a command."""
+    global _interrupted
+    _interrupted = True
+
+
+def interrupted() -> bool:
+    """Tell whether there was an interrupt within a command, whatever became of its `KeyboardInterrupt`."""
+    return _interrupted
 
 
 class Commands(click.Group):

@@ -2,7 +2,7 @@
 
 An interrupt ends the process at once and silently, with 130, as long as nothing is under way: while modules are loaded,
 and after the command is done. Within a command it is a `KeyboardInterrupt`, which finds the way out in order; whether
-one is under way, `cli.interrupts` knows as soon as it is loaded.
+one is under way, `cli.main` knows.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def run() -> NoReturn:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    interrupts = sys.modules.get("ratings_ledger.cli.interrupts")
-    if not getattr(interrupts, "is_under_way", bool)():
+    main = sys.modules.get("ratings_ledger.cli.main")
+    if not getattr(main, "is_under_way", bool)():
         os._exit(EXIT_CODE)
-    assert interrupts is not None
-    interrupts.note_interrupt()
+    assert main is not None
+    main.note_interrupt()
     raise KeyboardInterrupt
 
 

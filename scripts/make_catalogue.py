@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import create_engine
 
 from ratings_ledger.ledger.store import postgres_catalogue, sqlite_catalogue
-from ratings_ledger.ledger.store.foreign import Objects
+from ratings_ledger.ledger.store.catalogue import Objects
 from ratings_ledger.ledger.store.migrations import make_tables
 from ratings_ledger.ledger.store.opening import connect
 from ratings_ledger.ledger.store.schema import metadata

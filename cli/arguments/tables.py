@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from ratings_ledger.cli.arguments.command import OneOf
-from ratings_ledger.cli.arguments.moments import zone_option
+from ratings_ledger.cli.arguments.command import OneOf, zone_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
@@ -23,7 +22,7 @@ from ratings_ledger.ledger.intake.tables.profiles import (
     read_profile,
     together,
 )
-from ratings_ledger.ledger.new_files import new_file, replace_file
+from ratings_ledger.ledger.own_files import new_file, replace_file
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
 
 

@@ -2,12 +2,10 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, print_note
-from ratings_ledger.cli.arguments.coordinates import CoordinatesType
-from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.command import CoordinatesType, command, format_option, print_note
 from ratings_ledger.cli.arguments.views import decoded, open_for_command
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
-from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.projections.diff.comparison import compared
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec

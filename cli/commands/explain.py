@@ -2,12 +2,10 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, print_note
-from ratings_ledger.cli.arguments.coordinates import CoordinatesType
-from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.command import CoordinatesType, axes, command, format_option, print_note
 from ratings_ledger.cli.arguments.views import decoded, note_left_out, open_for_command, view_of
-from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates

@@ -9,13 +9,12 @@ from typing import IO, TypeVar
 import click
 from sqlalchemy import Connection
 
-from ratings_ledger.cli.arguments.command import group, print_note
-from ratings_ledger.cli.arguments.options import axes, format_of, known_at_option
+from ratings_ledger.cli.arguments.command import axes, format_of, group, known_at_option, print_note
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.new_files import new_file
+from ratings_ledger.ledger.own_files import new_file
 from ratings_ledger.ledger.store.exports import compressed, export_lines, place_at, read_place
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import open_ledger

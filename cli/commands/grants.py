@@ -5,12 +5,10 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import OneOf, command
-from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.command import OneOf, command, format_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import NotALedger
-from ratings_ledger.ledger.store.common import NAME, PREFIX, SCHEMA
-from ratings_ledger.ledger.store.dialect import DIALECTS
+from ratings_ledger.ledger.store.dialect import DIALECTS, NAME, PREFIX, SCHEMA
 from ratings_ledger.ledger.store.opening import parse_url
 
 USED_BY = {

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice
+from ratings_ledger.cli.arguments.command import command, head_value, refuse_unreadable_twice
 from ratings_ledger.cli.arguments.tables import Kept, reading_tables
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.arguments.who_is_who import agreed_names
@@ -24,7 +23,7 @@ from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_
 from ratings_ledger.ledger.intake.intake import Imported, Reject
 from ratings_ledger.ledger.intake.tables.aliases import of_their_own
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.new_files import naming
+from ratings_ledger.ledger.own_files import naming
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place

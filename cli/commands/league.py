@@ -5,13 +5,10 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import group
-from ratings_ledger.cli.arguments.moments import instant_or_now, zone_option
-from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.command import format_option, group, instant_or_now, zone_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.leagues import (
     print_league,
     print_league_csv,
@@ -20,6 +17,7 @@ from ratings_ledger.cli.output.leagues import (
     print_unmet,
     print_unmet_csv,
 )
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.standings import print_standings, print_standings_csv
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed

@@ -2,10 +2,9 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.command import axes, command, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
-from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.survey import (
     print_all_lists,
     print_all_lists_csv,

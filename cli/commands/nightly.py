@@ -9,16 +9,15 @@ from typing import NamedTuple
 import click
 from sqlalchemy import Connection
 
-from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.command import command, read_duration, result_format
 from ratings_ledger.cli.arguments.engines import work_elsewhere, workers_options
-from ratings_ledger.cli.arguments.options import read_duration, result_format
 from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
 from ratings_ledger.cli.commands.rebuild import note_failures
 from ratings_ledger.cli.interrupts import ending_soon
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_night
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder

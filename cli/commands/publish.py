@@ -8,7 +8,7 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output.appended import print_due_published, print_list_published
-from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed

@@ -5,15 +5,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ratings_ledger.cli.arguments.command import NOTHING_LOST, OneOf, command
+from ratings_ledger.cli.arguments.command import NOTHING_LOST, OneOf, command, result_format
 from ratings_ledger.cli.arguments.engines import work_elsewhere, workers_options
-from ratings_ledger.cli.arguments.options import result_format
 from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.interrupts import INTERRUPTED, ending_soon
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.progress import ProgressLog, progress
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_rolled_back
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LedgerError

@@ -5,8 +5,7 @@ from contextlib import suppress
 
 import click
 
-from ratings_ledger.cli.arguments.command import group
-from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option
+from ratings_ledger.cli.arguments.command import elo_games, format_of, format_option, group, known_at_option
 from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
@@ -14,7 +13,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import print_rulesets_published
-from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.rulesets import (
     print_ruleset,
     print_ruleset_csv,
@@ -25,7 +24,7 @@ from ratings_ledger.cli.output.rulesets import (
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
 from ratings_ledger.ledger.intake.intake import ImportPolicy
-from ratings_ledger.ledger.new_files import new_file
+from ratings_ledger.ledger.own_files import new_file
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import rulesets_published

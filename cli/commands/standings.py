@@ -4,12 +4,11 @@ import sys
 
 import click
 
-from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.command import axes, command, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.history import print_history, print_history_csv
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.standings import print_balance, print_balance_csv, print_standings, print_standings_csv
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.rejections import shown

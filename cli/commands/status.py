@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import click
 
-from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import format_of, read_duration
+from ratings_ledger.cli.arguments.command import command, format_of, read_duration
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import emit
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.status import exactly, print_status, print_status_csv, print_status_prometheus
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.runs import LOST

@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.command import command, format_option
 from ratings_ledger.cli.arguments.engines import workers_options
-from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file, read_tables
 from ratings_ledger.cli.arguments.views import view_of
-from ratings_ledger.cli.output.emit import emit
 from ratings_ledger.cli.output.progress import progress
+from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.simulation import print_simulation, print_simulation_csv, settings_told
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import Ruleset

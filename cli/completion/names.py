@@ -20,8 +20,7 @@ from __future__ import annotations
 import os
 import zlib
 
-from ratings_ledger.ledger.caches import cache_folder
-from ratings_ledger.ledger.new_files import is_own_folder, open_own
+from ratings_ledger.ledger.own_files import cache_folder, is_own_folder, open_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

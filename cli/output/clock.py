@@ -1,7 +1,7 @@
 """How the clock of a game looks, as tables and as CSV."""
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import print_records_csv
+from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PlayerTimers
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from textwrap import fill
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.coordinates import heading, print_csv_at
+from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.explain import (
     Explained,

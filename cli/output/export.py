@@ -1,7 +1,7 @@
 """How streams of standings and of changes look: lines of JSON, or one table of CSV."""
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.coordinates import AXES
+from ratings_ledger.cli.output.render import AXES
 from ratings_ledger.cli.output.standings import places_told
 from ratings_ledger.projections.queries.history import PlayerChange
 from ratings_ledger.projections.queries.results import ABSENT

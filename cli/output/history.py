@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.coordinates import heading, print_csv_at
+from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT

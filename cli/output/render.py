@@ -1,6 +1,7 @@
 """How results look: tables for people, exact values as JSON or CSV. The one place that writes to stdout.
 
-What others wrote goes through `ledger.rejections.escaped`, except in CSV that goes to no terminal, and the log itself.
+`emit` prints a result in an output format: JSON comes from the result, any other format from a function for it. What
+others wrote goes through `ledger.rejections.escaped`, except in CSV that goes to no terminal, and the log itself.
 """
 
 import csv
@@ -9,7 +10,8 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +21,8 @@ from ratings_ledger.ledger.rejections import count as count
 from ratings_ledger.ledger.rejections import escaped, harmless
 from ratings_ledger.ledger.rejections import in_list as in_list
 from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.results import Result
 
 # the minimum width of a folded column
 FOLDED_MIN = 20
@@ -261,3 +265,67 @@ def note(text: str) -> None:
         whole = escaped(text, kept="\n\t").split("\n")
         text = "\n".join(line for one in whole for line in _wrapped(one, NOTE_INDENT, width))
     echo(text, err=True)
+
+
+AXES = ("as_of", "known_at", "rules")
+
+
+def print_csv_at(
+    header: Sequence[str], rows: Sequence[Sequence[Cell]], at: Coordinates | Sequence[Coordinates]
+) -> None:
+    """Rows for a spreadsheet, each ending with its coordinates, which are either the same for all or one per row."""
+    everywhere = [at] * len(rows) if isinstance(at, Coordinates) else at
+    stated = [[*row, *place.axes().values()] for row, place in zip(rows, everywhere, strict=True)]
+    print_csv((*header, *AXES), stated)
+
+
+def heading(subject: str, more: str, at: Coordinates, times: Times, played: str | None = None) -> None:
+    """What a table is about, and in words where on the axes it was computed; `played` replaces the words of --as-of."""
+    known = f"known at position {at.known_at}"
+    if len(f"{more}, {known}".lstrip(", ")) > 80:
+        title(subject, more)
+        echo(known)
+    else:
+        title(subject, f"{more}, {known}")
+    if played or at.as_of is not None:
+        hanging(played or f"played up to {times.second(at.as_of or 0)}", 2)
+    if at.rules is not None:
+        ruleset_id, _, _ = at.rules.partition("@")
+        hanging(f"all games of {ruleset_id} under {at.rules} (--rules)", 2)
+
+
+Print = Callable[[Any], None]
+
+
+def _print_as_json(result: Result) -> None:
+    print_json(result.model_dump())
+
+
+def print_records_csv(kind: type[Result], records: Iterable[Result]) -> None:
+    """Print a line of CSV for each record, with the members of its kind as columns."""
+    header = [member.name for member in fields(kind)]
+    print_csv(header, [[*record.model_dump().values()] for record in records])
+
+
+# the formats that every result has
+GENERAL_FORMATS: dict[str, Print] = {"json": _print_as_json}
+
+
+def emit(result: Result, form: str, table: Print | None = None, csv: Print | None = None, **others: Print) -> int:
+    """Print a result in a format, after what failed.
+
+    Args:
+        form: The format: one of `GENERAL_FORMATS`, or one for which there is a function here.
+        table, csv, others: The functions that print such a result in the formats of their names.
+
+    Returns:
+        The exit code: 1 if a part was refused or, where nothing is recorded, could not be computed, else 0.
+    """
+    failed: tuple[str, ...] = getattr(result, "failed", ())
+    for reason in (*getattr(result, "unusable", ()), *failed):
+        note(f"ratings: {reason}")
+    printers = {**others, "table": table, "csv": csv, **GENERAL_FORMATS}
+    print_result = printers[form]
+    assert print_result is not None, f"{type(result).__name__} has no format {form}"
+    print_result(result)
+    return int(getattr(result, "is_refused", bool(failed)))

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.emit import print_records_csv
+from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.projections.cluster.coordinating import SHORT_LIVED
 from ratings_ledger.projections.cluster.inventory import MISSING, STRANGE, AllSegments, SegmentState
 from ratings_ledger.projections.cluster.numbers import segment_of_numbers

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.coordinates import heading, print_csv_at
+from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
 

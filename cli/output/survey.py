@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.coordinates import AXES, heading
+from ratings_ledger.cli.output.render import AXES, heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.results import members
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow

@@ -4,7 +4,7 @@ import sys
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import rejection_line
-from ratings_ledger.cli.output.emit import print_records_csv
+from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.stored.doctor import Check, Checks

@@ -27,7 +27,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.clock import Clock, is_ahead
 from ratings_ledger.ledger.errors import AlreadyRunning, BadBackupList
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_instant
-from ratings_ledger.ledger.new_files import new_file, open_own, replace_file
+from ratings_ledger.ledger.own_files import new_file, open_own, replace_file
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store.exports import Place, compressed, export_lines, place_at, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import table_events
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.sheets import PROTECTED, SAVE
-from ratings_ledger.ledger.new_files import naming
+from ratings_ledger.ledger.own_files import naming
 from ratings_ledger.ledger.rejections import Refused, shown
 
 ENTRY_POINT_GROUP = "ratings.readers"

@@ -1,16 +1,43 @@
-"""What the database holds besides the rows, compared with what this program itself would make: by reading it.
+"""The database's catalogue, compared with what this program itself makes.
 
-Each store reads its own. Anything that can run on our tables, hide rows or add some must not be there. Other tables and
-views are an operator's own, and so are additional indexes of plain columns.
+Foreign is whatever could run, refuse or hide something on our tables and is not as this program makes it. Every write
+transaction compares the catalogue with `catalogue.json`, which scripts/make_catalogue.py generates from the migrations.
+Each store reads its own. An operator's own tables, views and indexes of plain columns are allowed.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, inspect
 
+from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
 from ratings_ledger.ledger.store.dialect import dialect_of
-from ratings_ledger.ledger.store.foreign import generated_objects
-from ratings_ledger.ledger.store.schema import VIEWS_BY_DIALECT, metadata
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION, VIEWS_BY_DIALECT, metadata
+
+# by kind, table and name: the definition
+Objects = dict[tuple[str, str, str], str]
+
+
+@cache
+def generated_objects(backend: str) -> Objects:
+    """Return the objects that the migrations make in a store of this kind."""
+    generated = json.loads((Path(__file__).parent / "catalogue.json").read_text())[backend]
+    return {(kind, table, name): definition for kind, table, name, definition in generated}
+
+
+def refuse_difference(cursor: Any, differences: Iterable[str | None]) -> None:
+    """Raise `StoreDamaged` for the first difference, if there is one; `NotALedger` if the ledger was upgraded."""
+    difference = next(filter(None, differences), None)
+    if difference is None:
+        return
+    revision = cursor.execute("SELECT version_num FROM alembic_version").fetchone()
+    if revision is not None and revision[0] != SCHEMA_REVISION:
+        reason = "new-schema" if revision[0] > SCHEMA_REVISION else "old-schema"
+        raise NotALedger(f"the ledger has schema {revision[0]}, this program needs {SCHEMA_REVISION}", reason)
+    raise StoreDamaged(f"nothing was written: {difference}; see: ratings verify")
 
 
 def object_differences(connection: Connection) -> Iterator[str | None]:

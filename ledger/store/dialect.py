@@ -1,20 +1,100 @@
 """What differs between the stores: all that the rest of the program asks of a store, and the table of the stores.
 
 A store is a module that gives every member of `Dialect`, and an entry in `DIALECTS`. One that speaks neither SQLite's
-SQL nor PostgreSQL's also needs its words in the migrations.
+SQL nor PostgreSQL's also needs its words in the migrations. What all stores have in common is here, too.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import Pool
 
-from ratings_ledger.ledger.errors import LedgerError
-from ratings_ledger.ledger.store.common import Connections, Grants, NamedEvent, Setting, Wrong
+from ratings_ledger.ledger.errors import LedgerError, NotALedger
+
+# the id, the subject, the type and the record of an event
+NamedEvent = tuple[str, str, str, str]
+
+
+class Connections(Protocol):
+    """An opened ledger, as its own store sees it."""
+
+    @property
+    def url(self) -> URL:
+        """Return where it is."""
+
+    def reading(self, role: str | None = None) -> AbstractContextManager[Connection]:
+        """Return a connection on which each statement is a transaction of its own, for the work of a role."""
+
+    def driving(self) -> AbstractContextManager[Any]:
+        """Return the driver's own connection, outside any transaction."""
+
+
+@contextmanager
+def transaction(connection: Connection, *begin: str) -> Iterator[None]:
+    """Provide a transaction, begun by these statements, on a connection on which each statement is one of its own."""
+    try:
+        for statement in begin:
+            connection.exec_driver_sql(statement)
+        yield
+        connection.exec_driver_sql("COMMIT")
+    except BaseException:
+        with suppress(SQLAlchemyError):
+            connection.exec_driver_sql("ROLLBACK")
+        raise
+
+
+# settings, read back for `doctor`; and how long a store may be busy
+
+BUSY_SECONDS = 30
+
+
+class Setting(NamedTuple):
+    """A setting's name, its value, what it should be (None: any value is fine), and how to change it."""
+
+    name: str
+    value: str
+    wanted: str | None
+    remedy: str = ""
+
+    @property
+    def fine(self) -> bool:
+        """Tell whether the value is the wanted one."""
+        return self.wanted is None or self.value == self.wanted
+
+
+def busy_seconds(url: URL) -> float:
+    """Return how long to wait for a lock: the URL's `timeout`, else `BUSY_SECONDS`. Raises `NotALedger`."""
+    text = str(url.query.get("timeout", BUSY_SECONDS))
+    if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
+        raise NotALedger(f"the URL's timeout is {text!r}; it is a number of seconds such as 30 or 0.5")
+    return float(text)
+
+
+# rights: who has one too many or lacks one, and the statements that give them
+
+PREFIX, SCHEMA = "ratings_", "public"
+NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
+
+
+class Wrong(NamedTuple):
+    """Who has a right too many or lacks one, what it is, and how to fix it."""
+
+    who: str
+    what: str
+    remedy: str
+
+
+class Grants(NamedTuple):
+    """The statements that make the roles: an administrator's, before `init`, and the owner's, after it."""
+
+    administrator: list[str]
+    owner: list[str]
 
 
 class Dialect(Protocol):
@@ -166,11 +246,6 @@ class Dialect(Protocol):
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
         """Tell whether a run is in progress; the process is as `this_process` named it."""
 
-
-if TYPE_CHECKING:
-    from ratings_ledger.ledger.store import postgres, sqlite
-
-    _stores: tuple[Dialect, ...] = (sqlite, postgres)
 
 # by the backend that a URL names: what loads the store, which takes long, as SQLAlchemy's part for it does
 DIALECTS: dict[str, Callable[[], Any]] = {

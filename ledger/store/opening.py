@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, event, inspect, text
@@ -24,6 +24,11 @@ from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.dialect import DIALECTS, Dialect
 from ratings_ledger.ledger.store.locations import hidden
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+
+if TYPE_CHECKING:
+    from ratings_ledger.ledger.store import postgres, sqlite
+
+    _stores: tuple[Dialect, ...] = (sqlite, postgres)
 
 
 @dataclass(frozen=True, eq=False)

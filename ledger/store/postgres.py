@@ -21,8 +21,8 @@ from ratings_ledger.ledger.errors import (
     StoreUnavailable,
 )
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.common import Connections, NamedEvent, Setting, busy_seconds, transaction
-from ratings_ledger.ledger.store.foreign import generated_objects
+from ratings_ledger.ledger.store.catalogue import generated_objects
+from ratings_ledger.ledger.store.dialect import Connections, NamedEvent, Setting, busy_seconds, transaction
 from ratings_ledger.ledger.store.guards import (
     AHEAD,
     POSTGRES_APPEND,

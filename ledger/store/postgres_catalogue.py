@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import Column, DefaultClause, Index
 
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.foreign import Objects, generated_objects, refuse_difference
+from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, refuse_difference
 from ratings_ledger.ledger.store.guards import (
     POSTGRES_APPEND,
     POSTGRES_APPEND_LOCK,

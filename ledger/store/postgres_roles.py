@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, text
 
-from ratings_ledger.ledger.store.common import NAME, PREFIX, SCHEMA, Grants, Wrong
+from ratings_ledger.ledger.store.dialect import NAME, PREFIX, SCHEMA, Grants, Wrong
 from ratings_ledger.ledger.store.postgres_catalogue import plain_path
 
 # besides reading, what each role may do to which tables; all else is reserved for the owner

@@ -32,7 +32,7 @@ from ratings_ledger.ledger.errors import (
 from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
 from ratings_ledger.ledger.processes.identity import is_there
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.common import (
+from ratings_ledger.ledger.store.dialect import (
     BUSY_SECONDS,
     Connections,
     Grants,

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.store.foreign import Objects, generated_objects, refuse_difference
+from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, refuse_difference
 from ratings_ledger.ledger.store.guards import SQLITE_TRIGGERS
 
 _ALL = "SELECT type, tbl_name, name, CAST(sql AS BLOB) FROM sqlite_master"

@@ -17,9 +17,8 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.caches import cache_folder
 from ratings_ledger.ledger.errors import StoreDamaged, StoreUnavailable
-from ratings_ledger.ledger.new_files import refuse_other_accounts
+from ratings_ledger.ledger.own_files import cache_folder, refuse_other_accounts
 from ratings_ledger.ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections import compiling

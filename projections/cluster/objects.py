@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ratings_ledger.ledger.errors import StoreUnavailable
-from ratings_ledger.ledger.new_files import is_own_folder, new_file, open_own, refuse_other_accounts
+from ratings_ledger.ledger.own_files import is_own_folder, new_file, open_own, refuse_other_accounts
 from ratings_ledger.ledger.processes.identity import this_process
 
 Bytes = Any  # bytes, or a view of some

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
-from ratings_ledger.ledger.new_files import open_own
+from ratings_ledger.ledger.own_files import open_own
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 

@@ -29,9 +29,8 @@ from typing import IO, Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.caches import cache_folder
 from ratings_ledger.ledger.events.games import STATUSES
-from ratings_ledger.ledger.new_files import is_own_folder, open_own, refuse_other_accounts
+from ratings_ledger.ledger.own_files import cache_folder, is_own_folder, open_own, refuse_other_accounts
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import chain_hash_at, ledger_id
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX

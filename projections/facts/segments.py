@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.new_files import is_own_folder, open_own
+from ratings_ledger.ledger.own_files import is_own_folder, open_own
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.checked_columns import (
     ITS_FAULT,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import AlreadyRunning
-from ratings_ledger.ledger.store.common import transaction
+from ratings_ledger.ledger.store.dialect import transaction
 from ratings_ledger.ledger.store.opening import Ledger
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ratings_ledger import Ledger
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed
-from ratings_ledger.ledger.new_files import naming, open_own
+from ratings_ledger.ledger.own_files import naming, open_own
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, forked
 from ratings_ledger.ledger.store.log import chain_hash_at, types_after
 from ratings_ledger.web import addresses

@@ -174,7 +174,7 @@ def test_answers_load_nothing_of_the_program(used: str) -> None:
     )  # fmt: skip
     loaded = {*done.stderr.split()}
     assert done.stdout == "=catan-elo/basic\n"
-    assert {"ratings_ledger.cli.completion.names", "ratings_ledger.ledger.caches"} <= loaded
+    assert {"ratings_ledger.cli.completion.names", "ratings_ledger.ledger.own_files"} <= loaded
     assert (
         loaded & {"click", "sqlalchemy", "pydantic", "json", "pathlib", "projections", "ratings_ledger.cli.main"}
         == set()

@@ -27,7 +27,7 @@ OTHERS = {
     "upgrade": "a ledger that is older than this program cannot be asked",
     "zone": "one name and the position of its event",
 }
-PRINTING = {"cli/output/emit.py", "cli/commands/grants.py", "cli/commands/upgrade.py", "cli/commands/init.py"}
+PRINTING = {"cli/commands/grants.py", "cli/commands/upgrade.py", "cli/commands/init.py"}
 
 
 def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:

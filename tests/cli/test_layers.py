@@ -23,7 +23,8 @@ SQL_FILES = {
     "ledger/store/log.py", "ledger/store/appending.py", "ledger/store/sqlite.py", "ledger/store/postgres.py",
     "ledger/store/opening.py", "ledger/verification.py", "ledger/intake/spool.py", "ledger/store/upgrading.py",
     "ledger/store/sqlite_catalogue.py", "ledger/store/postgres_catalogue.py", "ledger/store/postgres_roles.py",
-    "ledger/store/runs.py", "ledger/store/common.py", "ledger/store/foreign.py", "ledger/store/postgres_connection.py",
+    "ledger/store/runs.py", "ledger/store/dialect.py", "ledger/store/catalogue.py",
+    "ledger/store/postgres_connection.py",
     "projections/stored/generations.py", "projections/stored/sql_history.py",
 }  # fmt: skip
 SQL_CALLS = {"execute", "executemany", "executescript", "exec_driver_sql", "scalar_one", "begin_nested"}
@@ -92,7 +93,7 @@ def test_no_module_is_loaded_under_two_names() -> None:
 
 # a room imports those before it alone
 ROOMS = {
-    "ledger": ("errors", "rejections", "clock", "caches", "new_files", "processes", "failures", "events", "store",
+    "ledger": ("errors", "rejections", "clock", "own_files", "processes", "failures", "events", "store",
                "validation", "intake", "backups", "verification"),
     "projections": ("expected_scores", "arrays", "contract", "rules", "lists", "rulesets", "compiling", "game_clock",
                     "facts", "replay", "queries", "diff", "snapshot", "admission", "stored", "cluster"),

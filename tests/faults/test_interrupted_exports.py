@@ -15,7 +15,7 @@ from fault_helpers import append_games, fork, game, records, wait_for
 from stores import without_events
 
 from ratings_ledger.cli.main import invoke
-from ratings_ledger.ledger import new_files
+from ratings_ledger.ledger import own_files
 from ratings_ledger.ledger.backups.backup_folder import LIST, LOCK, read_list
 from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
 from ratings_ledger.ledger.store.log import head
@@ -70,7 +70,7 @@ def lasting(*arguments: object) -> float:
 def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How a file is written beside: as the system can, and as any can."""
     if request.param == "under another name":
-        monkeypatch.setattr(new_files.os, "O_TMPFILE", 0, raising=False)
+        monkeypatch.setattr(own_files.os, "O_TMPFILE", 0, raising=False)
     elif not getattr(os, "O_TMPFILE", 0):
         pytest.skip("the system has no files without names")
     return str(request.param)
@@ -120,7 +120,7 @@ def test_export_stopped_midway_is_atomic(
         return true_step(*arguments, **more)
 
     def command() -> int:
-        setattr(new_files.os, step, strike)
+        setattr(own_files.os, step, strike)
         return run("--db", db, "export", "events", "-o", folder / "all.jsonl")
 
     (code,) = wait_for([fork(command)])
@@ -154,7 +154,7 @@ def test_killed_backup_leaves_no_head(links: int, copied_file: Callable[..., str
         true_link(*arguments, **more)
 
     def killed() -> int:
-        new_files.os.link = strike  # type: ignore[attr-defined]
+        own_files.os.link = strike  # type: ignore[attr-defined]
         return run(*command)
 
     def heads() -> list[str]:

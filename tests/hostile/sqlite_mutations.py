@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from catalogue_mutations import Mutation
 
-from ratings_ledger.ledger.store.foreign import generated_objects
+from ratings_ledger.ledger.store.catalogue import generated_objects
 from ratings_ledger.ledger.store.guards import SQLITE_TRIGGERS
 
 

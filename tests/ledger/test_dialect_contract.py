@@ -32,8 +32,7 @@ from ratings_ledger.ledger.processes.identity import this_process
 from ratings_ledger.ledger.store import postgres
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.catalogue import missing_views, object_differences
-from ratings_ledger.ledger.store.common import PREFIX, SCHEMA, transaction
-from ratings_ledger.ledger.store.dialect import DIALECTS, Dialect, dialect_of
+from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, SCHEMA, Dialect, dialect_of, transaction
 from ratings_ledger.ledger.store.log import Head, driver_cursor, head, read_page, read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 

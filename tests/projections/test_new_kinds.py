@@ -13,7 +13,7 @@ import click
 import pytest
 
 import ratings_ledger as rl
-from ratings_ledger.cli.output.emit import GENERAL_FORMATS, emit
+from ratings_ledger.cli.output.render import GENERAL_FORMATS, emit
 from ratings_ledger.ledger.events.fields import Members, PlayerId, Text
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, GameType
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, sat

@@ -1,4 +1,4 @@
-"""Files made so that nobody can put something else in their place, or find one half written.
+"""Files of this account: where its caches are, and files that nobody can replace or find half written.
 
 No link is followed, only regular files of this account are opened, and no open waits for the other end of a pipe.
 """
@@ -40,6 +40,14 @@ def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def cache_folder() -> str | None:
+    """Return the folder of all caches, which may be deleted at any time; None if the account has no home."""
+    if home := os.environ.get("XDG_CACHE_HOME"):
+        return os.path.join(home, "ratings-ledger")
+    own = os.path.expanduser("~")
+    return None if own == "~" else os.path.join(own, ".cache", "ratings-ledger")
 
 
 def is_own_folder(path: str | os.PathLike[str]) -> bool:
