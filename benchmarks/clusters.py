@@ -22,10 +22,10 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.cluster import coordinating
+from ratings_ledger.projections.cluster.coordinating import work_on_at
 from ratings_ledger.projections.cluster.inventory import inventory, seal_all
 from ratings_ledger.projections.cluster.packs import PACK_GAMES
-from ratings_ledger.projections.cluster.tasks import golden_digest
-from ratings_ledger.projections.cluster.work import work_on_at
+from ratings_ledger.projections.cluster.proofs import golden_digest
 from ratings_ledger.projections.stored.generations import live
 from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS

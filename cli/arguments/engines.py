@@ -64,7 +64,7 @@ def work_elsewhere(
     if on is None:
         return None
     from ratings_ledger.projections.cluster import coordinating  # only here: nobody else needs an engine
-    from ratings_ledger.projections.cluster.work import work_on_at
+    from ratings_ledger.projections.cluster.coordinating import work_on_at
 
     with ledger.reading() as connection:
         events = head(connection).position

@@ -69,6 +69,6 @@ def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
 
     What is younger than a day is kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
     """
-    from ratings_ledger.projections.cluster.pruning import pruned
+    from ratings_ledger.projections.cluster.inventory import pruned
 
     return emit(pruned(open_ledger(db), segments, dry_run), form, print_pruned, print_pruned_csv)

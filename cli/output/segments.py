@@ -5,11 +5,16 @@ from collections import Counter
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.projections.cluster.coordinating import SHORT_LIVED
-from ratings_ledger.projections.cluster.inventory import MISSING, STRANGE, AllSegments, SegmentState
-from ratings_ledger.projections.cluster.numbers import segment_of_numbers
+from ratings_ledger.projections.cluster.inventory import (
+    MISSING,
+    STRANGE,
+    AllSegments,
+    DisusedObject,
+    Pruned,
+    SegmentState,
+)
 from ratings_ledger.projections.cluster.objects import LASTING
-from ratings_ledger.projections.cluster.pruning import DisusedObject, Pruned
-from ratings_ledger.projections.cluster.segments import segment_name
+from ratings_ledger.projections.cluster.segments import segment_name, segment_of_numbers
 
 
 def print_segments(found: AllSegments) -> None:

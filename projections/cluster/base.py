@@ -27,7 +27,6 @@ from ratings_ledger.projections.cluster.columnar import (
     object_at,
     object_bytes,
 )
-from ratings_ledger.projections.cluster.numbers import names_of, numbers_name
 from ratings_ledger.projections.cluster.objects import Bytes, Objects
 from ratings_ledger.projections.cluster.segments import (
     MORE_SLOTS,
@@ -36,6 +35,8 @@ from ratings_ledger.projections.cluster.segments import (
     NamedCell,
     games_of_cells,
     moments_of_parts,
+    names_of,
+    numbers_name,
     some_games,
 )
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS

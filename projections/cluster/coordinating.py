@@ -9,10 +9,10 @@ import json
 import logging
 from array import array
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -26,35 +26,46 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import KEPT, all_cells, base_of, named_by_content, put_base
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at
 from ratings_ledger.projections.cluster.engines import engine_at
-from ratings_ledger.projections.cluster.farm import Cluster, Task, Tell, farm
-from ratings_ledger.projections.cluster.numbers import Numbering, numbers_name, numbers_of_head
-from ratings_ledger.projections.cluster.objects import Folder, Objects, objects_at, prove
-from ratings_ledger.projections.cluster.packs import PACK_GAMES, of_families, packs
-from ratings_ledger.projections.cluster.segments import FORMAT, SegmentName, named_cells, sealed, segment_name
-from ratings_ledger.projections.cluster.streaming import streamed_ladder
-from ratings_ledger.projections.cluster.tasks import (
-    CODE,
-    Proof,
-    golden_digest,
-    keep,
-    output_name,
-    pack_plan,
-    raw_content,
-    results_of,
+from ratings_ledger.projections.cluster.farm import Cluster, Report, Task, farm
+from ratings_ledger.projections.cluster.objects import Folder, Objects, objects_at
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, of_families, packs, streamed_ladder
+from ratings_ledger.projections.cluster.proofs import CODE, Proof, golden_digest, prove
+from ratings_ledger.projections.cluster.segments import (
+    FORMAT,
+    Numbering,
+    SegmentName,
+    named_cells,
+    numbers_name,
+    numbers_of_head,
+    sealed,
+    segment_name,
 )
+from ratings_ledger.projections.cluster.tasks import keep, output_name, pack_plan, raw_content, results_of
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode_behind
+from ratings_ledger.projections.facts.decoding import decode, decode_behind
 from ratings_ledger.projections.facts.games import cell_number
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.stored.computing import Built, LadderFailure, plan
+from ratings_ledger.projections.stored.computing import (
+    Built,
+    ComputePlan,
+    LadderFailure,
+    built,
+    built_with_changes,
+    compute,
+    of_packages,
+    plan,
+)
+from ratings_ledger.projections.stored.rule_processes import guarded
+from ratings_ledger.projections.stored.work import Results, Work, WorkAt
 
 # events in a segment, and how many of them are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
 ONLY_OWN, NOT_ALL = 0o077, 0o002  # rights that other accounts must not have
 LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
 SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "records-", "nonce-")
+Tell = Callable[[str, dict[str, Any]], None]
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -119,7 +130,7 @@ def segment_names(connection: Connection, until: int) -> list[SegmentName]:
     return names
 
 
-def seal(connection: Connection, cluster: Cluster, until: int, tell: Tell) -> Sealed:
+def seal(connection: Connection, cluster: Cluster, until: int, tell: Report) -> Sealed:
     """Return the segments up to a position; missing or damaged ones are made, with their numbers. Raises as `farm`."""
     objects, names = cluster.objects, segment_names(connection, until)
     tasks, ledger = [], ledger_id(connection)
@@ -183,7 +194,7 @@ class Prepared(NamedTuple):
     games: int
 
 
-def prepare(connection: Connection, cluster: Cluster, position: int, tell: Tell, accounts: bool) -> Prepared:
+def prepare(connection: Connection, cluster: Cluster, position: int, tell: Report, accounts: bool) -> Prepared:
     """Make the base of a computation at a position, with all accounts or only if a ruleset looks at them. Raises as
     `farm` does, `DamagedObject`."""
     done = seal(connection, cluster, position, tell)
@@ -231,7 +242,7 @@ def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], 
 
 def results(
     cluster: Cluster, prepared: Prepared, rulesets: Sequence[str], asked: Collection[str], stored: Collection[str],
-    changes: bool, tell: Tell, had: set[str],
+    changes: bool, tell: Report, had: set[str],
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
     """Yield what comes of the ladders of some usable rulesets, also of those that are stored, in no particular order.
 
@@ -285,14 +296,14 @@ def made_whole(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]
             mend(cluster, problem, before)
 
 
-def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Tell, accounts: bool = False) -> Prepared:
+def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Report, accounts: bool = False) -> Prepared:
     """Return what `prepare` gives, with what is damaged made again. Raises as `farm` does."""
     return made_whole(ledger, cluster, lambda connection: prepare(connection, cluster, position, tell, accounts))
 
 
 def computed(
     ledger: Ledger, cluster: Cluster, prepared: Prepared, asked: Collection[str], stored: Collection[str],
-    changes: bool, apart: Collection[str], tell: Tell,
+    changes: bool, apart: Collection[str], tell: Report,
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
     """Yield what `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
 
@@ -327,3 +338,47 @@ def is_old(objects: Objects, name: str) -> bool:
     """
     now = clock.now() // 1_000_000
     return now - (objects.written_at(name) or now) > LEFT_SECONDS
+
+
+def work_on_at(
+    ledger: Ledger, on: str, segments: str | None, rule_seconds: float, tell: Tell = lambda what, numbers: None
+) -> WorkAt:
+    """Return the work at a position, as `work_on` has it."""
+    return lambda connection, position: work_on(ledger, on, segments, position, rule_seconds, tell)
+
+
+@contextmanager
+def work_on(
+    ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, tell: Tell
+) -> Iterator[Work]:
+    """Provide the work up to a position as the workers of an engine do it, who share the place `segments`.
+
+    The rules of packages run here, in processes of their own.
+
+    Raises `BadArgument`, `StoreUnavailable`, `TasksFailed`, `WorkerLost`, `StoreDamaged`, as `compute` does.
+    """
+    with cluster_for(ledger, on, segments) as cluster:
+        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers))
+        apart = of_packages(prepared.facts)
+
+        def results(asked: Collection[str], stored: Collection[str], changes: bool) -> Results:
+            told = computed(
+                ledger, cluster, prepared, asked, stored, changes, apart, lambda numbers: tell("replaying", numbers)
+            )  # fmt: skip
+            with closing(told):
+                yield from told
+            if apart:
+                with ledger.reading() as connection:
+                    ladders = Ladders(decode(connection, position, cached=False))
+                one, named = built_with_changes if changes else built, {parse_name(name).ruleset_id for name in asked}
+                own = ComputePlan({}, [], [name for name in apart if not asked or name in named])
+                guard = guarded(ladders, asked, stored, one, rule_seconds)
+                with closing(compute(ladders, own, one, apart=guard, changes=changes)) as packages:
+                    yield from packages
+
+        def ladders_of(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
+            return 0, results(asked, stored, changes)
+
+        yield Work(prepared.facts, prepared.games, ladders_of)
+        # now that it is promoted: after a failure the next try goes on from here
+        sweep(cluster)

@@ -17,7 +17,8 @@ from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
 from ratings_ledger.projections.cluster.objects import Objects, why
-from ratings_ledger.projections.cluster.tasks import ONE_PLACE, PlanRange, Proof, perform, places_of
+from ratings_ledger.projections.cluster.proofs import Proof
+from ratings_ledger.projections.cluster.tasks import ONE_PLACE, PlanRange, perform, places_of
 
 TRIES = 3
 WAITED_SECONDS = 1.0
@@ -29,7 +30,7 @@ WIDTH_TURNS = 50  # so often, while tasks end, it is looked how many workers the
 
 logger = logging.getLogger(__name__)
 
-Tell = Callable[[dict[str, int]], None]
+Report = Callable[[dict[str, int]], None]
 
 
 class Task(NamedTuple):
@@ -74,7 +75,7 @@ class Cluster(NamedTuple):
 
 
 def farm(
-    cluster: Cluster, tasks: Sequence[Task], tell: Tell, prepare: Callable[[Task], None] = lambda task: None
+    cluster: Cluster, tasks: Sequence[Task], tell: Report, prepare: Callable[[Task], None] = lambda task: None
 ) -> Iterator[Task]:
     """Yield the tasks, each once its object is there and whole, in the order in which they get done; each is prepared
     before it is handed out.
@@ -167,7 +168,7 @@ def _refuse(error: Exception | None) -> None:
 
 
 def _ends(objects: Objects, state: _State, task: Task, error: Exception | None) -> bool:
-    """Tell whether a task is done; what failed waits for its next try, or is given up.
+    """Report whether a task is done; what failed waits for its next try, or is given up.
 
     Raises `WorkerLost`, `StoreDamaged`; `DamagedObject` for what it was to read.
     """
@@ -213,7 +214,7 @@ def _give_again(cluster: Cluster, state: _State) -> None:
 
 
 def _is_whole(objects: Objects, name: str) -> bool:
-    """Tell whether an object is there and its footer is right; a damaged one is told and deleted."""
+    """Report whether an object is there and its footer is right; a damaged one is told and deleted."""
     if objects.size(name) is None:
         return False
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +16,6 @@ from typing import Any, Protocol
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.own_files import is_own_folder, new_file, open_own, refuse_other_accounts
-from ratings_ledger.ledger.processes.identity import this_process
 
 Bytes = Any  # bytes, or a view of some
 # objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again
@@ -189,24 +187,6 @@ def objects_at(url: str) -> Objects:
         return Bucket(url)
     except (ImportError, ValueError) as problem:
         raise StoreUnavailable(f"{url} cannot be used for segments: {problem}", "file") from None
-
-
-def prove(objects: Objects) -> str:
-    """Write something that only its reader can know, and try whether a second object of a name is refused.
-
-    Returns the name of the object, which holds this name and, behind a space, that of this process. Raises
-    `StoreUnavailable` if the place is not fit for objects.
-    """
-    name = f"nonce-{secrets.token_hex(16)}"
-    try:
-        written = f"{name} {this_process()}".encode()
-        first, second = (objects.create(name, [content]) for content in (written, b"another"))
-        kept = bytes(objects.read(name, 0, len(written)))
-    except OSError as problem:
-        raise StoreUnavailable(f"{objects.url} cannot be used for segments: {why(problem)}", "file") from None
-    if not first or second or kept != written:
-        raise StoreUnavailable(f"{objects.url} cannot be used for segments: it replaces what is there", "file")
-    return name
 
 
 def why(problem: OSError) -> str:

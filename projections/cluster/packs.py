@@ -10,14 +10,32 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.replay.partition import cell_values
+from ratings_ledger.projections.replay.partition import by_time, cell_values
 from ratings_ledger.projections.rulesets.versions import Version, games_of
+
+# a longer ladder is streamed
+STREAMED_GAMES = 2_000_000
+
+
+def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> tuple[str, ...] | None:
+    """Return the partition values of the ladder that a pack is, if it is to be streamed."""
+    ruleset = versions[0].ruleset
+    fits = (
+        not changes and ruleset.freeze == "none" and not by_time(ruleset)
+        and not any(version.params.carry_over for version in versions)
+        and all(LISTS[version.rule.ranking].running for version in versions)
+    )  # fmt: skip
+    if not fits or pack.games < STREAMED_GAMES or len(pack.families) > 1:
+        return None
+    values = dict(member.split(" ", 1) for member in pack.families[0])
+    return tuple(values[part] for part in ruleset.partition.by)
+
 
 # what fits into a worker's memory and is worth a task
 PACK_GAMES = 400_000
 FAMILY_COST = 20  # in games
-
 Family = tuple[str, ...]
 
 

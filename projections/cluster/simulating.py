@@ -16,13 +16,20 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import latest_lists, published_lists
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.comparing import comparing_plan, comparison_in
-from ratings_ledger.projections.cluster.coordinating import Prepared, called, cluster_for, mend, prepared_for, sweep
+from ratings_ledger.projections.cluster.coordinating import (
+    Prepared,
+    Tell,
+    called,
+    cluster_for,
+    mend,
+    prepared_for,
+    sweep,
+)
 from ratings_ledger.projections.cluster.farm import Cluster, Task, farm
 from ratings_ledger.projections.cluster.packs import PACK_GAMES, family_of, packs
+from ratings_ledger.projections.cluster.proofs import CODE
 from ratings_ledger.projections.cluster.segments import named_cells
-from ratings_ledger.projections.cluster.tasks import CODE, output_name
-from ratings_ledger.projections.cluster.work import Tell
+from ratings_ledger.projections.cluster.tasks import comparing_plan, comparison_in, output_name
 from ratings_ledger.projections.diff.affected import is_affected
 from ratings_ledger.projections.diff.what_if import (
     SimulatedLadder,

@@ -10,55 +10,65 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
+import marshal
 import zlib
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from functools import lru_cache
-from importlib import metadata
-from itertools import accumulate
-from pathlib import Path
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.records import chain_hash, leaf_hash
-from ratings_ledger.projections.cluster.base import SharedBase, base_of
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.validation.published_lists import PublishedList
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.cluster.base import SharedBase, Window, base_of
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_at, object_bytes
-from ratings_ledger.projections.cluster.comparing import compared_pack
 from ratings_ledger.projections.cluster.engines import NotTheSame, Unfit
 from ratings_ledger.projections.cluster.objects import Bytes, Objects, objects_at
 from ratings_ledger.projections.cluster.packs import Family, Pack, family_of
+from ratings_ledger.projections.cluster.proofs import (
+    CODE,
+    Proof,
+    golden_digest,
+)
 from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
-from ratings_ledger.projections.cluster.streaming import streamed
+from ratings_ledger.projections.diff.comparison import DifferingList, Effect, Gain, ImpactSummary
+from ratings_ledger.projections.diff.impact import RecordedBeside
+from ratings_ledger.projections.diff.predictions import Predicted, Quality
+from ratings_ledger.projections.diff.what_if import SimulatedLadder, ladders_beside, under
 from ratings_ledger.projections.facts.bulk import pages_of
+from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_text
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
-from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
-from ratings_ledger.projections.rulesets.versions import Version, bind, read_toml, shipped_elo
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuing import numbered_after
+from ratings_ledger.projections.replay.ladders import parse_name, streams
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
+    REPEATABLE,
     Built,
     LadderFailure,
     built,
     built_with_changes,
     compute,
     is_named,
+    ladder_failure,
     packed,
     plan,
+    stored_row,
     unpacked,
 )
 
 COMPARED_BYTES, CRC_BYTES = 1 << 22, 4
 ONE_PLACE = "--segments must lead all workers and this machine to one place"
-GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23
-
-
-class Proof(NamedTuple):
-    """What a worker must be able to show before it works: the code it runs, that it reads what the coordinator wrote,
-    and that it computes a small ladder to the same points."""
-
-    code: str
-    nonce: str
-    golden: str
 
 
 class PlanRange(NamedTuple):
@@ -68,61 +78,6 @@ class PlanRange(NamedTuple):
     first: int
     length: int
     digest: str
-
-
-def _code_digest() -> str:
-    """Return a digest of what a result depends on besides its plan: this program, Python, numpy and numba."""
-    digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.byteorder}".encode())
-    for name in ("numpy", "numba", "llvmlite"):
-        digest.update(f"{name} {metadata.version(name)}".encode())
-    root = Path(__file__).parents[2]
-    for layer in ("ledger", "projections"):
-        for path in sorted((root / layer).rglob("*")):
-            if path.suffix in (".py", ".toml", ".bin"):
-                digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-# of the code as it was loaded
-CODE = _code_digest()
-
-
-@lru_cache(1)
-def golden_digest() -> str:
-    """Return a digest of what becomes of a small ladder, compiled and interpreted: another processor must round the
-    same way.
-
-    Raises `Unfit` if these two differ.
-    """
-    ruleset, _ = read_toml(shipped_elo("golden"))
-    assert ruleset is not None
-    version, _ = bind(ruleset)
-    assert version is not None
-    stream = _golden_stream(version)
-    compiled, plain = replay_compiled(stream, {}), replay_interpreted(stream, {})
-    if compiled is None or [*compiled.points] != [*plain.points]:
-        raise Unfit("compiled code comes to other points than the interpreter")
-    return hashlib.sha256(repr([*plain.points]).encode()).hexdigest()
-
-
-def _golden_stream(version: Version) -> Stream:
-    """Return a ladder of games of four, two of them equal in every third, between pseudo-random players."""
-    from array import array
-
-    state, players, place = 12345, array("i"), array("q")
-    for game in range(GOLDEN_GAMES):
-        state = (state * 1_103_515_245 + 12_345) % 2**31
-        first = state >> 8
-        players.extend(sorted((first + step * step) % GOLDEN_PLAYERS for step in range(4)))
-        place.extend([1, 2, 2 if game % 3 == 0 else 3, 4])
-    columns = [place if name == "place" else array("q", [4 if name == "seats" else 1]) * len(players)
-               for name in version.rule.columns]  # fmt: skip
-    names = [f"golden-{number:02d}" for number in range(GOLDEN_PLAYERS)]
-    return Stream(
-        "golden", version.rule, [version], names, array("q", range(0, 4 * GOLDEN_GAMES + 1, 4)), players,
-        [memoryview(column) for column in columns], array("h", bytes(2 * GOLDEN_GAMES)),
-        array("q", range(GOLDEN_GAMES)), persons=[*range(GOLDEN_PLAYERS)],
-    )  # fmt: skip
 
 
 @lru_cache(64)
@@ -301,3 +256,161 @@ def replayed(
 def results_of(url: str, name: str) -> list[Built | LadderFailure]:
     """Return the results in an object that a plan led to. Raises `DamagedObject`."""
     return [*unpacked(OpenedObject(objects_at(url), name).column("results").tobytes())]
+
+
+# in windows of about so many games
+WINDOW_GAMES = 1_000_000
+
+
+def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
+    """Times from and to which about `games` games of some cells were played, from the first to the last."""
+    found, cuts = 0.0, list[int | None]([None])
+    for moment, count in sorted(base.moments(cells)):
+        if found >= games and moment != cuts[-1]:
+            cuts.append(moment)
+            found = 0.0
+        found += count
+    yield from pairwise([*cuts, None])
+
+
+def streamed(
+    base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int, ruleset_id: str, values: tuple[str, ...]
+) -> Built | LadderFailure | None:  # fmt: skip
+    """Return a ladder as `built` gives it; None if no game counts there.
+
+    Raises `DamagedObject` if the segments have other than so many games.
+    """
+    ladder, earlier, read, names = "/".join([ruleset_id, *values]), None, 0, list[str]()
+    for window in windows(base, cells, WINDOW_GAMES):
+        facts, there = base.facts_within(cells, window, names)
+        read, names = read + there, facts.players
+        ladders = Ladders(facts)
+        try:
+            earlier = _continued(facts, ladder, ruleset_id, values, window, earlier)
+        except RuleFailure as error:
+            return ladder_failure(ladder, ladders, error)
+    if read != games:
+        raise DamagedObject(base.name, f"leads to {read:,} games instead of {games:,}")
+    if earlier is None:
+        return None
+    found = ladders.ranked(earlier)[0]
+    return Built(
+        found.ladder, found.ruleset, found.digest, found.scale, found.games, [stored_row(row) for row in found.rows]
+    )
+
+
+def _continued(
+    facts: Facts, ladder: str, ruleset_id: str, values: tuple[str, ...], window: Window, earlier: Trace | None
+) -> Trace | None:
+    """Return the trace at the end of a window, given that at the end of the last one; None before the ladder begins.
+
+    Raises `RuleFailure`.
+    """
+    versions, (since, until) = facts.rulesets[ruleset_id], window
+    there = streams(
+        facts, versions, only=values, as_of=None if until is None else until - 1,
+        after=None if since is None else (since, -1),
+    ).get(ladder)  # fmt: skip
+    if there is None:
+        return earlier
+    stream = replace(there, batch=None) if earlier is None else numbered_after(earlier.stream, there)
+    return _light(replay(stream, keep=False, earlier=earlier))
+
+
+def _light(trace: Trace) -> Trace:
+    """Return a trace without its games: what another goes on from, or a list ranks."""
+    stream, none = trace.stream, array("q")
+    last = trace.last_version
+    version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)
+    return replace(
+        trace, earlier=None, before=none, mints=none, adjusted_before=none,
+        stream=replace(stream, offsets=array("q", [0]), players=array("i"), columns=(), adjustments=[],
+                       row=range(trace.count), version=version),
+    )  # fmt: skip
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (DifferingList, Effect, Gain, Predicted, Quality, ImpactSummary, SimulatedLadder)
+}
+
+
+def compared_pack(base: SharedBase, told: dict[str, Any], makes: str) -> Iterator[Bytes]:
+    """Yield the bytes of the object `makes` with a pack's ladders under another ruleset. Raises `DamagedObject`."""
+    cells = [(number, tuple(cell)) for number, cell in told["cells"]]
+    ruleset, as_of, families = Ruleset.model_validate(told["under"]), told["as_of"], {*map(tuple, told["families"])}
+    now = Ladders(base.facts(cells, told["games"]), as_of)
+    then, failed = under(now.facts, ruleset, as_of), list[str]()
+    every = [one.every(told["ruleset"]) if told["ruleset"] in one.facts.rulesets else {} for one in (now, then)]
+    versions = [version for one in (now, then) for version in one.facts.rulesets.get(told["ruleset"], ())]
+    here = {name for streams in every for name in streams if family_of(versions, parse_name(name).values) in families}
+    names = {name for name in here if not told["asked"] or name in told["asked"]}
+    recorded = _recorded(told["lists"])
+    found, published = ladders_beside(recorded, now, then, ruleset.id, names, failed) if names else ([], ())
+    content = [
+        as_plain(tuple(found)),
+        as_plain(published),
+        failed,
+        *(sorted(here & streams.keys()) for streams in every),
+    ]
+    yield from object_bytes([], {"compared": as_bytes(marshal.dumps(content, REPEATABLE))}, {"name": makes})
+
+
+def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
+    """Return what a plan says of published lists."""
+    rows: dict[int, list[RankedRow]] = {position: [*map(_row, told)] for position, *_, told in lists}
+
+    def as_listed(one: PublishedList) -> Ranking:
+        return Ranking(one.ladder, one.ruleset, 1, rows[one.position], one.games, 0, 0, 0, 0, 0)
+
+    told = [PublishedList(*one[:-1]) for one in lists]
+    return RecordedBeside(lambda: told, as_listed, lambda failure, facts: failure.told(facts))
+
+
+def _row(told: Sequence[Any]) -> RankedRow:
+    row = RankedRow._make(told)
+    return row if row.places is None else row._replace(places=tuple(row.places))
+
+
+def comparing_plan(
+    code: str, base: str, pack: Any, cells: Sequence[Any], asked: Collection[str], ruleset: Ruleset, as_of: int | None,
+    lists: Sequence[tuple[PublishedList, Sequence[RankedRow]]],
+) -> str:  # fmt: skip
+    """Return the plan to compare the ladders of a pack."""
+    return json.dumps({
+        "task": "compare", "code": code, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
+        "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
+        "asked": sorted(asked), "under": ruleset.model_dump(mode="json", exclude_unset=True), "as_of": as_of,
+        "lists": [[*one, [[*row] for row in rows]] for one, rows in lists],
+    }, sort_keys=True)  # fmt: skip
+
+
+def comparison_in(content: bytes) -> list[Any]:
+    """Return what `compared_pack` found: ladders, lists, failures, the ladders now, and those then."""
+    found, published, *others = marshal.loads(content)
+    return [from_plain(found), from_plain(published), *others]
+
+
+def as_plain(value: Any) -> Any:
+    """Return a part of an answer as plain values; `from_plain` gives it back."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value).__name__, [as_plain(getattr(value, member.name)) for member in fields(value)]
+    if isinstance(value, Fraction):
+        return "Fraction", [value.numerator, value.denominator]
+    if isinstance(value, datetime):
+        return "datetime", [(value - _EPOCH) // timedelta(microseconds=1)]
+    if isinstance(value, tuple):
+        return "tuple", [*map(as_plain, value)]
+    return ("ABSENT", []) if value is ABSENT else value
+
+
+def from_plain(value: Any) -> Any:
+    """Return what `as_plain` was given."""
+    if not isinstance(value, tuple):
+        return value
+    kind, parts = value[0], [*map(from_plain, value[1])]
+    if kind == "tuple":
+        return tuple(parts)
+    if kind == "datetime":
+        return _EPOCH + timedelta(microseconds=parts[0])
+    return ABSENT if kind == "ABSENT" else Fraction(*parts) if kind == "Fraction" else _KINDS[kind](*parts)

@@ -18,7 +18,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster import coordinating, engines, segments, streaming, work
+from ratings_ledger.projections.cluster import coordinating, engines, packs, segments, tasks
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "elo-1.toml"
 CITIES, GIANT, GIANT_PERCENT = 399, "giant", 30
@@ -150,9 +150,9 @@ def small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(coordinating, "PAGE_EVENTS", games // 10)
         patch.setattr(coordinating, "PACK_GAMES", games // 6)
         patch.setattr(segments, "PART_GAMES", PART_GAMES)
-        patch.setattr(streaming, "STREAMED_GAMES", games // 4)
-        patch.setattr(streaming, "WINDOW_GAMES", WINDOW_GAMES)
-        patch.setattr(work, "sweep", lambda cluster: None)
+        patch.setattr(packs, "STREAMED_GAMES", games // 4)
+        patch.setattr(tasks, "WINDOW_GAMES", WINDOW_GAMES)
+        patch.setattr(coordinating, "sweep", lambda cluster: None)
         yield patch
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ratings_ledger.projections.cluster import base, objects, segments, streaming, tasks
+from ratings_ledger.projections.cluster import base, objects, segments, tasks
 
 FOLDER = Path(os.environ["RATINGS_TEST_FAULTS"])
 _plan = ""
@@ -131,7 +131,7 @@ def _set_up() -> None:
     told = json.loads((FOLDER / "settings.json").read_text())
     if told.get("elsewhere"):
         objects.Folder.__init__ = _elsewhere  # type: ignore[method-assign]
-    segments.PART_GAMES, streaming.WINDOW_GAMES = told["part_games"], told["window_games"]
+    segments.PART_GAMES, tasks.WINDOW_GAMES = told["part_games"], told["window_games"]
     tasks.CODE = told.get("code", tasks.CODE)
     tasks.perform, base.games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]
     tasks.decode_text, tasks.keep = _decoding, _keeping

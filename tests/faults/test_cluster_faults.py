@@ -18,7 +18,7 @@ from dask_clusters import LocalCluster, fault, local_cluster
 from fault_helpers import lose, wait_until
 from lengths import at_length_but
 
-from ratings_ledger.projections.cluster import coordinating, engines, farm, work
+from ratings_ledger.projections.cluster import coordinating, engines, farm
 from ratings_ledger.projections.stored import generations
 
 pytestmark = [
@@ -377,7 +377,8 @@ def test_other_computations_keep_their_objects(cluster: LocalCluster, rebuilding
     for name in ("base-1", "out-1", "out-2", "nonce-1", "records-1"):
         (folder / name).write_text(name)
     os.utime(folder / "out-2", (1, 1))
-    ended = rebuilding.run(cluster.address, patch=lambda patch: patch.setattr(work, "sweep", coordinating.sweep))
+    sweep = coordinating.sweep  # which the coordinator of these tests does without
+    ended = rebuilding.run(cluster.address, patch=lambda patch: patch.setattr(coordinating, "sweep", sweep))
     assert ended.exit_code == 0
     left = {path.name for path in folder.iterdir() if not path.name.startswith(("segment-", "numbers-"))}
     assert left == {"base-1", "out-1", "nonce-1", "records-1"}

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.cluster import coordinating, segments, streaming
+from ratings_ledger.projections.cluster import coordinating, packs, segments, tasks
 from ratings_ledger.projections.cluster.columnar import object_at
 from ratings_ledger.projections.cluster.farm import Cluster
-from ratings_ledger.projections.cluster.objects import objects_at, prove
-from ratings_ledger.projections.cluster.tasks import CODE, Proof, golden_digest
+from ratings_ledger.projections.cluster.objects import objects_at
+from ratings_ledger.projections.cluster.proofs import CODE, Proof, golden_digest, prove
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored.computing import Built, LadderFailure, compute, of_packages, plan
 
@@ -57,8 +57,8 @@ def small_pieces(
 ) -> None:
     """Let even the shortest history have several segments, parts and packs; and windows of so many games, if any."""
     if window is not None:
-        monkeypatch.setattr(streaming, "STREAMED_GAMES", 0)
-        monkeypatch.setattr(streaming, "WINDOW_GAMES", window)
+        monkeypatch.setattr(packs, "STREAMED_GAMES", 0)
+        monkeypatch.setattr(tasks, "WINDOW_GAMES", window)
     monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", events)
     monkeypatch.setattr(coordinating, "PAGE_EVENTS", max(1, events // 2))
     monkeypatch.setattr(coordinating, "PACK_GAMES", pack)

@@ -16,9 +16,9 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.cluster import simulating, work
+from ratings_ledger.projections.cluster import coordinating, simulating
+from ratings_ledger.projections.cluster.coordinating import work_on_at
 from ratings_ledger.projections.cluster.simulating import simulated_on
-from ratings_ledger.projections.cluster.work import work_on_at
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.rulesets.versions import newest
 from ratings_ledger.projections.snapshot import Snapshot
@@ -105,7 +105,7 @@ def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest
     ledger, log = open_ledger(store), history(11, 110)
     small_pieces(monkeypatch, 20, 4, 10, 7)
     with cluster_here(tmp_path / "objects") as cluster:
-        monkeypatch.setattr(work, "cluster_for", lambda *_: nullcontext(cluster))
+        monkeypatch.setattr(coordinating, "cluster_for", lambda *_: nullcontext(cluster))
         at = work_on_at(ledger, "", None, RULE_SECONDS)
         for part, kept, asked in ((log[:60], False, ()), (log[60:80], True, ()), (log[80:], None, PUBLISHED)):
             enter(ledger, part)

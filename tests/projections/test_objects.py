@@ -11,7 +11,8 @@ import pytest
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.projections.cluster import objects as places
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.objects import Bucket, Folder, Objects, objects_at, prove
+from ratings_ledger.projections.cluster.objects import Bucket, Folder, Objects, objects_at
+from ratings_ledger.projections.cluster.proofs import prove
 
 
 @pytest.fixture(params=["folder", "store"])

@@ -16,8 +16,8 @@ from ratings_ledger.ledger.processes.identity import this_process
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.cluster import coordinating, segments, simulating
 from ratings_ledger.projections.cluster.columnar import OpenedObject
-from ratings_ledger.projections.cluster.numbers import all_names, numbers_name
 from ratings_ledger.projections.cluster.objects import objects_at
+from ratings_ledger.projections.cluster.segments import all_names, numbers_name
 
 Ratings = Callable[..., Any]
 # a computation that goes on until it is killed
