@@ -630,7 +630,7 @@ class Snapshot(SnapshotReader):
         Raises `Refused` for an unknown batch.
         """
         from ratings_ledger.ledger.validation.batches import named_batches
-        from ratings_ledger.projections.queries.games_log import RecordedEvents, events_as_written
+        from ratings_ledger.projections.queries.games_log import EventSelection, RecordedEvents, events_as_written
 
         for name in types:
             if name not in TYPES:
@@ -638,9 +638,8 @@ class Snapshot(SnapshotReader):
         with self.log() as log:
             after = position_since(log.connection, since)
             within = None if batch is None else named_batches(log.connection, batch, log.position)
-            rows, older = events_as_written(
-                log.connection, log.position, subject, after, by, types=types, limit=limit, within=within
-            )
+            selection = EventSelection(subject, after, by, types, within, limit)
+            rows, older = events_as_written(log.connection, log.position, selection)
             narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not narrowed:

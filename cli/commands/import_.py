@@ -67,19 +67,12 @@ def import_(
     understood. With --follow each line is taken or refused by itself. With --sync the games that differ from what a
     table of this name gave before are shown, and are corrected, voided and reinstated once you agree.
     """
-    if syncing and (following or restoring or keep_going or len(files) > 1 or STDIN in files):
-        raise click.UsageError("--sync compares one whole file with what was imported under its name before")
-    if (reason is not None or yes) and not syncing:
-        raise click.UsageError("--reason and --yes go with --sync")
+    _refuse_sync(files, syncing, following or restoring or keep_going, reason is not None or yes)
     if previewing and (syncing or following or restoring):
         raise click.UsageError("--preview shows an import as it is; --sync --dry-run shows what differs in a sheet")
     if following:
         for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.policy.strict, restoring)
-        if files != (STDIN,) or any(for_files):
-            raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
-        from ratings_ledger.cli.commands.follow import follow  # the only way in that handles signals
-
-        return follow(how.db, how.policy._replace(refusing="", keep_going=True))
+        return _follow(how, files, any(for_files))
     if restoring:
         if how.dry_run or keep_going or how.policy.strict:
             raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
@@ -119,6 +112,23 @@ def import_(
     note_leagues(result)
     note_voided(result)
     return how.report(result, found, only_lists=found is not None and not how.dry_run)
+
+
+def _refuse_sync(files: tuple[str, ...], syncing: bool, otherwise: bool, explained: bool) -> None:
+    """Raise `click.UsageError` for what --sync does not go with, and for what goes with nothing else."""
+    if syncing and (otherwise or len(files) > 1 or STDIN in files):
+        raise click.UsageError("--sync compares one whole file with what was imported under its name before")
+    if explained and not syncing:
+        raise click.UsageError("--reason and --yes go with --sync")
+
+
+def _follow(how: WriteContext, files: tuple[str, ...], for_files: bool) -> int:
+    """Take lines as they arrive. Raises `click.UsageError` for what goes with files alone."""
+    if files != (STDIN,) or for_files:
+        raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
+    from ratings_ledger.cli.commands.follow import follow  # the only way in that handles signals
+
+    return follow(how.db, how.policy._replace(refusing="", keep_going=True))
 
 
 def _proposed(files: tuple[str, ...], how: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:

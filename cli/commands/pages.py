@@ -33,15 +33,13 @@ def serve(
     """
     site = site_of(title, names, "")
     open_ledger(db).close()  # which is then refused here
-    from ratings_ledger.web.server import serve_pages
+    from ratings_ledger.web.server import Pages, serve_pages
 
     allowed = {*LOOPBACK, host, *hosts}
     shown = f"[{host}]" if ":" in host else host
     with_frames = " ".join(frames) or "'none'"
-    serve_pages(
-        db, site, allowed, with_frames, host, port, lambda at: render.note(f"Serving pages at http://{shown}:{at}/"),
-        rule_seconds,
-    )  # fmt: skip
+    pages = Pages(db, site, allowed, with_frames, rule_seconds)
+    serve_pages(pages, host, port, lambda at: render.note(f"Serving pages at http://{shown}:{at}/"))
 
 
 @command(name="site")

@@ -108,15 +108,16 @@ def corrections(
             found.items.append(Rejection("bad-csv", told, item.file, item.line))
             break
         else:
-            _correct(found, log, people, item, item.event, columns[0], reason, decided_at)
+            _correct(found, log, people, item, columns[0], reason, decided_at)
     return found
 
 
 def _correct(
-    found: Many, log: Events, people: Identities, item: Item, event: dict[str, Any], columns: CsvColumns, reason: str,
-    decided_at: int,
-) -> None:  # fmt: skip
+    found: Many, log: Events, people: Identities, item: Item, columns: CsvColumns, reason: str, decided_at: int
+) -> None:
     """Add what a game in a table asks for."""
+    event = item.event
+    assert isinstance(event, dict)
     name = composed(event["data"]["game_id"])
     if (game := live_game(log.about(f"game:{name}"))) is None:
         told = f"no game {shown(name)} is recorded; new games go in with: ratings import"

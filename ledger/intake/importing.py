@@ -33,6 +33,7 @@ Ranges = dict[str, list[list[int]]]
 class FileIntake(Intake):
     """The events of files, however many they are."""
 
+    # hooks of single callers, by keyword
     def __init__(
         self,
         ledger: Ledger,

@@ -205,6 +205,7 @@ class Intake:
     # whether the events are those of whole files, each of which is recorded as a batch
     _has_batches = False
 
+    # hooks of single callers, by keyword
     def __init__(
         self,
         ledger: Ledger,
@@ -255,17 +256,7 @@ class Intake:
             self._recorded_at = next_recorded_at(self.result.head, clock, policy.ignore_clock)
             now = None if policy.any_date else clock()
             self._validator = Validator(self._connection, self.waiting, ladders, self.result.head.position, now)
-            self._check(items)
-            if self._clock_events is not None:
-                self.result.notes += self._clock_events.notes()
-            self._introduce(self._newcomers)
-            if not self.is_refused:
-                self.result.would_append = self.waiting.count
-            if self.waiting.count and not self.result.rejected_count:
-                try:
-                    precondition(self._connection)
-                except Refused as problem:
-                    self.refuse(problem)
+            self._check_all(items)
 
     @property
     def is_refused(self) -> bool:
@@ -304,6 +295,19 @@ class Intake:
             raise BadArgument("these events were appended or given back; propose them again")
 
     # checking
+
+    def _check_all(self, items: Iterable[Item | Rejection]) -> None:
+        self._check(items)
+        if self._clock_events is not None:
+            self.result.notes += self._clock_events.notes()
+        self._introduce(self._newcomers)
+        if not self.is_refused:
+            self.result.would_append = self.waiting.count
+        if self.waiting.count and not self.result.rejected_count:
+            try:
+                self._precondition(self._connection)
+            except Refused as problem:
+                self.refuse(problem)
 
     def _check(self, items: Iterable[Item | Rejection]) -> None:
         entries = (parsed(item, self.policy.keep_going) for item in items)

@@ -194,6 +194,7 @@ def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
     return max(now, before.recorded_at)
 
 
+# who records what, by which clock, and what is checked and added under the lock: by keyword
 def append(
     ledger: Ledger,
     drafts: Sequence[Draft],

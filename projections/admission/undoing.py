@@ -28,7 +28,7 @@ from ratings_ledger.projections.admission.outcomes import Undone, head_of, refus
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
 from ratings_ledger.projections.queries.event_texts import words_of
-from ratings_ledger.projections.queries.games_log import events_as_written
+from ratings_ledger.projections.queries.games_log import EventSelection, events_as_written
 
 PAGE_EVENTS = 5_000
 # how the reason of what takes an act back begins, unless somebody gives another
@@ -61,7 +61,7 @@ def undoing(connection: Connection, act: Act, reason: str | None, decided_at: in
     Raises `Refused` (undone-already).
     """
     times = times_of(connection)
-    (told, *_), _ = events_as_written(connection, act.position, None, act.position - 1, None, types=(), limit=1)
+    (told, *_), _ = events_as_written(connection, act.position, EventSelection(limit=1))
     what = f"position {act.position}: {words_of(told, times)}"
     reason = reason or f"{UNDONE}{DONE.get(told.event['type'], told.event['type'])} at position {act.position}"
     found = _Undoing(connection, act, reason, format_instant(decided_at))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -128,23 +128,26 @@ def _changed_games(connection: Connection, until: int) -> dict[str, RecordedGame
     return found
 
 
-def events_as_written(
-    connection: Connection,
-    until: int,
-    subject: str | None,
-    after: int,
-    by: str | None,
-    *,
-    types: Collection[str],
-    limit: int,
-    within: Sequence[Batch] | None = None,
-) -> tuple[tuple[RecordedEvent, ...], int]:
-    """Return the newest `limit` events (0: all) after a position and up to another one, and how many older ones there
-    are.
+class EventSelection(NamedTuple):
+    """Which events are meant: the newest `limit` (0: all) of those after a position.
 
     Of all, or of those about one game, event or player; of those that somebody recorded, of some types, or within some
     batches.
     """
+
+    subject: str | None = None
+    after: int = 0
+    by: str | None = None
+    types: Collection[str] = ()
+    within: Sequence[Batch] | None = None
+    limit: int = 0
+
+
+def events_as_written(
+    connection: Connection, until: int, selection: EventSelection
+) -> tuple[tuple[RecordedEvent, ...], int]:
+    """Return the selected events up to a position, and how many older ones there are."""
+    subject, after, by, types, within, limit = selection
     if subject is None and within is None:
         records, older = read_newest(connection, until, after=after, by=by, types=types, limit=limit)
         events = [_as_written(*row) for row in records]

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from itertools import islice, pairwise
 from math import ceil, floor, isqrt
 from typing import Literal, NamedTuple
@@ -110,6 +111,7 @@ class Mark:
     title: str = ""
 
 
+# what is drawn comes first; the rest is the frame around it, by keyword
 def steps(
     series: Sequence[Series],
     *,
@@ -142,12 +144,8 @@ def steps(
     if across:
         across += [*(x for x, _ in uprights), *(number_of(x) for x in span or ())]
     reach = reach_of(across, DAY if is_dated else 1)
-    labels = [one.label for one in series]
-
-    def draw(paper: _Paper) -> _Drawing:
-        return _draw_steps(paper, labels, lines, shared, uprights, reach, is_dated, ranks)
-
-    return _figure(draw, bool(across), title, description, prefix, standalone)
+    courses = _Courses([one.label for one in series], lines, shared, uprights, reach, is_dated, ranks)
+    return _figure(partial(_draw_steps, courses), bool(across), title, description, prefix, standalone)
 
 
 def spark(values: Sequence[Number]) -> str:
@@ -277,16 +275,20 @@ def _check(
         raise ValueError("ranks are whole numbers from 1")
 
 
-def _draw_steps(
-    paper: _Paper,
-    labels: Sequence[str],
-    lines: Sequence[_Line],
-    shared: int,
-    marks: Sequence[tuple[Number, Mark]],
-    reach: tuple[Number, Number],
-    is_dated: bool,
-    is_ranks: bool,
-) -> _Drawing:
+class _Courses(NamedTuple):
+    """Step lines with their labels, the denominator of all their values, upright lines, and from where to where."""
+
+    labels: Sequence[str]
+    lines: Sequence[_Line]
+    shared: int
+    marks: Sequence[tuple[Number, Mark]]
+    reach: tuple[Number, Number]
+    is_dated: bool
+    is_ranks: bool
+
+
+def _draw_steps(courses: _Courses, paper: _Paper) -> _Drawing:
+    labels, lines, shared, marks, reach, is_dated, is_ranks = courses
     heights = [height for line in lines for height in line.heights]
     lowest, highest = Fraction(min(heights), shared), Fraction(max(heights), shared)
     ticks, step = rank_ticks(highest) if is_ranks else value_ticks(*reach_of([lowest, highest]), 5)

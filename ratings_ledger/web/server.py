@@ -516,10 +516,7 @@ async def _live(receive: Any, send: Any) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
-def serve_pages(
-    url: str, site: Site, hosts: Collection[str], frames: str, host: str, port: int, ready: Callable[[int], None],
-    rule_seconds: float,
-) -> None:  # fmt: skip
+def serve_pages(pages: Pages, host: str, port: int, ready: Callable[[int], None]) -> None:
     """Serve pages until a signal ends it. `ready` gets the port once it listens. Raises `StoreUnavailable`."""
     listening = socket(AF_INET6 if ":" in host else AF_INET)
     listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
@@ -531,7 +528,12 @@ def serve_pages(
     ready(listening.getsockname()[1])
     sys.setswitchinterval(SWITCH_S)
     settings = uvicorn.Config(
-        Pages(url, site, hosts, frames, rule_seconds), log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=5, http=LimitedConnection, backlog=ACCEPTED_AT_ONCE,
-    )  # fmt: skip
+        pages,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        http=LimitedConnection,
+        backlog=ACCEPTED_AT_ONCE,
+    )
     Server(settings).run([listening])

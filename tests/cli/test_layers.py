@@ -262,6 +262,72 @@ def test_files_stay_short() -> None:
     assert {name: length for name, length in rules.items() if length > 210} == {}
 
 
+# faces join many parts by their nature, and a snapshot has every query as a method
+JOINING = ("cli/", "ratings_ledger/", "projections/snapshot.py")
+# these still do
+JOINING_YET = {
+    "ledger/intake/intake.py", "projections/admission/events.py", "projections/admission/proposals.py",
+    "projections/admission/trials.py", "projections/cluster/coordinating.py", "projections/cluster/simulating.py",
+    "projections/cluster/tasks.py", "projections/diff/attribution.py", "projections/diff/decisions.py",
+    "projections/diff/event_impacts.py", "projections/diff/impact.py", "projections/diff/what_if.py",
+    "projections/facts/decoding.py", "projections/queries/explain.py", "projections/queries/game_timelines.py",
+    "projections/queries/history.py", "projections/queries/ladders_at.py", "projections/queries/players.py",
+    "projections/stored/rebuilding.py", "projections/stored/verification.py",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_only_faces_and_snapshots_join_many_modules() -> None:
+    """No other file imports more than 15 files of this program, counting imports within functions."""
+    numbers = {name_of(path): len(imports_of(path)) for path in FILES if not name_of(path).startswith(JOINING)}
+
+    assert {name: number for name, number in numbers.items() if number > 15 and name not in JOINING_YET} == {}
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+# large without a reason beside them
+LARGE_YET = {
+    "projections/cluster/comparing.py comparing_plan", "projections/cluster/coordinating.py results",
+    "projections/cluster/coordinating.py computed", "projections/cluster/farm.py farm",
+    "projections/cluster/simulating.py simulated_on", "projections/facts/scanning.py interned",
+    "projections/facts/scanning.py scan", "projections/replay/eligibility.py select_slots",
+    "projections/replay/loops.py gather", "projections/replay/loops.py number_in_ladders",
+    "projections/replay/loops.py count_tied", "projections/replay/loops.py run_ladder",
+    "projections/replay/loops.py run_ladders", "projections/replay/loops.py predict",
+    "projections/stored/rebuilding.py rebuild", "projections/stored/rebuilding.py _build",
+    "projections/stored/rebuilding.py _differing", "projections/stored/verification.py verify_standings",
+}  # fmt: skip
+
+
+def is_explained(node: Function, lines: list[str]) -> bool:
+    """Whether a comment at the start of a function, or above it, says why it is as it is."""
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return lines[first - 2].lstrip().startswith("#") or "#" in lines[node.lineno - 1]
+
+
+def parameters_of(node: Function) -> int:
+    """How many parameters a function has besides its object; those of a command are its options, and do not count."""
+    if any(ast.unparse(decorator).startswith(("click.option", "click.argument")) for decorator in node.decorator_list):
+        return 0
+    names = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+@pytest.mark.slow
+def test_functions_stay_small() -> None:
+    """No function has over 60 lines or seven parameters without a comment beside it that gives the reason."""
+    large = {}
+    for path in FILES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in nodes(path):
+            if isinstance(node, Function) and not is_explained(node, lines):
+                length, parameters = (node.end_lineno or 0) - node.lineno + 1, parameters_of(node)
+                if length > 60 or parameters > 7:
+                    large[f"{name_of(path)} {node.name}"] = length, parameters
+
+    assert {name: sizes for name, sizes in large.items() if name not in LARGE_YET} == {}
+
+
 def test_nothing_is_left_to_do() -> None:
     """No source file holds a mark such as TODO or FIXME."""
     marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

@@ -220,12 +220,23 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     if options.found is not None:
         options.found(columns)
     rows = ((there, _read_row(table, there, row, header, order.name)) for there, row in body)
+    yield from _games(table, rows, read, columns, options)
+
+
+def _games(
+    table: Table,
+    rows: Iterator[tuple[int, Cells | Refused]],
+    read: TableRead,
+    columns: CsvColumns,
+    options: TableOptions,
+) -> Iterator[Found]:
+    """Yield the games of a table's rows, or what is wrong with them and where."""
     if day := options.fixed.get("occurred_at"):
         rows = (
             (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows
         )
     for there, event, source, rows_of in games_of_rows(
-        _rewritten(rows, read), columns, options, is_row_whole=layout != ROWS
+        _rewritten(rows, read), columns, options, is_row_whole=read.layout != ROWS
     ):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
