@@ -43,7 +43,7 @@ def seal(url: str, on: str, segments: str, again: bool = False) -> Found:
         with suppress(FileNotFoundError):
             shutil.rmtree(coordinating.segments_at(ledger, segments).url)
     started = perf_counter()
-    seal_all(ledger, on, segments, lambda numbers: None)
+    seal_all(ledger, on, segments, lambda stage, numbers: None)
     seconds = perf_counter() - started
     done = inventory(ledger, segments)
     return {

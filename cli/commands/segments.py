@@ -28,7 +28,7 @@ def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
     from ratings_ledger.projections.cluster.inventory import seal_all
 
     with progress(None) as tell:
-        done = seal_all(open_ledger(db), on or "processes", segments, lambda numbers: tell("sealing", numbers))
+        done = seal_all(open_ledger(db), on or "processes", segments, tell)
     return emit(done, form, print_segments, print_segments_csv)
 
 

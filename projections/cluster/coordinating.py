@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from array import array
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -26,21 +26,21 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import KEPT, all_cells, base_of, named_by_content, put_base
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at
 from ratings_ledger.projections.cluster.engines import engine_at
-from ratings_ledger.projections.cluster.farm import Cluster, Report, Task, farm
+from ratings_ledger.projections.cluster.farm import Cluster, Task, Tell, farm
 from ratings_ledger.projections.cluster.objects import Folder, Objects, objects_at
-from ratings_ledger.projections.cluster.packs import PACK_GAMES, of_families, packs, streamed_ladder
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, packs, streamed_ladder
 from ratings_ledger.projections.cluster.proofs import CODE, Proof, golden_digest, prove
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
+    NamedCell,
     Numbering,
     SegmentName,
-    named_cells,
     numbers_name,
     numbers_of_head,
     sealed,
     segment_name,
 )
-from ratings_ledger.projections.cluster.tasks import keep, output_name, pack_plan, raw_content, results_of
+from ratings_ledger.projections.cluster.tasks import keep, output_name, pack_plan, raw_content, result_in
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_behind
@@ -56,6 +56,7 @@ from ratings_ledger.projections.stored.computing import (
     compute,
     of_packages,
     plan,
+    unpacked,
 )
 from ratings_ledger.projections.stored.rule_processes import guarded
 from ratings_ledger.projections.stored.work import Results, Work, WorkAt
@@ -65,14 +66,14 @@ SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
 ONLY_OWN, NOT_ALL = 0o077, 0o002  # rights that other accounts must not have
 LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
 SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "records-", "nonce-")
-Tell = Callable[[str, dict[str, Any]], None]
-
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 @contextmanager
-def cluster_for(ledger: Ledger, on: str, url: str | None) -> Iterator[Cluster]:
+def cluster_for(
+    ledger: Ledger, on: str, url: str | None, tell: Tell = lambda stage, numbers: None
+) -> Iterator[Cluster]:
     """Provide the engine at an address, with a place for objects that is fit for it: below a URL, or in the cache
     folder.
 
@@ -87,7 +88,7 @@ def cluster_for(ledger: Ledger, on: str, url: str | None) -> Iterator[Cluster]:
             raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
         nonce = prove(objects)
         try:
-            yield Cluster(engine, objects, Proof(CODE, nonce, golden_digest()), {nonce})
+            yield Cluster(engine, objects, Proof(CODE, nonce, golden_digest()), {nonce}, tell)
         finally:
             with suppress(OSError):
                 objects.delete(nonce)
@@ -130,7 +131,7 @@ def segment_names(connection: Connection, until: int) -> list[SegmentName]:
     return names
 
 
-def seal(connection: Connection, cluster: Cluster, until: int, tell: Report) -> Sealed:
+def seal(connection: Connection, cluster: Cluster, until: int) -> Sealed:
     """Return the segments up to a position; missing or damaged ones are made, with their numbers. Raises as `farm`."""
     objects, names = cluster.objects, segment_names(connection, until)
     tasks, ledger = [], ledger_id(connection)
@@ -138,7 +139,7 @@ def seal(connection: Connection, cluster: Cluster, until: int, tell: Report) -> 
         plan = {"task": "seal", "makes": str(name), "records": f"records-{name.first}-{name.last}-{name.chain_hash}",
                 "ledger": ledger, "behind": (chain_hash_at(connection, name.first) or b"").hex()}  # fmt: skip
         tasks.append(Task(json.dumps(plan), str(name), f"the events from {name.first + 1:,} to {name.last:,}"))
-    for task in farm(cluster, tasks, tell, partial(_copy_records, connection, objects)):
+    for task in farm(cluster, "sealing", tasks, partial(_copy_records, connection, objects)):
         objects.delete(json.loads(task.plan)["records"])
     segments = [_opened(objects, str(name)) for name in names]
     return Sealed(segments, _numbered(objects, segments), names[-1].last if names else 0)
@@ -183,21 +184,26 @@ def _numbered(objects: Objects, segments: Sequence[OpenedObject]) -> list[Opened
 
 
 class Prepared(NamedTuple):
-    """All that a computation on a cluster needs to know of a log: the name of its base; the facts of what is not
-    sealed, with all rulesets; the ledger's cells by number, and how many games each has; and how many games there are.
+    """What a computation on a cluster knows of a log.
+
+    base:   the name of its base
+    facts:  those of what is not sealed, with all rulesets
+    cells:  the numbers that the ledger's cells have in the facts: what each is in the ledger
+    counts: how many games each of them has
+    games:  how many there are
     """
 
     base: str
     facts: Facts
-    cells: list[int]
+    cells: dict[int, tuple[int, NamedCell]]
     counts: dict[int, int]
     games: int
 
 
-def prepare(connection: Connection, cluster: Cluster, position: int, tell: Report, accounts: bool) -> Prepared:
+def prepare(connection: Connection, cluster: Cluster, position: int, accounts: bool) -> Prepared:
     """Make the base of a computation at a position, with all accounts or only if a ruleset looks at them. Raises as
     `farm` does, `DamagedObject`."""
-    done = seal(connection, cluster, position, tell)
+    done = seal(connection, cluster, position)
     others = [
         (at, record) for segment in done.segments
         for at, record in zip(segment.column("others_at").tolist(), segment.lines("others"), strict=True)
@@ -216,8 +222,10 @@ def prepare(connection: Connection, cluster: Cluster, position: int, tell: Repor
         {name: at for name, at in games_at.items() if at <= position}, accounts,
     )  # fmt: skip
     cluster.own.add(base)
-    cells = [cell_number(facts, cell[:-2], *cell[-2:]) for cell in all_cells(numbers)]
-    counts = _counted(segments, numbers, cells)
+    cells = {
+        cell_number(facts, cell[:-2], *cell[-2:]): (number, cell) for number, cell in enumerate(all_cells(numbers))
+    }
+    counts = _counted(segments, numbers, [*cells])
     return Prepared(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))
 
 
@@ -240,38 +248,32 @@ def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], 
     return dict(zip(cells, total.tolist(), strict=True))
 
 
-def results(
-    cluster: Cluster, prepared: Prepared, rulesets: Sequence[str], asked: Collection[str], stored: Collection[str],
-    changes: bool, tell: Report, had: set[str],
-) -> Generator[Built | LadderFailure]:  # fmt: skip
-    """Yield what comes of the ladders of some usable rulesets, also of those that are stored, in no particular order.
+def pack_task(task: str, prepared: Prepared, pack: Pack, **options: Any) -> Task:
+    """Return the task of a pack, which is called by its first family."""
+    plan = pack_plan(task, prepared.base, pack, [prepared.cells[cell] for cell in pack.cells], **options)
+    called = "/".join([pack.ruleset_id, *(member.partition(" ")[2] for member in pack.families[0])])
+    more = len(pack.families) - 1
+    return Task(plan, output_name(plan), f"{called} and {more:,} more" if more else called)
 
-    Packs in `had` are left out; those that come are added. Raises as `farm` does, `DamagedObject`.
+
+def pack_results(
+    ledger: Ledger, cluster: Cluster, prepared: Prepared, stage: str, tasks: Iterable[Task], accounts: bool = False
+) -> Generator[bytes]:
+    """Yield what the tasks of packs come to, in the order in which they are done. What is damaged is made again.
+
+    Raises as `farm` does.
     """
-    number = {cell: of_ledger for of_ledger, cell in enumerate(prepared.cells)}
-    named, tasks = named_cells(prepared.facts), []
-    for ruleset_id in rulesets:
-        versions, names = prepared.facts.rulesets[ruleset_id], {name: parse_name(name) for name in stored}
-        width = len(versions[0].ruleset.partition.by)
-        own = [name for name, one in names.items() if one.ruleset_id == ruleset_id and len(one.values) == width]
-        wanted = () if ruleset_id in asked else [name for name in asked if parse_name(name).ruleset_id == ruleset_id]
-        for pack in packs(prepared.facts, ruleset_id, asked, stored, prepared.counts, PACK_GAMES):
-            cells = [named[cell] for cell in pack.cells]
-            ladder = streamed_ladder(pack, versions, changes)
-            numbered = pack._replace(cells=[number[cell] for cell in pack.cells])
-            there, mine = (of_families(versions, some, pack.families) for some in (own, wanted))
-            plan = pack_plan(prepared.base, numbered, cells, mine, there, changes, ladder)
-            tasks.append(Task(plan, output_name(plan), called(ruleset_id, pack.families)))
-    for task in farm(cluster, [task for task in tasks if task.makes not in had], tell):
-        found = results_of(cluster.objects.url, task.makes)
-        had.add(task.makes)
-        yield from found
-
-
-def called(ruleset_id: str, families: Sequence[tuple[str, ...]]) -> str:
-    """Return what the pack of some families is called."""
-    first = "/".join([ruleset_id, *(member.partition(" ")[2] for member in families[0])])
-    return first if len(families) == 1 else f"{first} and {len(families) - 1:,} more"
+    left, mended = {task.makes: task for task in tasks}, set[str]()
+    while True:
+        try:
+            for task in farm(cluster, stage, [*left.values()]):
+                result = result_in(cluster.objects, task.makes)
+                del left[task.makes]
+                yield result
+            return
+        except DamagedObject as problem:
+            mend(cluster, problem, mended)
+            prepared_for(ledger, cluster, prepared.facts.position, accounts)
 
 
 def mend(cluster: Cluster, problem: DamagedObject, before: set[str]) -> None:
@@ -296,31 +298,32 @@ def made_whole(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]
             mend(cluster, problem, before)
 
 
-def prepared_for(ledger: Ledger, cluster: Cluster, position: int, tell: Report, accounts: bool = False) -> Prepared:
+def prepared_for(ledger: Ledger, cluster: Cluster, position: int, accounts: bool = False) -> Prepared:
     """Return what `prepare` gives, with what is damaged made again. Raises as `farm` does."""
-    return made_whole(ledger, cluster, lambda connection: prepare(connection, cluster, position, tell, accounts))
+    return made_whole(ledger, cluster, lambda connection: prepare(connection, cluster, position, accounts))
 
 
 def computed(
     ledger: Ledger, cluster: Cluster, prepared: Prepared, asked: Collection[str], stored: Collection[str],
-    changes: bool, apart: Collection[str], tell: Report,
+    changes: bool, apart: Collection[str],
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
     """Yield what `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
 
-    What is damaged is made again. Raises as `farm` does.
+    Raises as `farm` does.
     """
-    facts, had = prepared.facts, set[str]()
+    facts = prepared.facts
     planned = plan(Ladders(facts.only(array("q"))), asked, (), [*facts.rulesets])
     yield from planned.failures
-    rulesets = [name for name in planned.apart if name not in apart]
-    before = set[str]()
-    while True:
-        try:
-            yield from results(cluster, prepared, rulesets, asked, stored, changes, tell, had)
-            return
-        except DamagedObject as problem:
-            mend(cluster, problem, before)
-            prepared = prepared_for(ledger, cluster, facts.position, tell)
+    tasks = [
+        pack_task(
+            "replay", prepared, pack, asked=pack.asked, stored=pack.stored, changes=changes,
+            streamed=streamed_ladder(pack, facts.rulesets[ruleset_id], changes),
+        )
+        for ruleset_id in planned.apart if ruleset_id not in apart
+        for pack in packs(facts, ruleset_id, asked, stored, prepared.counts, PACK_GAMES)
+    ]  # fmt: skip
+    for result in pack_results(ledger, cluster, prepared, "replaying", tasks):
+        yield from unpacked(result)
 
 
 def sweep(cluster: Cluster) -> None:
@@ -357,16 +360,13 @@ def work_on(
 
     Raises `BadArgument`, `StoreUnavailable`, `TasksFailed`, `WorkerLost`, `StoreDamaged`, as `compute` does.
     """
-    with cluster_for(ledger, on, segments) as cluster:
-        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers))
+    with cluster_for(ledger, on, segments, tell) as cluster:
+        prepared = prepared_for(ledger, cluster, position)
         apart = of_packages(prepared.facts)
 
         def results(asked: Collection[str], stored: Collection[str], changes: bool) -> Results:
-            told = computed(
-                ledger, cluster, prepared, asked, stored, changes, apart, lambda numbers: tell("replaying", numbers)
-            )  # fmt: skip
-            with closing(told):
-                yield from told
+            with closing(computed(ledger, cluster, prepared, asked, stored, changes, apart)) as ladders_of_packs:
+                yield from ladders_of_packs
             if apart:
                 with ledger.reading() as connection:
                     ladders = Ladders(decode(connection, position, cached=False))

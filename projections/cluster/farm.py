@@ -30,7 +30,7 @@ WIDTH_TURNS = 50  # so often, while tasks end, it is looked how many workers the
 
 logger = logging.getLogger(__name__)
 
-Report = Callable[[dict[str, int]], None]
+Tell = Callable[[str, dict[str, Any]], None]
 
 
 class Task(NamedTuple):
@@ -65,17 +65,22 @@ class _State:
 
 
 class Cluster(NamedTuple):
-    """An engine, the objects of a ledger, what a worker must show before it works for this, and the names of the
-    objects that are of use for one computation only."""
+    """What one computation works with.
+
+    proof: what a worker must show before it works
+    own:   the names of the objects that are of use for this computation only
+    tell:  takes the stage that it is at, and how far that is
+    """
 
     engine: Engine
     objects: Objects
     proof: Proof
     own: set[str]
+    tell: Tell = lambda stage, numbers: None
 
 
 def farm(
-    cluster: Cluster, tasks: Sequence[Task], tell: Report, prepare: Callable[[Task], None] = lambda task: None
+    cluster: Cluster, stage: str, tasks: Sequence[Task], prepare: Callable[[Task], None] = lambda task: None
 ) -> Iterator[Task]:
     """Yield the tasks, each once its object is there and whole, in the order in which they get done; each is prepared
     before it is handed out.
@@ -105,7 +110,7 @@ def farm(
                 width = engine.width()
             turns += 1
             _hand_out(cluster, state, width, prepare)
-            tell(_numbers(state, len(tasks)))
+            cluster.tell(stage, _numbers(state, len(tasks)))
             lonely = 0.0 if width else lonely + WAITED_SECONDS
             if lonely > NO_WORKERS_SECONDS:
                 raise WorkerLost(
@@ -127,7 +132,7 @@ def farm(
     finally:
         for handle in state.running:
             engine.cancel(handle)
-    tell(_numbers(state, len(tasks)))
+    cluster.tell(stage, _numbers(state, len(tasks)))
     if state.given_up:
         told = "; ".join(f"{task.called} ({state.failures[task][-1]})" for task in state.given_up[:TRIES])
         more = len(state.given_up) - TRIES

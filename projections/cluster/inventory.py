@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -24,8 +25,8 @@ from ratings_ledger.projections.cluster.coordinating import (
     segments_at,
     sweep,
 )
-from ratings_ledger.projections.cluster.farm import Report
-from ratings_ledger.projections.cluster.objects import LASTING, Objects
+from ratings_ledger.projections.cluster.farm import Tell
+from ratings_ledger.projections.cluster.objects import LASTING, Bytes, Objects
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     Numbering,
@@ -72,7 +73,7 @@ def inventory(ledger: Ledger, url: str | None) -> AllSegments:
     """Return the segments of a ledger. Raises `StoreUnavailable`."""
     objects = segments_at(ledger, url)
     with ledger.reading() as connection:
-        return _inventory(connection, objects, _state)
+        return _inventory(connection, objects, partial(_state, objects))
 
 
 def checked_segments(ledger: Ledger, url: str | None) -> AllSegments:
@@ -81,40 +82,41 @@ def checked_segments(ledger: Ledger, url: str | None) -> AllSegments:
 
     Raises `StoreUnavailable`, `StoreDamaged`.
     """
-    objects, numbering = segments_at(ledger, url), Numbering([])
-    there: list[str] = []  # numbers go on from those before, as far as these are whole
+    objects, numbering, numbered = segments_at(ledger, url), Numbering([]), 0
     with ledger.reading() as connection:
-        own = ledger_id(connection)
 
-        def compared(objects: Objects, name: SegmentName) -> SegmentState:
-            told, first = _state(objects, name), len(there) * (name.last - name.first)
-            if told.state != SEALED:
-                return told
-            behind = chain_hash_at(connection, name.first) or b""
-            wanted = [*map(bytes, segment_of(b"".join(segment_records(connection, name)), behind, name, own))]
+        def compare(name: SegmentName) -> SegmentState:
+            nonlocal numbered
+            state = _state(objects, name)
+            if state.state != SEALED:
+                return state
+            behind, records = chain_hash_at(connection, name.first) or b"", b"".join(segment_records(connection, name))
+            if differs(objects, str(name), _joined(segment_of(records, behind, name, ledger_id(connection)))):
+                return replace(state, state=DAMAGED, problem="says something else than the log")
             numbers = numbers_name(str(name))
-            if differs(objects, str(name), wanted):
-                told = replace(told, state=DAMAGED, problem="says something else than the log")
-            elif first == name.first and objects.size(numbers) is not None:
-                there.append(str(name))
-                if differs(objects, numbers, [*map(bytes, numbering.number(OpenedObject(objects, str(name))))]):
-                    told = replace(told, state=DAMAGED, problem="has numbers that lead to other names")
+            # numbers go on from those before, as far as these are whole
+            if numbered == name.first and objects.size(numbers) is not None:
+                numbered = name.last
+                if differs(objects, numbers, _joined(numbering.number(OpenedObject(objects, str(name))))):
                     objects.delete(numbers)
-            return told
+                    return replace(state, state=DAMAGED, problem="has numbers that lead to other names")
+            return state
 
-        found = _inventory(connection, objects, compared)
+        found = _inventory(connection, objects, compare)
     for row in found.rows:
         if row.state == DAMAGED:
             objects.delete(row.name)
     return found
 
 
-def _inventory(
-    connection: Connection, objects: Objects, state: Callable[[Objects, SegmentName], SegmentState]
-) -> AllSegments:
+def _joined(parts: Iterable[Bytes]) -> bytes:
+    return b"".join(map(bytes, parts))
+
+
+def _inventory(connection: Connection, objects: Objects, state: Callable[[SegmentName], SegmentState]) -> AllSegments:
     position = head(connection).position
     wanted = segment_names(connection, position)
-    rows = [state(objects, name) for name in wanted]
+    rows = [state(name) for name in wanted]
     for name in objects.names("segment-"):
         found = segment_name(name)
         if found is not None and found not in wanted and not name.startswith("segment-head"):
@@ -137,12 +139,10 @@ def _state(objects: Objects, name: SegmentName) -> SegmentState:
     return SegmentState(name.first, name.last, SEALED, segment.about["games"], size, str(name), "")
 
 
-def seal_all(ledger: Ledger, on: str, url: str | None, tell: Report) -> AllSegments:
+def seal_all(ledger: Ledger, on: str, url: str | None, tell: Tell) -> AllSegments:
     """Seal what is not sealed, on the workers of an engine. Raises as `cluster_for` and `seal` do."""
-    with cluster_for(ledger, on, url) as cluster:
-        made_whole(
-            ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position, tell)
-        )  # fmt: skip
+    with cluster_for(ledger, on, url, tell) as cluster:
+        made_whole(ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position))
         sweep(cluster)
     return inventory(ledger, url)
 

@@ -6,6 +6,7 @@ are all seasons where points are carried over. A family is never divided.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -40,12 +41,18 @@ Family = tuple[str, ...]
 
 
 class Pack(NamedTuple):
-    """Some families of ladders of a ruleset, the cells whose games they need, and how many games these have."""
+    """Some families of ladders of a ruleset, the cells whose games they need, and how many games these have.
+
+    asked:  those of their ladders that are named; none if all are meant
+    stored: those of their ladders that are there even without games
+    """
 
     ruleset_id: str
     families: list[Family]
     cells: list[int]
     games: int
+    asked: list[str]
+    stored: list[str]
 
 
 def family_of(versions: Sequence[Version], values: Sequence[str]) -> Family:
@@ -55,14 +62,18 @@ def family_of(versions: Sequence[Version], values: Sequence[str]) -> Family:
     return tuple(f"{part} {value}" for part, value in sorted(zip(by, values, strict=True)) if part not in apart)
 
 
-def of_families(versions: Sequence[Version], ladders: Iterable[str], families: Iterable[Family]) -> list[str]:
-    """Those of some ladders that belong to some families."""
-    there = {*families}
-    return [name for name in ladders if family_of(versions, parse_name(name).values) in there]
+def by_family(versions: Sequence[Version], ladders: Iterable[str]) -> dict[Family, list[str]]:
+    """Return those of some ladders that the ruleset of some versions may have, by family."""
+    ruleset, families = versions[0].ruleset, defaultdict[Family, list[str]](list)
+    for ladder in ladders:
+        name = parse_name(ladder)
+        if name.ruleset_id == ruleset.id and len(name.values) == len(ruleset.partition.by):
+            families[family_of(versions, name.values)].append(ladder)
+    return families
 
 
 def packs(
-    facts: Facts, ruleset_id: str, asked: Collection[str], stored: Collection[str], games: Mapping[int, int],
+    facts: Facts, ruleset_id: str, asked: Collection[str], stored: Iterable[str], games: Mapping[int, int],
     budget: int = PACK_GAMES,
 ) -> Iterator[Pack]:  # fmt: skip
     """Yield the packs of a usable ruleset, the largest families first; of its requested ladders alone, unless it is
@@ -71,25 +82,28 @@ def packs(
     `games` says how many games each cell has. Ladders that are `stored` are there even without games.
     """
     versions = facts.rulesets[ruleset_id]
-    named = [*stored, *(adjustment.ladder for adjustment in facts.adjustments)]
-    values = [name.values for name in map(parse_name, named) if name.ruleset_id == ruleset_id]
-    fitting = [one for one in values if len(one) == len(versions[0].ruleset.partition.by)]
-    every = _families(facts, versions, games, {family_of(versions, one) for one in fitting})
+    there = by_family(versions, stored)
+    adjusted = by_family(versions, {adjustment.ladder for adjustment in facts.adjustments})
+    every = _families(facts, versions, games, {*there, *adjusted})
+    named = {} if ruleset_id in asked else by_family(versions, asked)
     if asked and ruleset_id not in asked:
-        names = [parse_name(name) for name in asked]
-        own = {family_of(versions, name.values) for name in names if name.ruleset_id == ruleset_id}
-        every = {family: cells for family, cells in every.items() if family in own}
+        every = {family: cells for family, cells in every.items() if family in named}
     size = {family: sum(games[cell] for cell in cells) for family, cells in every.items()}
-    families, cells, cost = list[Family](), set[int](), 0
+
+    def pack(families: list[Family]) -> Pack:
+        cells = {cell for family in families for cell in every[family]}
+        ladders = (sorted(name for family in families for name in names.get(family, ())) for names in (named, there))
+        return Pack(ruleset_id, families, sorted(cells), sum(games[cell] for cell in cells), *ladders)
+
+    families, cost = list[Family](), 0
     for family in sorted(every, key=lambda family: (-size[family], family)):
         if families and cost + size[family] + FAMILY_COST > budget:
-            yield Pack(ruleset_id, families, sorted(cells), sum(games[cell] for cell in cells))
-            families, cells, cost = [], set(), 0
+            yield pack(families)
+            families, cost = [], 0
         families.append(family)
-        cells |= every[family]
         cost += size[family] + FAMILY_COST
     if families:
-        yield Pack(ruleset_id, families, sorted(cells), sum(games[cell] for cell in cells))
+        yield pack(families)
 
 
 def _families(

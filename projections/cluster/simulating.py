@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,21 +15,17 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import latest_lists, published_lists
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.coordinating import (
     Prepared,
-    Tell,
-    called,
     cluster_for,
-    mend,
+    pack_results,
+    pack_task,
     prepared_for,
     sweep,
 )
-from ratings_ledger.projections.cluster.farm import Cluster, Task, farm
-from ratings_ledger.projections.cluster.packs import PACK_GAMES, family_of, packs
-from ratings_ledger.projections.cluster.proofs import CODE
-from ratings_ledger.projections.cluster.segments import named_cells
-from ratings_ledger.projections.cluster.tasks import comparing_plan, comparison_in, output_name
+from ratings_ledger.projections.cluster.farm import Cluster, Task, Tell
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, by_family, packs
+from ratings_ledger.projections.cluster.tasks import comparison_in
 from ratings_ledger.projections.diff.affected import is_affected
 from ratings_ledger.projections.diff.what_if import (
     SimulatedLadder,
@@ -61,7 +57,6 @@ class _Question(NamedTuple):
     ladders: Collection[str]
     as_of: int | None
     note: Callable[[str], None]
-    tell: Tell
 
 
 def simulated_on(
@@ -76,9 +71,9 @@ def simulated_on(
         position, times = position_known(connection, known_at, None, note), times_of(connection)
         until = instant_played(as_of, times.home or rulesets[0][1].time_zone)
         _refuse(rulesets_at(connection, position), rulesets, ladders, until)
-        cluster = stack.enter_context(cluster_for(ledger, on, segments))
-        prepared = prepared_for(ledger, cluster, position, lambda numbers: tell("sealing", numbers), True)
-        question = _Question(ledger, connection, cluster, prepared, ladders, until, note, tell)
+        cluster = stack.enter_context(cluster_for(ledger, on, segments, tell))
+        prepared = prepared_for(ledger, cluster, position, accounts=True)
+        question = _Question(ledger, connection, cluster, prepared, ladders, until, note)
         failed = list[str]()
         variants = tuple(_variant(question, told, ruleset, failed) for told, ruleset in rulesets)
         sweep(cluster)
@@ -99,13 +94,13 @@ def _refuse(
 
 def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
     """Return what a ruleset would change; `failed` gets what cannot be replayed."""
-    _, connection, _, prepared, ladders, as_of, note, _ = question
+    _, connection, _, prepared, ladders, as_of, note = question
     nothing = prepared.facts.only(array("q"))
     then = refused_or_under(nothing, ruleset, as_of)
     failed += [problem.reason for problem in nothing.unusable.values()]
     found, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     now_there, then_there = set[str](), set[str]()
-    for some, lists, wrong, there, there_then in _compared(question, _tasks(question, then, ruleset, ladders)):
+    for some, lists, wrong, there, there_then in _compared(question, then, ruleset, ladders):
         found += some
         published += lists
         own_failed += [_with_game(connection, text) for text in wrong if text not in failed]
@@ -113,7 +108,7 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
         then_there |= {*there_then}
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in then_there]:
         # nothing is replayed to find what there is
-        every = _compared(question, _tasks(question, then, ruleset, unknown, all_packs=True))
+        every = _compared(question, then, ruleset, unknown, all_packs=True)
         raise no_games_under(ruleset, unknown[0], {name for *_, there_then in every for name in there_then})
     if not now_there:
         note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
@@ -125,36 +120,27 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
     )  # fmt: skip
 
 
-def _compared(question: _Question, tasks: Iterable[Task]) -> Iterator[list[Any]]:
-    """Yield what comes of some comparisons, as `comparison_in` has it. Raises as `farm` does."""
-    for task in _whole(question, [*tasks]):
-        yield comparison_in(OpenedObject(question.cluster.objects, task.makes).column("compared").tobytes())
-
-
-def _tasks(
+def _compared(
     question: _Question, then: Ladders, ruleset: Ruleset, ladders: Collection[str], all_packs: bool = False
-) -> Iterator[Task]:
-    """Yield the comparisons of the packs whose ladders a ruleset may matter to; if some ladders are named, of these
-    alone, in their packs or in all of their rulesets'.
+) -> Iterator[list[Any]]:
+    """Yield what comes of the packs whose ladders a ruleset may matter to, as `comparison_in` has it; if some ladders
+    are named, of these alone, in their packs or in all of their rulesets'. Raises as `farm` does.
     """
-    connection, prepared = question.connection, question.prepared
+    ledger, connection, cluster, prepared, *_ = question
     facts, both = prepared.facts, _both(prepared.facts, then)
-    planned, number = replace(facts, rulesets=both), {cell: at for at, cell in enumerate(prepared.cells)}
-    named = named_cells(facts)
-    lists = [
-        (one, as_published(connection, one).rows)
-        for one in latest_lists(published_lists(connection, facts.position))
-    ]  # fmt: skip
+    planned, tasks = replace(facts, rulesets=both), list[Task]()
+    published = {one.ladder: one for one in latest_lists(published_lists(connection, facts.position))}
     for ruleset_id, asked in _concerned(both, ruleset, ladders).items():
-        versions = both[ruleset_id]
-        own = [one for one in lists if parse_name(one[0].ladder).ruleset_id == ruleset_id]
+        lists = by_family(both[ruleset_id], published)
         for pack in packs(planned, ruleset_id, () if all_packs else asked, (), prepared.counts, PACK_GAMES):
-            plan = comparing_plan(
-                CODE, prepared.base, pack._replace(cells=[number[cell] for cell in pack.cells]),
-                [named[cell] for cell in pack.cells], asked, ruleset, question.as_of,
-                [one for one in own if family_of(versions, parse_name(one[0].ladder).values) in pack.families],
-            )  # fmt: skip
-            yield Task(plan, output_name(plan), called(ruleset_id, pack.families))
+            own = [published[name] for family in pack.families for name in lists.get(family, ())]
+            options = {
+                "asked": asked, "under": ruleset.model_dump(mode="json", exclude_unset=True), "as_of": question.as_of,
+                "lists": [[*one, [[*row] for row in as_published(connection, one).rows]] for one in own],
+            }  # fmt: skip
+            tasks.append(pack_task("compare", prepared, pack, **options))
+    for result in pack_results(ledger, cluster, prepared, "comparing", tasks, accounts=True):
+        yield comparison_in(result)
 
 
 def _both(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
@@ -181,22 +167,6 @@ def _concerned(
             raise BadArgument(f"{told}: leave out --on", "on")
         found[ruleset_id] = asked
     return found
-
-
-def _whole(question: _Question, tasks: Sequence[Task]) -> Iterator[Task]:
-    """Yield the tasks, each when it is done; what is damaged is made again. Raises as `farm` does."""
-    ledger, _, cluster, prepared, *_, tell = question
-    had, before = set[Task](), set[str]()
-    while True:
-        try:
-            left = [task for task in tasks if task not in had]
-            for task in farm(cluster, left, lambda numbers: tell("comparing", numbers)):
-                had.add(task)
-                yield task
-            return
-        except DamagedObject as problem:
-            mend(cluster, problem, before)
-            prepared_for(ledger, cluster, prepared.facts.position, lambda numbers: tell("sealing", numbers), True)
 
 
 def _with_game(connection: Connection, text: str) -> str:

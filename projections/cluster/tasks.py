@@ -13,7 +13,7 @@ import json
 import marshal
 import zlib
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -30,7 +30,7 @@ from ratings_ledger.projections.cluster.base import SharedBase, Window, base_of
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_at, object_bytes
 from ratings_ledger.projections.cluster.engines import NotTheSame, Unfit
 from ratings_ledger.projections.cluster.objects import Bytes, Objects, objects_at
-from ratings_ledger.projections.cluster.packs import Family, Pack, family_of
+from ratings_ledger.projections.cluster.packs import Pack, family_of
 from ratings_ledger.projections.cluster.proofs import (
     CODE,
     Proof,
@@ -59,12 +59,12 @@ from ratings_ledger.projections.stored.computing import (
     built,
     built_with_changes,
     compute,
-    is_named,
     ladder_failure,
     packed,
-    plan,
     stored_row,
-    unpacked,
+)
+from ratings_ledger.projections.stored.computing import (
+    plan as plan_ladders,
 )
 
 COMPARED_BYTES, CRC_BYTES = 1 << 22, 4
@@ -104,15 +104,16 @@ def perform(url: str, proof: Proof, place: PlanRange) -> None:
     """
     _is_fit(url, Proof(*proof))
     objects = objects_at(url)
-    plan_text = plan_at(objects, PlanRange(*place))
-    told = json.loads(plan_text)
-    makes = told.get("makes") or output_name(plan_text)
-    if told["task"] == "seal":
-        content = _sealed(url, told)
-    else:
-        base = base_of(url, told["base"])
-        content = compared_pack(base, told, makes) if told["task"] == "compare" else _replayed(base, told, makes)
-    keep(objects, makes, content)
+    text = plan_at(objects, PlanRange(*place))
+    plan, name = json.loads(text), output_name(text)
+    if plan["task"] == "seal":
+        keep(objects, plan["makes"], _sealed(objects, plan))
+        return
+    base = base_of(url, plan["base"])
+    plan["cells"] = [(number, tuple(cell)) for number, cell in plan["cells"]]
+    plan["families"] = {*map(tuple, plan["families"])}
+    result = compared_pack(base, plan) if plan["task"] == "compare" else replayed_pack(base, plan)
+    keep(objects, name, object_bytes([], {"results": as_bytes(result)}, {"name": name}))
 
 
 def places_of(plans: Sequence[str]) -> list[PlanRange]:
@@ -139,35 +140,31 @@ def output_name(plan_text: str) -> str:
     return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
 
 
-def keep(objects: Objects, name: str, content: Iterable[Bytes]) -> None:
+def result_in(objects: Objects, name: str) -> bytes:
+    """Return what the task of a pack came to, from the object that its plan led to. Raises `DamagedObject`."""
+    return bytes(OpenedObject(objects, name).column("results").tobytes())
+
+
+def keep(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
     """Create an object; one that is there must be the same, or damaged, and is then replaced. Raises `NotTheSame`."""
-    parts = [bytes(part) for part in content]
+    content = b"".join(map(bytes, parts))
     for _ in range(3):
-        if objects.create(name, parts):
+        if objects.create(name, [content]):
             return
         try:
             OpenedObject(objects, name).check()
         except DamagedObject:
             objects.delete(name)
             continue
-        if differs(objects, name, parts):
+        if differs(objects, name, content):
             raise NotTheSame(f"{name} was made twice and is not the same")
         return
     raise DamagedObject(name, "cannot be made again")
 
 
-def differs(objects: Objects, name: str, parts: Sequence[Bytes]) -> bool:
+def differs(objects: Objects, name: str, content: bytes) -> bool:
     """Tell whether an object that is there has other bytes than these."""
-    return objects.size(name) != sum(map(len, parts)) or any(_parts_differ(objects, name, parts))
-
-
-def _parts_differ(objects: Objects, name: str, parts: Sequence[Bytes]) -> Iterator[bool]:
-    at = 0
-    for part in parts:
-        for first in range(0, len(part), COMPARED_BYTES):
-            some = part[first : first + COMPARED_BYTES]
-            yield bytes(objects.read(name, at, len(some))) != some
-            at += len(some)
+    return bool(objects.size(name) != len(content) or objects.read(name, 0, len(content)) != content)
 
 
 def raw_content(texts: Iterable[bytes]) -> Iterator[Bytes]:
@@ -179,14 +176,14 @@ def raw_content(texts: Iterable[bytes]) -> Iterator[Bytes]:
     yield crc.to_bytes(CRC_BYTES, "big")
 
 
-def _sealed(url: str, told: dict[str, Any]) -> Iterator[Bytes]:
+def _sealed(objects: Objects, plan: dict[str, Any]) -> Iterator[Bytes]:
     """Seal a range of records."""
-    name, objects = segment_name(told["makes"]), objects_at(url)
+    name, records = segment_name(plan["makes"]), plan["records"]
     assert name is not None
-    raw = memoryview(objects.read(told["records"], 0, objects.size(told["records"]) or 0))
-    if zlib.crc32(raw[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(raw[-CRC_BYTES:]):
-        raise DamagedObject(told["records"], "has another checksum")
-    return segment_of(raw[:-CRC_BYTES], bytes.fromhex(told["behind"]), name, told["ledger"])
+    content = memoryview(objects.read(records, 0, objects.size(records) or 0))
+    if zlib.crc32(content[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(content[-CRC_BYTES:]):
+        raise DamagedObject(records, "has another checksum")
+    return segment_of(content[:-CRC_BYTES], bytes.fromhex(plan["behind"]), name, plan["ledger"])
 
 
 def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:
@@ -195,67 +192,41 @@ def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> I
 
     Raises `StoreDamaged` unless they lead from that to the one in the name.
     """
-    _refuse_changed(records, behind, name)
-    return sealed(decode_text(records, name.first, name.last), {"ledger": ledger, "name": str(name)})
-
-
-def _refuse_changed(records: Any, behind: bytes, name: SegmentName) -> None:
-    """Raises `StoreDamaged` unless records, one a line, lead from a chain hash to that of a segment."""
     chain = behind
     for page in pages_of(records):
         for record in page.split(b"\n")[:-1]:
             chain = chain_hash(chain, leaf_hash(record))
     if chain.hex() != name.chain_hash:
-        told = f"the events from {name.first + 1:,} to {name.last:,} are not as they were recorded"
-        raise StoreDamaged(f"{told}, so they are not sealed; see: ratings verify")
+        changed = f"the events from {name.first + 1:,} to {name.last:,} are not as they were recorded"
+        raise StoreDamaged(f"{changed}, so they are not sealed; see: ratings verify")
+    return sealed(decode_text(records, name.first, name.last), {"ledger": ledger, "name": str(name)})
 
 
-def pack_plan(
-    base: str, pack: Pack, cells: Iterable[NamedCell], asked: Collection[str], stored: Collection[str], changes: bool,
-    ladder: tuple[str, ...] | None = None,
-) -> str:  # fmt: skip
-    """Return the plan to replay a pack; window by window, if it is one `ladder` with these values."""
-    return json.dumps({
-        "task": "replay", "code": CODE, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
-        "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
-        "asked": sorted(asked), "stored": sorted(stored), "changes": changes, "streamed": ladder,
-    }, sort_keys=True)  # fmt: skip
+def pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int, NamedCell]], **options: Any) -> str:
+    """Return the plan of a task for a pack, whose cells have these numbers in the ledger and labels."""
+    shared = {"task": task, "code": CODE, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
+              "cells": [*cells], "games": pack.games}  # fmt: skip
+    return json.dumps({**shared, **options}, sort_keys=True)
 
 
-def _replayed(base: SharedBase, told: dict[str, Any], makes: str) -> Iterator[Bytes]:
+def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
-    cells = [(number, tuple(cell)) for number, cell in told["cells"]]
-    if told["streamed"] is None:
-        ladders = Ladders(base.facts(cells, told["games"]))
-        families = {tuple(family) for family in told["families"]}
-        results = replayed(ladders, told["ruleset"], families, {*told["asked"]}, told["stored"], told["changes"])
-    else:
-        found = streamed(base, cells, told["games"], told["ruleset"], tuple(told["streamed"]))
-        results = [] if found is None else [found]
-    message = packed(sorted(results, key=lambda one: (one.ladder, isinstance(one, Built))))
-    return object_bytes([], {"results": as_bytes(message)}, {"name": makes})
-
-
-def replayed(
-    ladders: Ladders, ruleset_id: str, families: set[Family], asked: Collection[str], stored: Collection[str],
-    changes: bool,
-) -> list[Built | LadderFailure]:  # fmt: skip
-    """Return the ladders of some families of a ruleset, of which only those that are asked for, and those that are
-    stored.
-    """
-    planned = plan(ladders, [ruleset_id], stored)
-    versions = ladders.facts.rulesets[ruleset_id]
+    if plan["streamed"] is not None:
+        ladder = streamed(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
+        return packed([] if ladder is None else [ladder])
+    ladders = Ladders(base.facts(plan["cells"], plan["games"]))
+    planned, versions = (
+        plan_ladders(ladders, [plan["ruleset"]], plan["stored"]),
+        ladders.facts.rulesets[plan["ruleset"]],
+    )
     streams = {
         name: stream for name, stream in planned.streams.items()
-        if family_of(versions, parse_name(name).values) in families and (not asked or is_named(name, asked))
+        if family_of(versions, parse_name(name).values) in plan["families"]
+        and (not plan["asked"] or name in plan["asked"])
     }  # fmt: skip
-    one = built_with_changes if changes else built
-    return [*compute(ladders, planned._replace(streams=streams), one, cores=1, changes=changes)]
-
-
-def results_of(url: str, name: str) -> list[Built | LadderFailure]:
-    """Return the results in an object that a plan led to. Raises `DamagedObject`."""
-    return [*unpacked(OpenedObject(objects_at(url), name).column("results").tobytes())]
+    one = built_with_changes if plan["changes"] else built
+    results = compute(ladders, planned._replace(streams=streams), one, cores=1, changes=plan["changes"])
+    return packed(sorted(results, key=lambda result: (result.ladder, isinstance(result, Built))))
 
 
 # in windows of about so many games
@@ -335,25 +306,23 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def compared_pack(base: SharedBase, told: dict[str, Any], makes: str) -> Iterator[Bytes]:
-    """Yield the bytes of the object `makes` with a pack's ladders under another ruleset. Raises `DamagedObject`."""
-    cells = [(number, tuple(cell)) for number, cell in told["cells"]]
-    ruleset, as_of, families = Ruleset.model_validate(told["under"]), told["as_of"], {*map(tuple, told["families"])}
-    now = Ladders(base.facts(cells, told["games"]), as_of)
+def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
+    """Compare the ladders of a pack with those under another ruleset. Raises `DamagedObject`."""
+    ruleset, as_of, of = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
+    now = Ladders(base.facts(plan["cells"], plan["games"]), as_of)
     then, failed = under(now.facts, ruleset, as_of), list[str]()
-    every = [one.every(told["ruleset"]) if told["ruleset"] in one.facts.rulesets else {} for one in (now, then)]
-    versions = [version for one in (now, then) for version in one.facts.rulesets.get(told["ruleset"], ())]
-    here = {name for streams in every for name in streams if family_of(versions, parse_name(name).values) in families}
-    names = {name for name in here if not told["asked"] or name in told["asked"]}
-    recorded = _recorded(told["lists"])
-    found, published = ladders_beside(recorded, now, then, ruleset.id, names, failed) if names else ([], ())
-    content = [
-        as_plain(tuple(found)),
-        as_plain(published),
-        failed,
-        *(sorted(here & streams.keys()) for streams in every),
-    ]
-    yield from object_bytes([], {"compared": as_bytes(marshal.dumps(content, REPEATABLE))}, {"name": makes})
+    every = [ladders.every(of) if of in ladders.facts.rulesets else {} for ladders in (now, then)]
+    versions = [version for ladders in (now, then) for version in ladders.facts.rulesets.get(of, ())]
+    here = {
+        name for streams in every for name in streams
+        if family_of(versions, parse_name(name).values) in plan["families"]
+    }  # fmt: skip
+    names = {name for name in here if not plan["asked"] or name in plan["asked"]}
+    compared, published = (
+        ladders_beside(_recorded(plan["lists"]), now, then, ruleset.id, names, failed) if names else ([], ())
+    )
+    there = [sorted(here & streams.keys()) for streams in every]
+    return marshal.dumps([as_plain(tuple(compared)), as_plain(published), failed, *there], REPEATABLE)
 
 
 def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
@@ -372,23 +341,10 @@ def _row(told: Sequence[Any]) -> RankedRow:
     return row if row.places is None else row._replace(places=tuple(row.places))
 
 
-def comparing_plan(
-    code: str, base: str, pack: Any, cells: Sequence[Any], asked: Collection[str], ruleset: Ruleset, as_of: int | None,
-    lists: Sequence[tuple[PublishedList, Sequence[RankedRow]]],
-) -> str:  # fmt: skip
-    """Return the plan to compare the ladders of a pack."""
-    return json.dumps({
-        "task": "compare", "code": code, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
-        "cells": [[number, cell] for number, cell in zip(pack.cells, cells, strict=True)], "games": pack.games,
-        "asked": sorted(asked), "under": ruleset.model_dump(mode="json", exclude_unset=True), "as_of": as_of,
-        "lists": [[*one, [[*row] for row in rows]] for one, rows in lists],
-    }, sort_keys=True)  # fmt: skip
-
-
-def comparison_in(content: bytes) -> list[Any]:
-    """Return what `compared_pack` found: ladders, lists, failures, the ladders now, and those then."""
-    found, published, *others = marshal.loads(content)
-    return [from_plain(found), from_plain(published), *others]
+def comparison_in(result: bytes) -> list[Any]:
+    """Return what `compared_pack` gave: ladders, lists, failures, the ladders now, and those then."""
+    compared, published, *others = marshal.loads(result)
+    return [from_plain(compared), from_plain(published), *others]
 
 
 def as_plain(value: Any) -> Any:

@@ -139,7 +139,7 @@ INSIDE = (generations, "live", True, 3, 0)
 @pytest.mark.parametrize(
     "moment",
     at_length_but([INSIDE], [
-        (coordinating, "results_of", False, 5, 9), (coordinating, "results_of", True, LAST, 0),
+        (coordinating, "result_in", False, 5, 9), (coordinating, "result_in", True, LAST, 0),
         (generations, "promote", False, 1, 0), INSIDE, (generations, "promote", True, 1, 0),
     ]),
 )  # fmt: skip

@@ -67,11 +67,9 @@ def small_pieces(
 
 def on_cluster(ledger: Ledger, cluster: Cluster, position: int, changes: bool = False) -> dict[str, Any]:
     """What a cluster makes of all ladders at a position, by ladder."""
-    prepared = coordinating.prepared_for(ledger, cluster, position, lambda numbers: None)
+    prepared = coordinating.prepared_for(ledger, cluster, position)
     apart = of_packages(prepared.facts)
-    with closing(
-        coordinating.computed(ledger, cluster, prepared, (), (), changes, apart, lambda numbers: None)
-    ) as results:
+    with closing(coordinating.computed(ledger, cluster, prepared, (), (), changes, apart)) as results:
         return _by_ladder(results)
 
 

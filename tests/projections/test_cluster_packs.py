@@ -163,8 +163,8 @@ def test_stored_lists_without_games_of_their_own_are_made(tmp_path: Path, monkey
         facts = decode(connection)
     ladders = Ladders(facts)
     with cluster_here(tmp_path / "objects") as cluster:
-        prepared = coordinating.prepared_for(ledger, cluster, facts.position, lambda numbers: None)
-        given = ["an"], stored, False, (), lambda numbers: None
+        prepared = coordinating.prepared_for(ledger, cluster, facts.position)
+        given = ["an"], stored, False, ()
         found = [*coordinating.computed(ledger, cluster, prepared, *given)]
     assert found == [*compute(ladders, plan(ladders, ["an"], stored), cores=1)]
     assert [len(one.rows) for one in found] == [2]  # type: ignore[union-attr]
