@@ -7,7 +7,6 @@ and all others that are not sealed yet; and the records of all events that are n
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -230,8 +229,7 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
     of_ledger = np.flatnonzero(seen)
     mine = np.zeros(everybody, dtype=np.int32)
     mine[of_ledger] = [player_number(facts, name) for name in names_of(sources.numbers, of_ledger)]
-    _set_rows(facts, found)
-    facts.player = _column(mine[_joined(found, "slots", "player", "i4")], "i4")
+    _set_columns(facts, found, mine)
     return read
 
 
@@ -247,49 +245,38 @@ def _without(games: Games, gone: Array, is_newest: bool) -> Games:
     return some_games(games, chosen, games.cell[chosen])
 
 
-def _set_rows(facts: Facts, found: list[Games]) -> None:
-    """Fill all columns but the players, rows in the order of their first positions."""
-    rows = {name: _joined(found, "rows", name, code) for name, code in ROWS.items()}
-    live: list[Array] = [games.rows.get("live_position", games.rows["first_position"]) for games in found]
-    rows["live_position"] = np.concatenate(live) if live else np.empty(0, dtype=np.int64)
-    rows["cell"] = np.concatenate([games.cell for games in found]) if found else np.empty(0, dtype=np.int64)
-    count = rows["count"].astype(np.int64)
-    rows["start"] = np.cumsum(count) - count
+def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
+    """Fill all columns, rows in the order of their first positions; `mine` are the numbers of the ledger's players."""
+    rows = {name: _joined([games.rows[name] for games in parts], "i8") for name in ROWS}
+    live = [games.rows.get("live_position", games.rows["first_position"]) for games in parts]
+    rows |= {"live_position": _joined(live, "i8"), "cell": _joined([games.cell for games in parts], "i8")}
+    rows["start"] = np.cumsum(rows["count"]) - rows["count"]
     order = np.argsort(rows["first_position"], kind="stable")
     for name, column in rows.items():
-        setattr(facts, name, _column(column[order], "i4" if name in ("count", "cell") else "i8"))
+        setattr(facts, name, arrays.as_column(column[order].astype("i4" if name in ("count", "cell") else "i8")))
     facts.kind_start = facts.start
-    facts.place = _column(_joined(found, "slots", "place", "i4"), "i4")
-    for name in ("status", "replaced"):
-        setattr(facts, name, _column(_joined(found, "slots", name, "i1"), "i1"))
+
+    def of_slots(name: str, code: str) -> arrays.Column:
+        """Return a column of participants, with the usual number where a part does not have it."""
+        usual = MORE_SLOTS[name][1] if name in MORE_SLOTS else 0
+        columns = [
+            games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts
+        ]
+        return arrays.as_column(_joined(columns, code))
+
+    facts.player = arrays.taken(arrays.as_column(mine), of_slots("player", "i4"))
+    for name, code in (("place", "i4"), ("status", "i1"), ("replaced", "i1")):
+        setattr(facts, name, of_slots(name, code))
     for name in OPTIONAL_COLUMNS:
-        facts.optional[name] = _column(_joined(found, "slots", name, "i4"), "i4") if _has(found, name) else array("i")
+        if any(name in games.slots for games in parts):
+            facts.optional[name] = of_slots(name, "i4")
     kinds = {facts.texts[cell.kind] for cell in facts.cells}
     for name in {name for kind in kinds for name in COLUMNS_OF.get(kind, ())}:
-        facts.of_kind[name] = _column(_joined(found, "slots", name, "i8"), "i8")
+        facts.of_kind[name] = of_slots(name, "i8")
 
 
-def _has(found: list[Games], name: str) -> bool:
-    return any(name in games.slots for games in found)
-
-
-def _joined(found: list[Games], kind: str, name: str, code: str) -> Array:
-    """Return a column of several parts as one, with the usual number where a part does not have it."""
-    columns: list[Array] = []
-    for games in found:
-        some = getattr(games, kind)
-        usual: int | None = MORE_SLOTS[name][1] if name in MORE_SLOTS else None
-        columns.append(some[name] if name in some else np.full(len(games.slots["place"]), usual, dtype=code))
-    return np.concatenate(columns).astype(code, copy=False) if columns else np.empty(0, dtype=code)
-
-
-def _column(numbers: Array, code: str) -> Any:
-    """Integers of numpy as a column of a type."""
-    return (
-        arrays.as_column(np.ascontiguousarray(numbers, dtype=code))
-        if len(numbers)
-        else array({"i1": "b", "i4": "i", "i8": "q"}[code])
-    )
+def _joined(columns: list[Array], code: str) -> Array:
+    return np.concatenate([np.empty(0, dtype=code), *columns]).astype(code, copy=False)
 
 
 def all_cells(numbers: Iterable[OpenedObject]) -> Iterator[NamedCell]:

@@ -104,78 +104,67 @@ class Folder:
 
 
 class Bucket:
-    """Objects below an address that `fsspec` knows, such as s3://bucket/path."""
+    """Objects below an address that `fsspec` knows, such as s3://bucket/path; it does all of the work."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self._root = _files_at(self.url)[1]
+        with self._files():
+            pass
 
-    @property
-    def _files(self) -> Any:
-        """Return what talks to the store; a forked process gets its own."""
-        return _files_at(self.url)[0]
+    @contextmanager
+    def _files(self) -> Iterator[tuple[Any, str]]:
+        """Provide what talks to the store, and where in it the objects are; all that a store's package raises is an
+        `OSError`.
+        """
+        from fsspec.core import url_to_fs
+
+        # a forked process gets its own
+        files, root = url_to_fs(self.url, use_listings_cache=False)
+        try:
+            yield files, root
+        except (OSError, NotImplementedError, MemoryError):
+            raise
+        except Exception as problem:
+            raise OSError(f"{type(problem).__name__}: {problem}") from None
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
         """Create it, if the store keeps to the condition."""
         content = b"".join(map(bytes, parts))
-        with suppress(FileExistsError), _as_os_errors():
-            self._files.pipe_file(self._at(name), content, mode="create")
+        with suppress(FileExistsError), self._files() as (files, root):
+            files.pipe_file(f"{root}/{name}", content, mode="create")
             return True
         return False
 
     def size(self, name: str) -> int | None:
         """Its length, or None."""
-        with suppress(FileNotFoundError), _as_os_errors():
-            self._files.invalidate_cache()
-            return int(self._files.info(self._at(name))["size"])
+        with suppress(FileNotFoundError), self._files() as (files, root):
+            return int(files.info(f"{root}/{name}")["size"])
         return None
 
     def read(self, name: str, first: int, length: int) -> Bytes:
         """Some of it."""
         if not length:
             return b""  # a store takes a range without bytes for everything
-        with _as_os_errors():
-            return self._files.cat_file(self._at(name), start=first, end=first + length)
+        with self._files() as (files, root):
+            return files.cat_file(f"{root}/{name}", start=first, end=first + length)
 
     def names(self, prefix: str) -> list[str]:
         """Those that begin so."""
-        with suppress(FileNotFoundError), _as_os_errors():
-            self._files.invalidate_cache()
-            found = (path.rpartition("/")[2] for path in self._files.ls(self._root, detail=False))
-            return sorted(name for name in found if name.startswith(prefix))
+        with suppress(FileNotFoundError), self._files() as (files, root):
+            names = [path.rpartition("/")[2] for path in files.ls(root, detail=False)]
+            return sorted(name for name in names if name.startswith(prefix))
         return []
 
     def written_at(self, name: str) -> int | None:
         """Return when it was modified, or None."""
-        with suppress(FileNotFoundError, NotImplementedError):
-            return int(self._files.modified(self._at(name)).timestamp())
+        with suppress(FileNotFoundError, NotImplementedError), self._files() as (files, root):
+            return int(files.modified(f"{root}/{name}").timestamp())
         return None
 
     def delete(self, name: str) -> None:
         """Delete it."""
-        with suppress(FileNotFoundError), _as_os_errors():
-            self._files.rm_file(self._at(name))
-
-    def _at(self, name: str) -> str:
-        return f"{self._root}/{name}"
-
-
-def _files_at(url: str) -> tuple[Any, str]:
-    import fsspec
-
-    found: tuple[Any, str] = fsspec.core.url_to_fs(url)
-    return found
-
-
-@contextmanager
-def _as_os_errors() -> Iterator[None]:
-    """Provide each store's package has errors of its own, such as those about a password or a connection."""
-    try:
-        yield
-    except (OSError, MemoryError):
-        raise
-    except Exception as problem:
-        raise OSError(f"{type(problem).__name__}: {problem}") from None
+        with suppress(FileNotFoundError), self._files() as (files, root):
+            files.rm_file(f"{root}/{name}")
 
 
 def objects_at(url: str) -> Objects:
