@@ -9,6 +9,7 @@ for no other.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,6 @@ from ratings_ledger.projections.queries.coordinates import (
 )
 from ratings_ledger.projections.queries.known_names import similar_name
 from ratings_ledger.projections.queries.ladders_at import (
-    KeptLadders,
     Ladders,
     check_version,
     known_ones,
@@ -53,6 +53,7 @@ from ratings_ledger.projections.queries.standings import (
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
+    from ratings_ledger.projections.diff.comparison import Sides
     from ratings_ledger.projections.diff.decisions import Decisions
     from ratings_ledger.projections.diff.event_impacts import EventImpact
     from ratings_ledger.projections.diff.published_lists import PublishedListDiff
@@ -78,6 +79,17 @@ class Snapshot(SnapshotReader):
     where it takes a ladder, `Unknown`, `RuleFailed` and `RulesetUnusable`; where it takes a player or a game, `Unknown`
     for one that is not recorded.
     """
+
+    @contextmanager
+    def sides(self) -> Iterator[Sides]:
+        """Provide the ladders at any coordinates, to be compared; its own ones do not count.
+
+        Raises `StoreUnavailable`.
+        """
+        from ratings_ledger.projections.diff.comparison import Sides
+
+        with self.connect() as connection:
+            yield Sides(connection, self.note, self._kept.apart())
 
     # -- all ladders
 
@@ -410,11 +422,12 @@ class Snapshot(SnapshotReader):
         """
         from ratings_ledger.projections.diff.published_lists import list_beside
 
-        with self.connect() as connection:
-            entry = self._find_list(connection, ladder, position)
-            times = self._session.times or times_of(connection)
-            known_at = position_known(connection, self.known_at, date_zone(connection, ladder, times), self.note)
-            return list_beside(connection, self._kept.checked(connection, known_at), entry, self.note, times)
+        with self.sides() as sides:
+            entry = self._find_list(sides.connection, ladder, position)
+            times = self._session.times or times_of(sides.connection)
+            zone = date_zone(sides.connection, ladder, times)
+            known_at = position_known(sides.connection, self.known_at, zone, self.note)
+            return list_beside(sides, known_at, entry, times)
 
     def event_impact(self, position: int) -> EventImpact:
         """Return what the event at a position did to every player's points.
@@ -427,7 +440,7 @@ class Snapshot(SnapshotReader):
             if not 1 <= position <= log.position:
                 message = f"there is no position {position}; the log as it is asked ends at {log.position}"
                 raise Unknown("event-unknown", message)
-            ladders = KeptLadders()  # apart from those that other queries will need again
+            ladders = self._kept.apart()
             before, after = (ladders.checked(log.connection, end) for end in (position - 1, position))
             return event_impact(log.connection, before, after, log.times)
 

@@ -68,7 +68,6 @@ from ratings_ledger.projections.diff.what_if import (
     Simulation,
     Variant,
 )
-from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.game_clock.state import ClockLine
 from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PauseAsked, PlayerTimers
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
@@ -316,9 +315,8 @@ class Ledger:
         With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
         `Unknown` where nothing is published, `RulesetUnusable`.
         """
-        with self._store.reading() as connection:
-            note = _note(after, before)
-            return compared(connection, _asked(before), _asked(after), ladders, note, decode, predictions)
+        with Snapshot(self._store, note=_note(after, before), kept=self._kept).sides() as sides:
+            return compared(sides, _asked(before), _asked(after), ladders, predictions)
 
     @_checked
     def attribute(
@@ -328,9 +326,8 @@ class Ledger:
 
         Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
         """
-        with self._store.reading() as connection:
-            note = _note(after, before)
-            return attributed(connection, ladder, player, _asked(before), _asked(after), note, decode)
+        with Snapshot(self._store, note=_note(after, before), kept=self._kept).sides() as sides:
+            return attributed(sides, ladder, player, _asked(before), _asked(after))
 
     @_checked
     def simulate(self, ruleset: str | Mapping[str, Any], view: Snapshot, ladders: Collection[str] = ()) -> Simulation:

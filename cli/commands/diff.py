@@ -2,8 +2,8 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import CoordinatesType, command, format_option, print_note
-from ratings_ledger.cli.arguments.views import decoded, open_for_command
+from ratings_ledger.cli.arguments.command import CoordinatesType, command, format_option
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import composed
@@ -30,6 +30,6 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is reported; the exit code is
     then 1.
     """
-    with open_for_command(db).reading() as connection:
-        found = compared(connection, a, b, ladders, print_note, decoded)
+    with view_of(open_for_command(db), None, None, None).sides() as sides:
+        found = compared(sides, a, b, ladders)
     return emit(found, form, print_differences, print_differences_csv)

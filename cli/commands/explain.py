@@ -3,7 +3,7 @@
 import click
 
 from ratings_ledger.cli.arguments.command import CoordinatesType, axes, command, format_option, print_note
-from ratings_ledger.cli.arguments.views import decoded, note_left_out, open_for_command, view_of
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.errors import BadArgument, Unknown
@@ -56,13 +56,11 @@ def explain_(
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
         from ratings_ledger.projections.diff.attribution import attributed
 
-        ledger = open_for_command(db)
-        game, ladder = view_of(ledger, None, None, None).with_ladder(game, ladder)
+        view = view_of(open_for_command(db), None, None, None)
+        game, ladder = view.with_ladder(game, ladder)
         try:
-            with ledger.reading() as connection:
-                found = attributed(
-                    connection, ladder, game, before, after or parse_coordinates("now"), print_note, decoded
-                )
+            with view.sides() as sides:
+                found = attributed(sides, ladder, game, before, after or parse_coordinates("now"))
         except BadArgument as problem:  # of a part of --from or --to, which are no options here
             raise BadArgument(str(problem)) from None
         note_left_out(found.left_out)

@@ -17,7 +17,6 @@ from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.own_files import new_file
 from ratings_ledger.ledger.store.exports import compressed, export_lines, place_at, read_place
 from ratings_ledger.ledger.store.log import read_records
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.queries.coordinates import position_known
 from ratings_ledger.projections.queries.results import Failed
 
@@ -47,7 +46,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
     records. --since also takes a head, POSITION:CHAINHASH, which the ledger must contain. This is the log itself:
     nothing is computed, so of the axes only --known-at applies.
     """
-    with open_ledger(db).reading() as connection:
+    with open_for_command(db).reading() as connection:
         until = position_known(connection, known_at, None, print_note)
         after = 0 if since is None else _since(connection, since, until)
         if output == "-":

@@ -6,10 +6,10 @@ from dataclasses import replace
 import click
 
 from ratings_ledger.cli.arguments.command import command, format_of, read_duration
+from ratings_ledger.cli.arguments.views import open_for_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.status import exactly, print_status, print_status_csv, print_status_prometheus
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.runs import LOST
 from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus, ledger_status
 
@@ -34,7 +34,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     it is a health check: exit 1 with the reason, which may also be a date after now. The standings are as old as the
     oldest of them.
     """
-    ledger = open_ledger(db)
+    ledger = open_for_command(db)
     with ledger.reading() as connection:
         state = ledger_status(ledger, connection)
     problems = tuple(_problems(state, max_age, max_behind, no_failures))

@@ -9,14 +9,13 @@ import click
 from ratings_ledger.cli.arguments.command import command, format_option
 from ratings_ledger.cli.arguments.engines import workers_options
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file, read_tables
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.simulation import print_simulation, print_simulation_csv, settings_told
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.diff.what_if import variants
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.rulesets.versions import NESTED_MAX, read_ruleset
@@ -65,7 +64,7 @@ def whatif(
     change, see rules publish --dry-run. A ladder that cannot be replayed is reported and left out; the exit code is
     then 1.
     """
-    ledger = open_ledger(db)
+    ledger = open_for_command(db)
     view = view_of(ledger, as_of, known_at, None)
     rulesets = _rulesets(view, file, settings)
     if on is None:

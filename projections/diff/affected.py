@@ -7,15 +7,23 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ratings_ledger.ledger.events.types import TYPES, Ruleset
-from ratings_ledger.ledger.store.log import known_of, read_where
+from ratings_ledger.ledger.store.log import known_events, known_of, read_records, read_where
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 ALL = "all"
+LogEntry = tuple[int, str, KnownEvent | None]
+
+
+def read_entries(connection: Connection, after: int, until: int) -> Iterator[LogEntry]:
+    """Yield the entries of the log between two positions: position, record, and its event if it is one."""
+    for page in read_records(connection, after, until):
+        for position, record in page:
+            yield position, record, next(known_events([(position, record)]), None)
 
 
 def affected_by(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
@@ -64,6 +72,15 @@ def affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, S
             ladders.every(summed)
         streams |= ladders.every(ruleset_id, light=True)
     return streams
+
+
+def streams_beside(
+    before: Ladders, after: Ladders, affected: Collection[str], only: Collection[str] = ()
+) -> dict[str, tuple[Stream | None, Stream | None]]:
+    """Return the streams before and after of the ladders that may be affected, or of `only` some, by name."""
+    old, new = affected_streams(before, affected), affected_streams(after, affected)
+    names = sorted(old.keys() | new.keys())
+    return {name: (old.get(name), new.get(name)) for name in names if not only or name in only}
 
 
 def have_same_points(left: Stream | None, right: Stream | None) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from itertools import repeat
-from math import gcd
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
@@ -17,8 +15,9 @@ from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
+from ratings_ledger.projections.diff.states import RankedPoints, RankedState, points_of_rows, under_present_ids
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
+from ratings_ledger.projections.lists.contract import RankedColumns
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     CoordinateSpec,
@@ -26,7 +25,7 @@ from ratings_ledger.projections.queries.coordinates import (
     ruleset_ids,
     times_of,
 )
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking, check_version, other_ladder
+from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders, check_version, other_ladder
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
@@ -158,39 +157,40 @@ Meant = PublishedList | Coordinates | None
 
 
 class Side(NamedTuple):
-    """One of two sides: where it is, the standings, None where there are none, and the facts."""
+    """One of two sides: where it is, and the ladder there."""
 
     told: ComparedSide
-    found: Ranking | None
-    facts: Facts
+    state: RankedState
 
 
 class Sides:
     """The ladders at any coordinates asked for; the log is decoded once per position."""
 
-    def __init__(self, connection: Connection, note: Note, decode: Callable[[Connection, int], Facts]) -> None:
+    def __init__(self, connection: Connection, note: Note, kept: KeptLadders) -> None:
         self.connection = connection
         self.note = note
-        self._decode = decode
-        self._facts: dict[int, Facts] = {}
-        self._ladders: dict[Coordinates, Ladders] = {}
+        self._kept = kept
+        self._known: dict[tuple[int, str | None], Ladders] = {}
+
+    def ladders(self, at: Coordinates) -> Ladders:
+        """Return the ladders at coordinates."""
+        key = at.known_at, at.rules
+        if key not in self._known:
+            self._known[key] = self._kept.checked(self.connection, *key)
+        return self._known[key].at(at.as_of)
 
     def facts(self, position: int) -> Facts:
         """Return the facts known at a position."""
-        if position not in self._facts:
-            self._facts[position] = self._decode(self.connection, position)
-        return self._facts[position]
+        return self.ladders(Coordinates(None, position, None)).facts
 
     @property
     def latest(self) -> Facts:
         """Return the facts asked for so far that know most."""
-        return self._facts[max(self._facts)]
+        return max((ladders.facts for ladders in self._known.values()), key=lambda facts: facts.position)
 
-    def ladders(self, at: Coordinates) -> Ladders:
-        """Return the ladders at coordinates."""
-        if at not in self._ladders:
-            self._ladders[at] = Ladders(self.facts(at.known_at), at.as_of, at.rules)
-        return self._ladders[at]
+    def resolve(self, spec: CoordinateSpec, ladder: str, is_named: bool = True) -> Coordinates:
+        """Return what coordinates mean for a ladder: one that is named, or one of all. Raises `BadArgument`."""
+        return (spec.resolve if is_named else spec.among)(self.connection, ladder, self.note)
 
     def computed(self, ladder: str, at: Coordinates) -> Side:
         """Return a ladder at coordinates; nobody is on one whose ruleset was not in force there.
@@ -199,11 +199,11 @@ class Sides:
         """
         facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
-            return Side(ComparedSide(at.of(facts), None), None, facts)
+            return Side(ComparedSide(at.of(facts), None), RankedState(facts, None))
         # published lists for many times are prefixes of one replay
         ladders = self.ladders(at._replace(as_of=None))
-        found = ladders.ranked_at(ladders.trace(ladder), at.as_of)
-        return Side(ComparedSide(at.of(facts), found.ruleset), found, facts)
+        ranking = ladders.ranked_at(ladders.trace(ladder), at.as_of)
+        return Side(ComparedSide(at.of(facts), ranking.ruleset), RankedState(facts, ranking))
 
     def compared_at(self, one: PublishedList) -> int | None:
         """Return the time up to which a published list is compared with what would come out today."""
@@ -215,12 +215,12 @@ class Sides:
     def published(self, one: PublishedList) -> Side:
         """Return a list as it was published."""
         told = ComparedSide(Coordinates(one.as_of, one.known_at, None), one.ruleset, one.position)
-        return Side(told, as_published(self.connection, one), self.facts(one.known_at))
+        return Side(told, RankedState(self.facts(one.known_at), as_published(self.connection, one)))
 
     def side(self, ladder: str, what: Meant) -> Side:
         """Return a ladder as one of both sides means it. Raises as `computed` does."""
         if what is None:
-            return Side(ComparedSide(), None, self.facts(0))
+            return Side(ComparedSide(), RankedState(self.facts(0), None))
         return self.published(what) if isinstance(what, PublishedList) else self.computed(ladder, what)
 
     def quality(self, ladder: str, what: Meant) -> Quality | None:
@@ -238,13 +238,7 @@ class Sides:
 
 
 def compared(
-    connection: Connection,
-    a: CoordinateSpec,
-    b: CoordinateSpec,
-    ladders: Collection[str],
-    note: Note,
-    decode: Callable[[Connection, int], Facts],
-    predictions: bool = False,
+    sides: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str], predictions: bool = False
 ) -> Differences:
     """Return how the named ladders differ, or all that do; those that cannot be replayed are told in `failed`.
 
@@ -252,128 +246,88 @@ def compared(
 
     Raises `BadArgument`, `Unknown` if nothing is published that is asked for, `RulesetUnusable` for a named ladder.
     """
-    worlds, found, failures = Sides(connection, note, decode), list[Difference](), list[RuleFailure | RulesetUnusable]()
-    for name, one, other in _pairs(worlds, a, b, ladders):
+    found, failures = list[Difference](), list[RuleFailure | RulesetUnusable]()
+    for name, *both in _pairs(sides, a, b, ladders):
         try:
-            left, right = worlds.side(name, one), worlds.side(name, other)
-            both = Predicted(*(worlds.quality(name, what) for what in (one, other))) if predictions else ABSENT
+            left, right = (sides.side(name, what) for what in both)
+            predicted = Predicted(*(sides.quality(name, what) for what in both)) if predictions else ABSENT
         except (RuleFailure, RulesetUnusable) as problem:
             if ladders and isinstance(problem, RulesetUnusable):
                 raise
             failures.append(problem)
             continue
-        rows, reach = compare(DifferingRow, name, left.found, right.found, left.facts, right.facts)
+        rows, reach = compare(DifferingRow, name, left.state, right.state)
         if rows or ladders or a.published or b.published:
-            found.append(Difference(name, left.told, right.told, tuple(rows), reach, quality=both))
-        if (
-            ladders
-            and not any(side.found and side.found.rows for side in (left, right))
-            and (told := other_ladder(right.facts, name))
-        ):
-            note(told)
+            found.append(Difference(name, left.told, right.told, tuple(rows), reach, quality=predicted))
+        is_empty = not any(side.state.ranking and side.state.ranking.rows for side in (left, right))
+        if ladders and is_empty and (message := other_ladder(right.state.facts, name)):
+            sides.note(message)
     failed = dict.fromkeys(
-        told_with_game(one, worlds.latest, connection) if isinstance(one, RuleFailure) else str(one) for one in failures
+        told_with_game(problem, sides.latest, sides.connection) if isinstance(problem, RuleFailure) else str(problem)
+        for problem in failures
     )
-    return Differences(tuple(found), asked=(a.text, b.text), failed=(*failed,), times=times_of(connection))
+    return Differences(tuple(found), asked=(a.text, b.text), failed=(*failed,), times=times_of(sides.connection))
 
 
 def _pairs(
-    worlds: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
+    sides: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
 ) -> Iterator[tuple[str, Meant, Meant]]:
-    """Yield what to compare: (ladder, at A, at B). Raises `BadArgument`, `Unknown`."""
-    if not ladders:
-        _check_versions(worlds, a, b)
+    """Yield what to compare: (ladder, at A, at B).
+
+    Raises `BadArgument`, `Unknown`, `UnknownLadder` or `RulesetUnusable` if a requested version is not published.
+    """
+    for spec in () if ladders else (a, b):
+        if spec.rules is not None:
+            at = sides.resolve(spec, spec.rules.partition("@")[0])
+            check_version(sides.facts(at.known_at), spec.rules)
     if a.published or b.published:
-        yield from _published_pairs(worlds, a, b, ladders)
+        yield from _published_pairs(sides, a, b, ladders)
         return
-    if ladders:
-        for name in ladders:
-            yield name, a.resolve(worlds.connection, name, worlds.note), b.resolve(worlds.connection, name, worlds.note)
-        return
-    for ruleset_id in sorted(ruleset_ids(worlds.connection)):
-        places = [asked.among(worlds.connection, ruleset_id, worlds.note) for asked in (a, b)]
+    for name in ladders:
+        yield name, sides.resolve(a, name), sides.resolve(b, name)
+    for ruleset_id in () if ladders else sorted(ruleset_ids(sides.connection)):
+        places = [sides.resolve(spec, ruleset_id, is_named=False) for spec in (a, b)]
         names: set[str] = set()
-        for at in places:
-            facts = worlds.facts(at.known_at)
-            if ruleset_id in facts.rulesets.keys() - facts.unusable.keys():
-                names |= worlds.ladders(at).every(ruleset_id).keys()
+        for ladders_there in map(sides.ladders, places):
+            if ruleset_id in ladders_there.facts.rulesets.keys() - ladders_there.facts.unusable.keys():
+                names |= ladders_there.every(ruleset_id).keys()
         for name in sorted(names):
             yield name, places[0], places[1]
 
 
-def _check_versions(worlds: Sides, *several: CoordinateSpec) -> None:
-    """Raises `UnknownLadder`, `RulesetUnusable` if a requested version is not published."""
-    for asked in several:
-        if asked.rules is not None:
-            at = asked.among(worlds.connection, asked.rules.partition("@")[0], worlds.note)
-            check_version(worlds.facts(at.known_at), asked.rules)
-
-
 def _published_pairs(
-    worlds: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
+    sides: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
 ) -> Iterator[tuple[str, Meant, Meant]]:
-    """Published lists beside what is computed for the same time, or what was published for it later."""
+    """Yield published lists beside what is computed for the same time, or what was published for it later."""
     names: list[str | None] = [*ladders] or [None]
-    listed = {
-        side: {one.of: one for name in names for one in asked.lists(worlds.connection, worlds.note, name)}
-        for side, asked in (("a", a), ("b", b))
-        if asked.published
-    }
-    keys = sorted({key for lists in listed.values() for key in lists}, key=lambda key: (key[0], key[1] or 2**63))
+    listed = [
+        {one.of: one for name in names for one in spec.lists(sides.connection, sides.note, name)}
+        for spec in (a, b)
+        if spec.published
+    ]
+    keys = sorted({key for lists in listed for key in lists}, key=lambda key: (key[0], key[1] or 2**63))
     if missing := [name for name in ladders if name not in {ladder for ladder, _ in keys}]:
         raise Unknown(None, f"{missing[0]} was not published; see: ratings publish --help")
     if not keys:
         raise Unknown(None, "no list was published; see: ratings publish --help")
     for key in keys:
-        sides: list[Meant] = []
-        for side, asked in (("a", a), ("b", b)):
-            if asked.published:
-                sides.append(listed[side].get(key))
-            else:
-                at = (asked.resolve if ladders else asked.among)(worlds.connection, key[0], worlds.note)
-                # then the other side is what was published
-                (one,) = (lists[key] for lists in listed.values())
-                sides.append(at._replace(as_of=worlds.compared_at(one)) if asked.as_of is None else at)
-        yield key[0], sides[0], sides[1]
+        if len(listed) == 2:
+            yield key[0], listed[0].get(key), listed[1].get(key)
+            continue
+        published, spec = listed[0][key], b if a.published else a
+        at = sides.resolve(spec, key[0], is_named=bool(ladders))
+        if spec.as_of is None:
+            at = at._replace(as_of=sides.compared_at(published))
+        yield (key[0], published, at) if a.published else (key[0], at, published)
 
 
-T = TypeVar("T")
 E = TypeVar("E", bound=Effect)
 # how many of the first places are the top
 TOP = 10
 
 
-class RankedPoints(NamedTuple):
-    """What somebody has on a ladder: exact points in lowest terms, rank, and gold if the list pays any."""
-
-    numerator: int
-    denominator: int
-    rank: int | None
-    gold: int | None
-
-    @property
-    def points(self) -> Fraction:
-        """Return the points; made only when asked for, since most are only compared."""
-        return Fraction(self.numerator, self.denominator)
-
-
-def had(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
-    """Return what everybody has, by player."""
-    found = {}
-    for rank, player, points, _, _, divisor, gold, _ in rows:
-        common = gcd(points, scale * divisor)
-        found[player] = RankedPoints(points // common, scale * divisor // common, rank, gold)
-    return found
-
-
 def compare(
-    kind: type[E],
-    ladder: str,
-    old: Ranking | None,
-    new: Ranking | None,
-    before: Facts,
-    after: Facts,
-    ranks: bool = True,
+    kind: type[E], ladder: str, old: RankedState, new: RankedState, ranks: bool = True
 ) -> tuple[list[E], ImpactSummary]:
     """Return the players for whom something differs, or without `ranks` their points, largest gain first; how far it
     reaches.
@@ -382,7 +336,7 @@ def compare(
     ladder that is None.
     """
     was, now, moved, pairs = _beside(old, new, ranks)
-    aligned = under_present_ids(was, now, before, after)
+    aligned = under_present_ids(was, now, old.facts, new.facts)
     differing = [
         (player, one, other)
         for player in aligned.keys() | now.keys()
@@ -417,10 +371,11 @@ def _largest_first(effect: Effect) -> tuple[float, Fraction, str]:
 Beside = tuple[dict[str, RankedPoints], dict[str, RankedPoints], int, int]
 
 
-def _beside(old: Ranking | None, new: Ranking | None, ranks: bool) -> Beside:
+def _beside(before: RankedState, after: RankedState, ranks: bool) -> Beside:
     """Return what everybody has in both states or, of long ladders, those who come, go, differ in points or `ranks`, or
     enter or leave the first places; how many of the others have another rank, and how many pairs swap order.
     """
+    old, new = before.ranking, after.ranking
     if (
         old
         and isinstance(old.rows, RankedColumns)
@@ -429,7 +384,7 @@ def _beside(old: Ranking | None, new: Ranking | None, ranks: bool) -> Beside:
         and old.scale == new.scale
     ):
         return _columns_beside(old.rows, new.rows, old.scale, ranks)
-    was, now = ({} if one is None else had(one.rows, one.scale) for one in (old, new))
+    was, now = before.had(), after.had()
     return was, now, 0, swapped(was, now)
 
 
@@ -445,9 +400,8 @@ def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: b
     differs = (old.points[here] != new.points[there]) | (moved & (first | ranks))
     gone, come = (np.delete(np.arange(len(rows)), both) for rows, both in ((old, here), (new, there)))
     was, now = old.of(np.append(here[differs], gone)), new.of(np.append(there[differs], come))
-    in_order = np.lexsort((rank_then[ranked], rank[ranked]))
-    pairs = _inversions(rank_then[ranked][in_order])
-    return had(was, scale), had(now, scale), int((moved & ~differs).sum()), pairs
+    pairs = _swapped(rank[ranked], rank_then[ranked])
+    return points_of_rows(was, scale), points_of_rows(now, scale), int((moved & ~differs).sum()), pairs
 
 
 def _inversions(numbers: Any) -> int:
@@ -473,21 +427,6 @@ def _effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, n
     return kind("moved", ladder, player, old.points, gain, new.points, rank, gold)
 
 
-def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """Return what was known by player, under the ids the same people have in `new`: renamed since, or no longer
-    renamed.
-    """
-    found = dict(old)
-    if not (before.renamed or after.renamed):
-        return found
-    gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
-    since = [(was, after.current(was)) for was in gone if after.current(was) in new]
-    for was, now in since + [(before.current(now), now) for now in come if before.current(now) in gone]:
-        if was in found and now not in found:
-            found[now] = found.pop(was)
-    return found
-
-
 def _top(rows: Mapping[str, RankedPoints]) -> set[str]:
     return {player for player, row in rows.items() if row.rank is not None and row.rank <= TOP}
 
@@ -497,13 +436,10 @@ def swapped(old: Mapping[str, RankedPoints], new: Mapping[str, RankedPoints]) ->
 
     Players who share a rank in either are not swapped.
     """
-    ranks = sorted(
-        (was, now)
-        for player in old.keys() & new.keys()
-        if (was := old[player].rank) is not None and (now := new[player].rank) is not None
-    )
-    count, seen = 0, list[int]()
-    for _, now in ranks:  # those who were equal ascend, and do not count against each other
-        count += len(seen) - bisect_right(seen, now)
-        insort(seen, now)
-    return count
+    both = [(old[player].rank or 0, new[player].rank or 0) for player in old.keys() & new.keys()]
+    return _swapped(*np.array([ranks for ranks in both if all(ranks)], dtype=np.int64).reshape(-1, 2).T)
+
+
+def _swapped(old: Any, new: Any) -> int:
+    """Return the same for columns of ranks."""
+    return _inversions(new[np.lexsort((new, old))])  # those who were equal ascend, and do not count against each other

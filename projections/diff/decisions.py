@@ -1,58 +1,44 @@
 """What was decided between two positions of the log, and what each decision did to everybody's points.
 
-The log is walked from decision to decision; each accounts for the difference between the ladders before and after it,
-and the games recorded in between for the rest. So a player's amounts sum exactly to the difference between their points
-at both ends, as those of `projections.diff.attribution` do for one player.
+The path leads from decision to decision; each accounts for the difference between the ladders before and after it, and
+the games recorded in between for the rest. So a player's amounts sum exactly to the difference between their points at
+both ends, as those of `projections.diff.path` do for one player.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from functools import partial
 from itertools import groupby
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.exports import place_at
-from ratings_ledger.ledger.store.log import (
-    Log,
-    known_events,
-    read_records,
-    recorded_at,
-)
+from ratings_ledger.ledger.store.log import Log, recorded_at
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.diff.affected import (
+    LogEntry,
     affected_by,
-    affected_streams,
     find_first_version,
     have_same_points,
+    read_entries,
+    streams_beside,
 )
-from ratings_ledger.projections.diff.comparison import (
-    RankedPoints,
-    had,
-)
+from ratings_ledger.projections.diff.states import RankedPoints, ReplayedLadder
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
-from ratings_ledger.projections.queries.event_texts import (
-    what_was_decided,
-)
+from ratings_ledger.projections.queries.event_texts import what_was_decided
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.results import (
-    FROM,
-    HIDDEN,
-    Answer,
-    Result,
-)
+from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
-from ratings_ledger.projections.rulesets.versions import Version, newest
+from ratings_ledger.projections.rulesets.versions import newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +106,7 @@ class Decisions(Answer):
 
 # of how many events of one decision is told what they say
 TOLD = 100
-LogEntry = tuple[int, str, KnownEvent | None]
+DecisionKey = tuple[str, str, str | None]
 
 
 def decided(
@@ -132,11 +118,9 @@ def decided(
     Raises `StoreDamaged`.
     """
     facts, end = decode(connection, before, ahead=after), decode(connection, after)
-    people = identities(connection, after)
-    failures: dict[str, RuleFailure] = {}
-    shares = _Shares(facts.snapshot(), end, failures, partial(find_first_version, connection, after), as_of, ladder)
+    path = _Path(connection, Ladders(facts.snapshot(), as_of), end, ladder)
     decisions, games = list[Decision](), 0
-    for key, run in groupby(_entries(connection, before, after), _decision):
+    for key, run in groupby(read_entries(connection, before, after), _decision_key):
         entries, affected = list(run), set[str]()
         for position, record, event in entries:
             if event is not None:
@@ -146,37 +130,24 @@ def decided(
         if key is None:
             games += sum(event is not None and event.type == "game.recorded" for _, _, event in entries)
         else:
-            told = tuple(
-                what_was_decided(Log(connection, position - 1), event, times, people)
-                for position, _, event in entries[:TOLD]
-                if event is not None
-            )
-            positions = tuple(position for position, _, _ in entries)
-            at = moment(recorded_at(connection, positions[0]))
-            decisions.append(Decision(*key, at, positions, TYPES[key[0]].decided, told))
-        shares.go_on(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
+            decisions.append(_decision(connection, key, entries, end, times))
+        path.go_on(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
     return Decisions(
         before,
         after,
         str(place_at(connection, after)),
         games,
         tuple(decisions),
-        shares.ended(),
-        {ladder: str(problem) for ladder, problem in sorted(failures.items())},
+        tuple(path.shares()),
+        {ladder: str(problem) for ladder, problem in sorted(path.failures.items())},
         (moment(recorded_at(connection, before + 1)), moment(recorded_at(connection, after))),
-        failed=tuple(told_with_game(problem, end, connection) for problem in failures.values()),
+        failed=tuple(told_with_game(problem, end, connection) for problem in path.failures.values()),
         left_out=facts.left_out,
         times=times,
     )
 
 
-def _entries(connection: Connection, before: int, after: int) -> Iterator[LogEntry]:
-    for page in read_records(connection, before, after):
-        for position, record in page:
-            yield position, record, next(known_events([(position, record)]), None)
-
-
-def _decision(entry: LogEntry) -> tuple[str, str, str | None] | None:
+def _decision_key(entry: LogEntry) -> DecisionKey | None:
     """Return the type of a decision, who recorded it, and the reason; None for what is no decision."""
     _, record, event = entry
     if event is None or not TYPES[event.type].decided:
@@ -184,100 +155,113 @@ def _decision(entry: LogEntry) -> tuple[str, str, str | None] | None:
     return event.type, json.loads(record)["by"], event.data.get("reason")
 
 
-class _Shares:
-    """Follows everybody's points on all ladders from one step to the next."""
+def _decision(connection: Connection, key: DecisionKey, entries: list[LogEntry], end: Facts, times: Times) -> Decision:
+    people = identities(connection, end.position)
+    told = tuple(
+        what_was_decided(Log(connection, position - 1), event, times, people)
+        for position, _, event in entries[:TOLD]
+        if event is not None
+    )
+    positions = tuple(position for position, _, _ in entries)
+    at = moment(recorded_at(connection, positions[0]))
+    return Decision(*key, at, positions, TYPES[key[0]].decided, told)
 
-    def __init__(
-        self,
-        begin: Facts,
-        end: Facts,
-        failures: dict[str, RuleFailure],
-        first_version: Callable[[str], Version | None],
-        as_of: int | None,
-        ladder: str | None,
-    ) -> None:
-        self._as_of, self._ladder = as_of, ladder
-        self._ladders = Ladders(begin, as_of)
-        self._begin_facts = begin
-        self._end = end
-        self._failures = failures
-        self._first_version = first_version
-        # for ladders that changed on the way: what everybody had at the beginning, and has now, by their last id
-        self._first: dict[str, dict[str, RankedPoints]] = {}
-        self._now: dict[str, dict[str, RankedPoints]] = {}
-        self._start: dict[str, Fraction] = {}
-        self._amounts: dict[tuple[str, str], dict[int | None, Fraction]] = {}
+
+Had = dict[str, RankedPoints]
+
+
+@dataclass
+class _Tally:
+    """What everybody on a ladder had at the beginning and has now, by their last ids, and what made the difference."""
+
+    start: Fraction
+    first: Had
+    now: Had
+    amounts: dict[str, dict[int | None, Fraction]] = field(default_factory=lambda: defaultdict(dict))
+
+    def go_on(self, now: Had, cause: int | None) -> None:
+        """Attribute the difference between the points so far and these to a cause."""
+        for player in self.now.keys() | now.keys():
+            was, has = (self.start if row is None else row.points for row in (self.now.get(player), now.get(player)))
+            if was != has:
+                amounts = self.amounts[player]
+                amounts[cause] = amounts.get(cause, Fraction(0)) + has - was
+        self.now = now
+
+    def shares(self, ladder: str) -> Iterator[Share]:
+        """Yield the shares of everybody who has any."""
+        for player, amounts in sorted(self.amounts.items()):
+            ends = self.first.get(player), self.now.get(player)
+            before, after = (row and row.points for row in ends)
+            ranks = (ends[0] and ends[0].rank, ends[1] and ends[1].rank)
+            kept = {cause: amount for cause, amount in amounts.items() if amount}
+            yield Share(ladder, player, self.start, before, after, ranks, kept)
+
+
+class _Path:
+    """The way of all ladders, or of one, from one step to the next. Ladders that did not change are not replayed."""
+
+    def __init__(self, connection: Connection, ladders: Ladders, end: Facts, ladder: str | None) -> None:
+        self.failures: dict[str, RuleFailure] = {}
+        self._connection = connection
+        self._begin, self._end = ladders.facts, end
+        self._ladders = ladders
+        self._only = () if ladder is None else (ladder,)
+        self._tallies: dict[str, _Tally] = {}
 
     def go_on(self, facts: Facts, affected: set[str], cause: int | None) -> None:
         """Attribute the difference between the ladders before and with these facts to a cause."""
-        before, self._ladders = self._ladders, Ladders(facts, self._as_of)
-        old, new = (affected_streams(ladders, affected) for ladders in (before, self._ladders))
+        before, self._ladders = self._ladders, Ladders(facts, self._ladders.as_of)
         # who is who may change even if no game does
-        others = self._others(before.facts) != self._others(facts)
-        names = {name for name in (*old, *new) if self._ladder in (None, name)}
-        for name in sorted(names - self._failures.keys()):
-            if not others and have_same_points(old.get(name), new.get(name)):
+        is_renamed = self._ids_on_the_way(before.facts) != self._ids_on_the_way(facts)
+        for name, (old, new) in streams_beside(before, self._ladders, affected, self._only).items():
+            if name in self.failures or (have_same_points(old, new) and not is_renamed):
                 continue
             try:
-                if name not in self._now:
-                    self._begin(name, before, old.get(name), new.get(name))
-                was = self._now[name]
-                now = self._now[name] = self._rows(self._ladders, new.get(name))
+                if name not in self._tallies:
+                    self._tallies[name] = self._begun(name, before, old, new)
+                self._tallies[name].go_on(self._had(self._ladders, new), cause)
             except RuleFailure as problem:
-                self._failures[name] = problem
-                continue
-            for player in was.keys() | now.keys():
-                if amount := self._points(name, now.get(player)) - self._points(name, was.get(player)):
-                    amounts = self._amounts.setdefault((name, player), {})
-                    amounts[cause] = amounts.get(cause, Fraction(0)) + amount
+                self.failures[name] = problem
 
-    def _begin(self, name: str, ladders: Ladders, old: Stream | None, new: Stream | None) -> None:
-        """Note what everybody had before anything changed on a ladder. Raises `RuleFailure`."""
-        stream = old or new
-        assert stream is not None
-        # if the ruleset was not published then, its first version ever
+    def _begun(self, name: str, ladders: Ladders, old: Stream | None, new: Stream | None) -> _Tally:
+        """Return what everybody had before anything changed on a ladder. Raises `RuleFailure`."""
         ruleset_id = parse_name(name).ruleset_id
-        there = self._begin_facts.rulesets.get(ruleset_id)
-        version = newest(there) if there else self._first_version(ruleset_id) or stream.versions[0]
-        self._start[name] = Fraction(version.start, version.rule.scale)
-        self._first[name] = self._now[name] = self._rows(ladders, old)
+        if there := self._begin.rulesets.get(ruleset_id):
+            version = newest(there)
+        else:
+            stream = old or new
+            assert stream is not None
+            version = find_first_version(self._connection, self._end.position, ruleset_id) or stream.versions[0]
+        first = self._had(ladders, old)
+        return _Tally(Fraction(version.start, version.rule.scale), first, first)
 
-    def _rows(self, ladders: Ladders, stream: Stream | None) -> dict[str, RankedPoints]:
+    def _had(self, ladders: Ladders, stream: Stream | None) -> Had:
         """Return what everybody has, by the id they have in the end. Raises `RuleFailure`."""
-        if stream is None:
-            return {}
-        rows = had(ladders.of_stream(stream).rows, stream.rule.scale)
-        others = self._others(ladders.facts)
+        rows = ReplayedLadder(ladders, stream, keep=False).at().had()
+        others = self._ids_on_the_way(ladders.facts)
         found = {name: row for name, row in rows.items() if name not in others and self._end.current(name) == name}
         for player, names in others.items():
-            if (there := next((name for name in names if name in rows), None)) is not None:
-                found[player] = rows[there]
+            if there := [name for name in names if name in rows]:
+                found[player] = rows[there[0]]
         return found
 
-    def _others(self, facts: Facts) -> dict[str, list[str]]:
+    def _ids_on_the_way(self, facts: Facts) -> dict[str, list[str]]:
         """Return the ids under which somebody may appear in these facts, for those who end up with a different one or
         had one.
 
-        Their last id comes first, as `attribution.attribute` expects.
+        Their last id comes first, as `path.attribute` expects.
         """
         if not (facts.renamed or self._end.renamed):
             return {}
-        ids: dict[str, list[str]] = {}
+        ids: dict[str, list[str]] = defaultdict(list)
         for name in sorted(self._end.players):
-            ids.setdefault(self._end.current(name), []).append(name)
-        found = {player: [facts.current(name) for name in [player, *own]] for player, own in ids.items()}
-        return {player: names for player, names in found.items() if {*names} != {player}}
+            ids[self._end.current(name)].append(name)
+        names = {player: [facts.current(name) for name in [player, *own]] for player, own in ids.items()}
+        return {player: own for player, own in names.items() if {*own} != {player}}
 
-    def _points(self, ladder: str, row: RankedPoints | None) -> Fraction:
-        return self._start[ladder] if row is None else row.points
-
-    def ended(self) -> tuple[Share, ...]:
-        """Return the shares of everybody who has any, on ladders that could be replayed."""
-        found = []
-        for (name, player), amounts in sorted(self._amounts.items()):
-            if name not in self._failures:
-                kept = {cause: amount for cause, amount in amounts.items() if amount}
-                old, new = self._first[name].get(player), self._now[name].get(player)
-                points, rank = (old and old.points, new and new.points), (old and old.rank, new and new.rank)
-                found.append(Share(name, player, self._start[name], *points, rank, kept))
-        return tuple(found)
+    def shares(self) -> Iterator[Share]:
+        """Yield the shares on all ladders that could be replayed."""
+        for name, tally in sorted(self._tallies.items()):
+            if name not in self.failures:
+                yield from tally.shares(name)

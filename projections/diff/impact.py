@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,16 +18,16 @@ from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from ratings_ledger.projections.diff.affected import (
     affected_by,
-    affected_streams,
     have_same_points,
+    streams_beside,
 )
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
     Effect,
     ImpactSummary,
     compare,
-    under_present_ids,
 )
+from ratings_ledger.projections.diff.states import ReplayedLadder, under_present_ids
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment, times_of
@@ -36,7 +37,6 @@ from ratings_ledger.projections.queries.published import as_published, compared_
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
-from ratings_ledger.projections.replay.replay import replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +139,21 @@ def impact_between(
     recorded: RecordedBeside, before: Ladders, after: Ladders, affected: set[str], only: Collection[str] = ()
 ) -> Impact:
     """Compare two states of the ladders that may be among what is `affected`, or of `only` some of them."""
-    old, new = affected_streams(before, affected), affected_streams(after, affected)
     failed = [problem.reason for side in (before, after) for problem in side.facts.unusable.values()]
-    names = old.keys() | new.keys()
-    changed = {name for name in names if name in (only or names) and not have_same_points(old.get(name), new.get(name))}
-    lists: dict[str, list[PublishedList]] = {}
-    for one in latest_lists(recorded.lists()):
-        lists.setdefault(one.ladder, []).append(one)
-    # a new date for a game may change what was played up to some time, even if nobody's points
-    listed_names = names & lists.keys() & {*(only or names)}
-    changed |= {name for name in listed_names if _instants(before, old.get(name)) != _instants(after, new.get(name))}
+    lists: dict[str, list[PublishedList]] = defaultdict(list)
+    for entry in latest_lists(recorded.lists()):
+        lists[entry.ladder].append(entry)
     effects, radii, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
-    for name in sorted(changed):
+    for name, (old, new) in streams_beside(before, after, affected, only).items():
+        # a new date for a game may change what was played up to some time, even if nobody's points
+        is_redated = name in lists and _instants(before, old) != _instants(after, new)
+        if have_same_points(old, new) and not is_redated:
+            continue
         # with running points, one change moves ranks all over
-        listed = any(stream and not stream.ranking.running for stream in (old.get(name), new.get(name)))
+        with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
         try:
-            was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
-            differing, reach = compare(Effect, name, was.at(None), now.at(None), before.facts, after.facts, listed)
+            was, now = ReplayedLadder(before, old), ReplayedLadder(after, new)
+            differing, reach = compare(Effect, name, was.at(), now.at(), with_ranks)
             differing_lists += _compare_lists(recorded, was, now, lists.get(name, ()))
         except RuleFailure as error:
             # a game that is only about to be recorded has no position yet
@@ -167,20 +165,6 @@ def impact_between(
     return Impact(tuple(effects), tuple(radii), tuple(differing_lists), failed=tuple(dict.fromkeys(failed)))
 
 
-class _Replayed:
-    """A ladder in one of two states, replayed once for all questions about it; without a stream nobody is on it."""
-
-    def __init__(self, ladders: Ladders, stream: Stream | None) -> None:
-        """Raises `RuleFailure`."""
-        self.ladders = ladders
-        self.stream = stream
-        self.trace = None if stream is None else replay(stream)
-
-    def at(self, as_of: int | None) -> Ranking | None:
-        """Return the standings as of some time. Raises `RuleFailure`."""
-        return None if self.trace is None else self.ladders.ranked_at(self.trace, as_of)
-
-
 def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
     """Return the times of a ladder's games and adjustments."""
     if stream is None:
@@ -190,7 +174,7 @@ def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
 
 
 def _compare_lists(
-    recorded: RecordedBeside, was: _Replayed, now: _Replayed, lists: Iterable[PublishedList]
+    recorded: RecordedBeside, was: ReplayedLadder, now: ReplayedLadder, lists: Iterable[PublishedList]
 ) -> Iterator[DifferingList]:
     """Yield the lists that, as they would be today, differ between two states in more than ids, and from what was
     published. One that comes out as published again is not worth reporting.
@@ -199,7 +183,7 @@ def _compare_lists(
     facts = was.ladders.facts, now.ladders.facts
     for one in lists:
         as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
-        old, new = (_valued(side.at(as_of)) for side in (was, now))
+        old, new = (_valued(side.at(as_of).ranking) for side in (was, now))
         if under_present_ids(old, new, *facts) == new:
             continue
         published = _valued(recorded.rows(one))

@@ -6,27 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sqlalchemy import Connection
-
 from ratings_ledger.ledger.store.log import (
     recorded_at,
 )
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.diff.comparison import (
-    ComparedSide,
-    RankedPoints,
-    Side,
     Sides,
-    had,
-    under_present_ids,
 )
 from ratings_ledger.projections.diff.decisions import (
     Decision,
     decided,
 )
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Coordinates, Note, Times, moment
-from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.diff.states import RankedPoints, RankedState, under_present_ids
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.last_events import last_event
 from ratings_ledger.projections.queries.published import Publication
 from ratings_ledger.projections.queries.results import (
@@ -86,24 +78,20 @@ class PublishedListDiff(Answer):
     last: LastEvent = field(metadata=HIDDEN, kw_only=True)
 
 
-def list_beside(
-    connection: Connection, ladders: Ladders, one: PublishedList, note: Note, times: Times
-) -> PublishedListDiff:
-    """Return a published list beside the same one as known at the position of these ladders, under the rulesets'
-    timelines.
+def list_beside(sides: Sides, known_at: int, one: PublishedList, times: Times) -> PublishedListDiff:
+    """Return a published list beside the same one as known at a position, under the rulesets' timelines.
 
     One that cannot be replayed is told in `failed`. Raises `UnknownLadder`, `RulesetUnusable`.
     """
-    known_at = ladders.facts.position
-    sides = Sides(connection, note, decode)
-    as_of = sides.compared_at(one)
-    then, facts, failed = sides.published(one), sides.facts(known_at), tuple[str, ...]()
+    connection, as_of, failed = sides.connection, sides.compared_at(one), tuple[str, ...]()
+    then, at = sides.published(one).state, Coordinates(as_of, known_at, None)
+    facts = sides.facts(known_at)
     try:
-        now = sides.computed(one.ladder, Coordinates(as_of, known_at, None))
+        now = sides.computed(one.ladder, at).state
     except RuleFailure as problem:
-        now, failed = Side(ComparedSide(), None, facts), (told_with_game(problem, facts, connection),)
-    was, has = ({} if side.found is None else had(side.found.rows, side.found.scale) for side in (then, now))
-    was = under_present_ids(was, has, then.facts, facts)
+        now, failed = RankedState(facts, None), (told_with_game(problem, facts, connection),)
+    has = now.had()
+    was = under_present_ids(then.had(), has, then.facts, facts)
     found = decided(connection, one.known_at, known_at, times, as_of, one.ladder) if one.known_at < known_at else None
     causes = {share.player: share.amounts for share in found.shares} if found else {}
     concerned = sorted({cause for amounts in causes.values() for cause in amounts if cause is not None})
@@ -112,14 +100,14 @@ def list_beside(
         _row(player, was.get(player), has.get(player), causes.get(player, {}), numbers)
         for player in dict.fromkeys([*was, *has])
     ]
-    position = last_event(connection, ladders.at(as_of), one.ladder)
+    position = last_event(connection, sides.ladders(at), one.ladder)
     return PublishedListDiff(
         one.ladder,
         Coordinates(one.as_of, known_at, None),
         Publication(one.position, one.event_id, one.recorded_at, one.by),
         one.known_at,
         one.ruleset,
-        None if now.found is None else now.found.ruleset,
+        None if now.ranking is None else now.ranking.ruleset,
         sum(row.differs for row in rows),
         tuple(found.decisions[cause] for cause in concerned) if found else (),
         tuple(rows),

@@ -18,7 +18,8 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
-from ratings_ledger.projections.diff.attribution import AttributedCause, causes_between
+from ratings_ledger.projections.diff.attribution import AttributedCause, with_events
+from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import Change, Course, course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -139,8 +140,8 @@ def _learned(
     cause.
     """
     places = (Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
-    opening, causes = causes_between(connection, one.ladder, player, *places)
-    return opening, lines_of_causes(causes, opening)
+    found = attribute(connection, one.ladder, player, *places)
+    return found.opening, lines_of_causes(with_events(connection, found), found.opening)
 
 
 def lines_of_causes(causes: Iterable[AttributedCause], opening: Fraction) -> list[StatementLine]:

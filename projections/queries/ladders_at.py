@@ -67,6 +67,10 @@ class KeptLadders:
         self._lock = Lock()
         self._kept: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
 
+    def apart(self) -> KeptLadders:
+        """Return another that keeps nothing yet, for positions that no later query will need again."""
+        return KeptLadders(self._decode)
+
     def at(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
         """Return the ladders as known at a position, with one ruleset under the version `rules`.
 

@@ -18,7 +18,7 @@ from time_ledgers import enter
 from ratings_ledger.ledger.events.canonical import microseconds
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.attribution import Attribution, attribute
+from ratings_ledger.projections.diff.path import Attribution, attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]

@@ -14,7 +14,7 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.attribution import Attribution, Cause, attribute
+from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 
 POOL, ELO = "galactic-points", "catan-elo/basic"

@@ -5,7 +5,8 @@ from itertools import combinations
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from ratings_ledger.projections.diff.comparison import TOP, Effect, RankedPoints, compare, swapped
+from ratings_ledger.projections.diff.comparison import TOP, Effect, compare, swapped
+from ratings_ledger.projections.diff.states import RankedPoints, RankedState
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ranking
@@ -42,7 +43,7 @@ def test_swapped_pairs_are_counted_once(old: Ranks, new: Ranks) -> None:
 def test_radius_matches_naive_count(old: Ranks, new: Ranks) -> None:
     """The radius of a comparison counts what a look at every player counts."""
     facts, was, now = Facts(1, b""), had(old), had(new)
-    effects, found = compare(Effect, "x", ranking(old), ranking(new), facts, facts)
+    effects, found = compare(Effect, "x", RankedState(facts, ranking(old)), RankedState(facts, ranking(new)))
 
     names = old.keys() | new.keys()
     assert {effect.player for effect in effects} == {name for name in names if was.get(name) != now.get(name)}

@@ -15,8 +15,8 @@ from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.projections.diff.attribution import attribute
 from ratings_ledger.projections.diff.decisions import decided
+from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder, times_of
 from ratings_ledger.projections.queries.ladders_at import Ladders

@@ -19,6 +19,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Params
 from ratings_ledger.projections.diff.comparison import DifferingRow, compare
+from ratings_ledger.projections.diff.states import RankedState
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.lists import points
@@ -67,11 +68,15 @@ def test_columns_are_ranked_as_rows_are(held: Held, min_games: int, low: int, hi
 def test_columns_are_compared_as_rows_are(old: Held, new: Held, min_games: int, alike: bool, ranks: bool) -> None:
     """What differs, and how far that reaches, is the same: some come and go, some have other points, many are tied."""
     new = old | dict([*new.items()][:3]) if alike else new
-    facts, states = Facts(1, b""), [(ranking(old, 0, long), ranking(new, min_games, long)) for long in (False, True)]
-    plain, long = (compare(DifferingRow, "x", *state, facts, facts, ranks) for state in states)
+    facts = Facts(1, b"")
+    states = [
+        [RankedState(facts, one) for one in (ranking(old, 0, long), ranking(new, min_games, long))]
+        for long in (False, True)
+    ]
+    plain, long = (compare(DifferingRow, "x", *state, ranks) for state in states)
     event(f"swapped: {min(plain[1].swapped, 3)}")
     assert long == plain
-    assert compare(DifferingRow, "x", states[0][0], states[1][1], facts, facts, ranks) == plain
+    assert compare(DifferingRow, "x", states[0][0], states[1][1], ranks) == plain
 
 
 @pytest.mark.slow
@@ -107,9 +112,8 @@ def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: py
                     traces = [one.trace(ladder) for one in ladders]
                     monkeypatch.setattr(compiling, "COMPILED_GAMES", length)
                     both = [one.ranked_at(*asked) for one, *asked in zip(ladders, traces, as_of, strict=True)]
-                    told.append(
-                        (both, [compare(DifferingRow, ladder, *both, *facts, ranks) for ranks in (True, False)])
-                    )
+                    states = [*map(RankedState, facts, both)]
+                    told.append((both, [compare(DifferingRow, ladder, *states, ranks) for ranks in (True, False)]))
                     met["long"] += all(isinstance(one.rows, RankedColumns) for one in both)
                     met["differing"] += bool(told[-1][1][0][0])
                     met["renamed"] += facts[1].renamed
