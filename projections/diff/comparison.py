@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from functools import cached_property
 from itertools import repeat
+from math import gcd
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
@@ -15,9 +17,8 @@ from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
-from ratings_ledger.projections.diff.states import RankedPoints, RankedState, points_of_rows, under_present_ids
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.lists.contract import RankedColumns
+from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     CoordinateSpec,
@@ -25,11 +26,13 @@ from ratings_ledger.projections.queries.coordinates import (
     ruleset_ids,
     times_of,
 )
-from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders, check_version, other_ladder
+from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders, Ranking, check_version, other_ladder
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,81 @@ class Differences(Answer):
     ladders: tuple[Difference, ...]
     asked: tuple[str, str] = field(default=("", ""), metadata=HIDDEN, kw_only=True)
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+E = TypeVar("E", bound=Effect)
+T = TypeVar("T")
+
+
+class RankedPoints(NamedTuple):
+    """What somebody has on a ladder: exact points in lowest terms, rank, and gold if the list pays any."""
+
+    numerator: int
+    denominator: int
+    rank: int | None
+    gold: int | None
+
+    @property
+    def points(self) -> Fraction:
+        """Return the points; made only when asked for, since most are only compared."""
+        return Fraction(self.numerator, self.denominator)
+
+
+class RankedState(NamedTuple):
+    """A ladder at coordinates: its standings, and the facts that say who is who. Without standings nobody is on it."""
+
+    facts: Facts
+    ranking: Ranking | None
+
+    def had(self) -> dict[str, RankedPoints]:
+        """Return what everybody has, by player."""
+        return {} if self.ranking is None else points_of_rows(self.ranking.rows, self.ranking.scale)
+
+
+def points_of_rows(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
+    """Return what the players of some rows have."""
+    found = {}
+    for rank, player, points, _, _, divisor, gold, _ in rows:
+        common = gcd(points, scale * divisor)
+        found[player] = RankedPoints(points // common, scale * divisor // common, rank, gold)
+    return found
+
+
+@dataclass
+class ReplayedLadder:
+    """A ladder of a snapshot, replayed once for all questions about it; without a stream nobody is on it.
+
+    Without `keep` only the end is asked for, so that the points before games may be left out.
+    """
+
+    ladders: Ladders
+    stream: Stream | None
+    keep: bool = True
+
+    @cached_property
+    def _trace(self) -> Trace | None:
+        stream = self.stream
+        return None if stream is None else replay(stream, keep=self.keep or not stream.ranking.running)
+
+    def at(self, as_of: int | None = None) -> RankedState:
+        """Return the ladder at the end, or at an earlier time. Raises `RuleFailure`."""
+        ranking = None if self._trace is None else self.ladders.ranked_at(self._trace, as_of)
+        return RankedState(self.ladders.facts, ranking)
+
+
+def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
+    """Return what was known by player, under the ids the same people have in `new`: renamed since, or no longer
+    renamed.
+    """
+    found = dict(old)
+    if not (before.renamed or after.renamed):
+        return found
+    gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
+    since = [(was, after.current(was)) for was in gone if after.current(was) in new]
+    for was, now in since + [(before.current(now), now) for now in come if before.current(now) in gone]:
+        if was in found and now not in found:
+            found[now] = found.pop(was)
+    return found
 
 
 # a published list, a computed one, or None where nothing was published
@@ -321,7 +399,6 @@ def _published_pairs(
         yield (key[0], published, at) if a.published else (key[0], at, published)
 
 
-E = TypeVar("E", bound=Effect)
 # how many of the first places are the top
 TOP = 10
 

@@ -29,7 +29,7 @@ from ratings_ledger.projections.diff.affected import (
     read_entries,
     streams_beside,
 )
-from ratings_ledger.projections.diff.states import RankedPoints, ReplayedLadder
+from ratings_ledger.projections.diff.comparison import RankedPoints, ReplayedLadder
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
 from ratings_ledger.projections.queries.coordinates import Times, moment

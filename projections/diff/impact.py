@@ -25,9 +25,10 @@ from ratings_ledger.projections.diff.comparison import (
     DifferingList,
     Effect,
     ImpactSummary,
+    ReplayedLadder,
     compare,
+    under_present_ids,
 )
-from ratings_ledger.projections.diff.states import ReplayedLadder, under_present_ids
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment, times_of

@@ -11,13 +11,15 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.diff.comparison import (
+    RankedPoints,
+    RankedState,
     Sides,
+    under_present_ids,
 )
 from ratings_ledger.projections.diff.decisions import (
     Decision,
     decided,
 )
-from ratings_ledger.projections.diff.states import RankedPoints, RankedState, under_present_ids
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.last_events import last_event
 from ratings_ledger.projections.queries.published import Publication

@@ -5,8 +5,7 @@ from itertools import combinations
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from ratings_ledger.projections.diff.comparison import TOP, Effect, compare, swapped
-from ratings_ledger.projections.diff.states import RankedPoints, RankedState
+from ratings_ledger.projections.diff.comparison import TOP, Effect, RankedPoints, RankedState, compare, swapped
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ranking

@@ -18,8 +18,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Params
-from ratings_ledger.projections.diff.comparison import DifferingRow, compare
-from ratings_ledger.projections.diff.states import RankedState
+from ratings_ledger.projections.diff.comparison import DifferingRow, RankedState, compare
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.lists import points
