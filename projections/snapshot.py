@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.types import TYPES, Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
@@ -185,7 +184,7 @@ class Snapshot(SnapshotReader):
         with self.query(ladder, lazily=True) as query:
             current = known_ones(query.ladders.facts, players)
             ranking = query.ladders.standings(ladder)
-            unfinished = why_unfinished(query.ladders, ladder, clock.now())
+            unfinished = why_unfinished(query.ladders, ladder)
             rows = rows_shown(ranking.rows, current, limit)
             return standings_answer(ranking, rows, query.ladders.coordinates, query.times, unfinished)
 
@@ -216,7 +215,7 @@ class Snapshot(SnapshotReader):
             active = None if active_since is None else instant_since(active_since, zone, "", "active_since")
             rows = Wanted(known_ones(query.ladders.facts, players), active, after, limit)
             instant = instant_played(since, zone, "since")
-            unfinished = why_unfinished(query.ladders, ladder, clock.now())
+            unfinished = why_unfinished(query.ladders, ladder)
             return overview_of(query.ladders, ladder, instant, zone, rows, query.times, unfinished)
 
     @retry_on_damaged_cache

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import create_engine
 
-from ratings_ledger.ledger.store import postgres_catalogue, sqlite_catalogue
+from ratings_ledger.ledger.store import postgres_catalogue, sqlite
 from ratings_ledger.ledger.store.catalogue import Objects
 from ratings_ledger.ledger.store.migrations import make_tables
 from ratings_ledger.ledger.store.opening import connect
@@ -26,7 +26,7 @@ def sqlite_objects() -> list[list[str]]:
     with create_engine("sqlite://").begin() as connection:
         make_tables(connection)
         cursor: Any = connection.connection.cursor()
-        return _sorted({key: sql for key, sql in sqlite_catalogue.read_objects(cursor).items() if key[0] != "trigger"})
+        return _sorted({key: sql for key, sql in sqlite.read_objects(cursor).items() if key[0] != "trigger"})
 
 
 def postgres_objects(url: str) -> list[list[str]]:

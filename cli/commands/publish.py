@@ -21,7 +21,7 @@ from ratings_ledger.projections.queries.published import publication
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import due, timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.rulesets.periods import period_of
+from ratings_ledger.projections.rulesets.versions import period_of
 
 
 @command()

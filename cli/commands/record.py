@@ -13,8 +13,8 @@ from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.intake.corrections import placed
 from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.parsing import typed_participants
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
@@ -54,7 +54,7 @@ def record(
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, is_shown, notes = how.ledger, False, LeagueNotes()
-    if can_ask() and not (players and game and game_id):
+    if not (players and game and game_id) and can_ask():
         from ratings_ledger.cli.commands.record_asking import (
             NOW,
             Typed,
@@ -101,7 +101,7 @@ def _game(
         own = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
         raise click.UsageError(f"a game needs {own}, too")
     told = {name: label for name, label in labels.items() if label is not None}
-    data = {"game_id": game_id, "game": game, **told, "participants": placed(players)}
+    data = {"game_id": game_id, "game": game, **told, "participants": typed_participants(players)}
     return {"type": "game.recorded", "data": data}
 
 

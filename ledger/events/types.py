@@ -13,7 +13,6 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
 from ratings_ledger.ledger.events.batches import ImportRecorded
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
-from ratings_ledger.ledger.events.fast_models import normalised
 from ratings_ledger.ledger.events.fields import (
     DecimalString,
     EventId,
@@ -24,6 +23,7 @@ from ratings_ledger.ledger.events.fields import (
     PlayerId,
     Slug,
     Text,
+    normalised,
     read_by,
     read_id,
     refusal_of,

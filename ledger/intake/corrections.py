@@ -18,8 +18,8 @@ from ratings_ledger.ledger.events.games import seats_of
 from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
+from ratings_ledger.ledger.intake.parsing import typed_participants
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
-from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
@@ -166,15 +166,6 @@ def as_it_should_be(
     return {**kept, **told, "participants": participants}
 
 
-def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Players in the order of their places, tied ones joined by =, as the participants of a game."""
-    found: list[dict[str, Any]] = []
-    for seat in players:
-        place = len(found) + 1
-        found += [{"player": player.strip(), "place": place} for player in seat.split(TIE)]
-    return found
-
-
 def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
     """Return the participants at their new places; previous ones keep their ids and what else is known of them.
 
@@ -187,7 +178,7 @@ def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) ->
     new: list[dict[str, Any]] = []
     for cell in players:
         place = seats_of({"participants": new}) + 1
-        for player in placed((cell,)):
+        for player in typed_participants((cell,)):
             there = before.get(people.current(composed(player["player"])), {})
             new.append({**player, **there, "place": place})
     try:

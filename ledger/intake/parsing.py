@@ -14,6 +14,7 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
+from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.processes.forking import ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
@@ -148,3 +149,12 @@ def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
                 rejection = tied_refusal(name, parts, first)
                 return Refused(rejection.code, rejection.message)
     return problem
+
+
+def typed_participants(players: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return players in the order of their places, tied ones joined by =, as the participants of a game."""
+    participants: list[dict[str, Any]] = []
+    for seat in players:
+        place = len(participants) + 1
+        participants += [{"player": player.strip(), "place": place} for player in seat.split(TIE)]
+    return participants

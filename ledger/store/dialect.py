@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import Pool
 
-from ratings_ledger.ledger.errors import LedgerError, NotALedger
+from ratings_ledger.ledger.errors import LedgerError
 
 # the id, the subject, the type and the record of an event
 NamedEvent = tuple[str, str, str, str]
@@ -49,9 +49,10 @@ def transaction(connection: Connection, *begin: str) -> Iterator[None]:
         raise
 
 
-# settings, read back for `doctor`; and how long a store may be busy
-
+# how long a store may be busy
 BUSY_SECONDS = 30
+
+# settings, read back for `doctor`
 
 
 class Setting(NamedTuple):
@@ -66,14 +67,6 @@ class Setting(NamedTuple):
     def fine(self) -> bool:
         """Tell whether the value is the wanted one."""
         return self.wanted is None or self.value == self.wanted
-
-
-def busy_seconds(url: URL) -> float:
-    """Return how long to wait for a lock: the URL's `timeout`, else `BUSY_SECONDS`. Raises `NotALedger`."""
-    text = str(url.query.get("timeout", BUSY_SECONDS))
-    if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
-        raise NotALedger(f"the URL's timeout is {text!r}; it is a number of seconds such as 30 or 0.5")
-    return float(text)
 
 
 # rights: who has one too many or lacks one, and the statements that give them
@@ -107,9 +100,9 @@ class Dialect(Protocol):
 
     # opening
 
-    def engine(self, url: URL, create: bool, pool: type[Pool]) -> Engine:
+    def engine(self, url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
         """Return an engine on the URL's database, its sessions set up; `create` may make a file. It need not connect
-        yet.
+        yet. Sessions wait so many seconds for a lock.
 
         Raises `NotALedger` for a URL that cannot be meant, `NoLedger` or `StoreUnavailable` where no file can be.
         """

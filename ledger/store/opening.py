@@ -21,7 +21,7 @@ from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ratings_ledger.ledger.errors import BadArgument, NoLedger, NotALedger, StoreUnavailable
 from ratings_ledger.ledger.rejections import shown
-from ratings_ledger.ledger.store.dialect import DIALECTS, Dialect
+from ratings_ledger.ledger.store.dialect import BUSY_SECONDS, DIALECTS, Dialect
 from ratings_ledger.ledger.store.locations import hidden
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
@@ -158,13 +158,21 @@ def parse_url(name: str) -> URL:
     return url
 
 
+def busy_seconds(url: URL) -> float:
+    """Return how long to wait for a lock: the URL's `timeout`, else `BUSY_SECONDS`. Raises `NotALedger`."""
+    text = str(url.query.get("timeout", BUSY_SECONDS))
+    if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
+        raise NotALedger(f"the URL's timeout is {text!r}; it is a number of seconds such as 30 or 0.5")
+    return float(text)
+
+
 def connect(name: str, create: bool = False, keep_open: bool = False, compares: bool = False) -> Ledger:
     """Return the store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
     # whoever needed a connection reports that it is gone, and an interrupt is told as one
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
-    engine = dialect.engine(url, create, QueuePool if keep_open else NullPool)
+    engine = dialect.engine(url, create, QueuePool if keep_open else NullPool, busy_seconds(url))
     engine.update_execution_options(dialect=dialect)
     ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
     if keep_open:

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.errors import (
 )
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.catalogue import generated_objects
-from ratings_ledger.ledger.store.dialect import Connections, NamedEvent, Setting, busy_seconds, transaction
+from ratings_ledger.ledger.store.dialect import Connections, NamedEvent, Setting, transaction
 from ratings_ledger.ledger.store.guards import (
     AHEAD,
     POSTGRES_APPEND,
@@ -122,10 +122,10 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND ((classid::bigint << 32) | objid::bigint) = {:d}"""
 
 
-def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
+def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
     """Return an engine on the URL's database; `create` never creates a database, only the tables in it."""
     # 0 would wait for ever
-    lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
+    lock_timeout = f"SET lock_timeout = {max(int(busy_seconds * 1_000), 1)}"
     location = hidden(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
     said = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}

@@ -40,9 +40,9 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.failures import failure_of
 from ratings_ledger.ledger.own_files import is_own_folder, open_own
 from ratings_ledger.ledger.processes.identity import is_there, this_process
-from ratings_ledger.ledger.store.dialect import busy_seconds, dialect_of
+from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import ledger_id
-from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.opening import Ledger, busy_seconds
 from ratings_ledger.ledger.store.schema import job_runs
 
 # how many of each kind are kept, besides the last that succeeded and the last that failed

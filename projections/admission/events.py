@@ -7,7 +7,7 @@ adjustment that fits no ladder. Rulesets published earlier in the same import co
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
@@ -76,7 +76,6 @@ class Admission:
         self._unusable: dict[str, str] = {}
         # by game: why a ruleset meant for it does not run here
         self._idle: dict[str, str] = {}
-        self._clocks = Clocks(connection, self.versions, until)
         # by game name: the rulesets that score it
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
@@ -96,6 +95,10 @@ class Admission:
             else:
                 self._unusable[ruleset.id] = f"{ruleset.name} cannot be used here: {problems[0].message}"
                 self._idle |= dict.fromkeys(ruleset.scope.game, self._unusable[ruleset.id])
+
+    @cached_property
+    def _clocks(self) -> Clocks:
+        return Clocks(self._connection, self.versions, self._until)
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Raises `Refused` if the ladders cannot take the event; otherwise it counts for what follows."""

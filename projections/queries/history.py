@@ -51,8 +51,7 @@ from ratings_ledger.projections.replay.ladders import (
 from ratings_ledger.projections.replay.loops import NOWHERE
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.replay.trace import Step, Trace
-from ratings_ledger.projections.rulesets.periods import month_start
-from ratings_ledger.projections.rulesets.versions import newest
+from ratings_ledger.projections.rulesets.versions import month_start, newest
 
 # the events after which a game no longer stands as it was recorded
 REVISIONS = ("game.corrected", "game.reinstated")

@@ -14,7 +14,7 @@ from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
 from ratings_ledger.projections.replay.partition import by_time, values_when
-from ratings_ledger.projections.rulesets.periods import month_start
+from ratings_ledger.projections.rulesets.versions import month_start
 
 
 def game_names(facts: Facts) -> set[str]:

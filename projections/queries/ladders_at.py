@@ -46,8 +46,7 @@ from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_
 from ratings_ledger.projections.replay.partition import by_time, cell_values
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Before, Trace
-from ratings_ledger.projections.rulesets.periods import period_of
-from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, refuse_months
+from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, period_of, refuse_months
 
 if TYPE_CHECKING:
     pass

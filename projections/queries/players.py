@@ -52,8 +52,7 @@ from ratings_ledger.projections.queries.survey import (
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.periods import Period, is_running, period_of
-from ratings_ledger.projections.rulesets.versions import games_of
+from ratings_ledger.projections.rulesets.versions import Period, games_of, is_running, period_of
 
 
 @dataclass(frozen=True, slots=True)

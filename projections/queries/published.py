@@ -29,7 +29,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
 )
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.rulesets.periods import is_running, period_of
+from ratings_ledger.projections.rulesets.versions import is_running, period_of
 
 
 @dataclass(frozen=True, slots=True)

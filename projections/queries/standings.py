@@ -8,6 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import INSTANT_MIN
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections.facts.columns import Facts
@@ -29,7 +30,7 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.periods import is_running, month_start, period_of
+from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +126,12 @@ def standing_row(row: RankedRow, scale: int) -> Standing:
     return Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
 
 
-def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
+def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
     """Return a sentence if a list's period still runs or has not begun, else None."""
     period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
         return None
+    now = clock.now()
     if now < period.start:
         return "The period of this list has not begun."
     if now <= period.end:

@@ -32,7 +32,7 @@ from ratings_ledger.projections.queries.standings import Standings, standings_an
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.partition import by_time
-from ratings_ledger.projections.rulesets.periods import is_running, period_of
+from ratings_ledger.projections.rulesets.versions import is_running, period_of
 
 
 def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
@@ -233,7 +233,7 @@ def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standing
         except RuleFailure as failure:
             yield Failed(name, told_with_game(failure, seen.facts, seen.connection))
             continue
-        unfinished = why_unfinished(there, name, clock.now())
+        unfinished = why_unfinished(there, name)
         yield standings_answer(found, found.rows, there.coordinates, seen.times, unfinished)
 
 

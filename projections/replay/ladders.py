@@ -33,8 +33,7 @@ from ratings_ledger.projections.replay.partition import (
     values_when,
 )
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, rule_columns
-from ratings_ledger.projections.rulesets.periods import period_of
-from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest
+from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest, period_of
 
 # of so many participants, both of what they are numbered by and of what rules read are too much memory at once
 LONG_SLOTS = 20_000_000

@@ -18,8 +18,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.eligibility import Selected
-from ratings_ledger.projections.rulesets.periods import month_start
-from ratings_ledger.projections.rulesets.versions import band_range
+from ratings_ledger.projections.rulesets.versions import band_range, month_start
 
 Values = tuple[str, ...]
 

@@ -1,8 +1,10 @@
-"""Rulesets: from a TOML file or a published event to a version that can score games.
+"""Rulesets: from a TOML file or a published event to a version that can score games, and the periods of its lists.
 
 A file is read into the event model `Ruleset`; `bind` joins it with its rule and reports what does not fit. Problems
 name the key and, in a file, the line.
 """
+
+from __future__ import annotations
 
 import re
 import tomllib
@@ -15,7 +17,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ratings_ledger.ledger.events.canonical import INSTANT_MIN
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ratings_ledger.ledger.events.fields import wanted
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import Ruleset
@@ -415,3 +417,37 @@ def _line_of(text: str, key: str) -> int | None:
         elif table == ".".join(tables) and re.match(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=", line):
             return number
     return best
+
+
+class Period(NamedTuple):
+    """The month or year of a list in the zone of its ruleset: from `start` up to and including `end`."""
+
+    start: int
+    end: int
+
+
+def period_of(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
+    """Return the period of the ladder with these partition values; None if its ruleset does not partition by time."""
+    for part, value in zip(ruleset.partition.by, values, strict=True):
+        if part == "month":
+            year, month = int(value[:4]), int(value[5:])
+            return _period(ruleset.time_zone, (year, month), (year + month // 12, month % 12 + 1))
+        if part == "year":
+            return _period(ruleset.time_zone, (int(value), 1), (int(value) + 1, 1))
+    return None
+
+
+def is_running(period: Period, now: int, as_of: int | None) -> bool:
+    """Tell whether a list's period is not over at a moment, or not fully covered by `as_of`."""
+    return now <= period.end or (as_of is not None and as_of < period.end)
+
+
+def _period(time_zone: str, first: tuple[int, int], following: tuple[int, int]) -> Period:
+    return Period(month_start(*first, time_zone), month_start(*following, time_zone) - 1)
+
+
+def month_start(year: int, month: int, time_zone: str) -> int:
+    """Return when a month begins there."""
+    if (year, month) <= (1, 1):
+        return INSTANT_MIN
+    return INSTANT_MAX + 1 if year > 9999 else day_start(date(year, month, 1), time_zone)

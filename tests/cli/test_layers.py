@@ -22,7 +22,7 @@ FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")
 SQL_FILES = {
     "ledger/store/log.py", "ledger/store/appending.py", "ledger/store/sqlite.py", "ledger/store/postgres.py",
     "ledger/store/opening.py", "ledger/verification.py", "ledger/intake/spool.py", "ledger/store/upgrading.py",
-    "ledger/store/sqlite_catalogue.py", "ledger/store/postgres_catalogue.py", "ledger/store/postgres_roles.py",
+    "ledger/store/postgres_catalogue.py", "ledger/store/postgres_roles.py",
     "ledger/store/runs.py", "ledger/store/dialect.py", "ledger/store/catalogue.py",
     "ledger/store/postgres_connection.py",
     "projections/stored/generations.py", "projections/stored/sql_history.py",
@@ -142,7 +142,7 @@ def test_no_two_files_import_each_other() -> None:
 
 # the same interface, met by several files; and the public face, which shows what stands behind it
 FAMILIES = ("projections/rules/", "projections/lists/", "ledger/events/game_types/", "ledger/store/sqlite.py",
-            "ledger/store/sqlite_catalogue.py", "ledger/store/postgres.py", "ledger/store/postgres_catalogue.py",
+            "ledger/store/postgres.py", "ledger/store/postgres_catalogue.py",
             "projections/replay/containment.py", "ratings_ledger/")  # fmt: skip
 
 

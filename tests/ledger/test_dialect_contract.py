@@ -34,7 +34,7 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.catalogue import missing_views, object_differences
 from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, SCHEMA, Dialect, dialect_of, transaction
 from ratings_ledger.ledger.store.log import Head, driver_cursor, head, read_page, read_records
-from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
 # a process that had this one's number before
 GONE = f"{this_process().split()[0]} {os.getpid()} 1"
@@ -136,11 +136,11 @@ class DialectContract:
         assert ledger.dialect is DIALECTS[self.backend]()
         with ledger.reading() as reading, ledger.engine.connect() as plain:
             assert dialect_of(reading) is dialect_of(plain) is ledger.dialect
-        engine = ledger.dialect.engine(ledger.url, False, NullPool)
+        engine = ledger.dialect.engine(ledger.url, False, NullPool, 30)
         with engine.connect() as connection:
             assert connection.exec_driver_sql("SELECT 1").scalar_one() == 1
         with pytest.raises(NotALedger, match="timeout"):
-            ledger.dialect.engine(ledger.url.update_query_dict({"timeout": "soon"}), False, NullPool)
+            connect(ledger.url.update_query_dict({"timeout": "soon"}).render_as_string(hide_password=False))
 
     def test_is_file_as_the_ledger_says(self, ledger: Ledger) -> None:
         """A ledger in a file names it, and one on a server none."""

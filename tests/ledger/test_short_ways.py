@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
-from ratings_ledger.ledger.events.fast_models import _short_way, normalised
+from ratings_ledger.ledger.events.fields import _short_way, normalised
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
 from ratings_ledger.ledger.events.types import Draft, read_event

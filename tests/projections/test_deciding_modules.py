@@ -11,8 +11,8 @@ ROOT = Path(kept_traces.__file__).parents[2]
 ROOTS = ("projections/facts/decoding.py", "projections/replay/replay.py", "projections/replay/continuing.py")
 # modules that hand on bytes, times, and errors as they are
 ELSEWHERE = {
-    "ledger/__init__.py", "ledger/caches.py", "ledger/clock.py", "ledger/errors.py", "ledger/new_files.py",
-    "ledger/processes/memory.py", "ledger/rejections.py", "ledger/store/common.py", "ledger/store/dialect.py",
+    "ledger/__init__.py", "ledger/clock.py", "ledger/errors.py", "ledger/own_files.py",
+    "ledger/processes/memory.py", "ledger/rejections.py", "ledger/store/dialect.py",
     "ledger/store/log.py", "ledger/store/schema.py",
 }  # fmt: skip
 
