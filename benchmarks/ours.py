@@ -26,7 +26,7 @@ from ratings_ledger.ledger.store import sqlite
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.validation.close_names import close_names as close
+from ratings_ledger.ledger.validation.names import close_names as close
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders

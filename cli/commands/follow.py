@@ -14,7 +14,7 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.following import Line, answers, batches
 from ratings_ledger.ledger.intake.intake import ImportPolicy, OnStored, Reject
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Known, propose
 
 ENDING = (signal.SIGTERM, signal.SIGINT)

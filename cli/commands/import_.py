@@ -28,11 +28,11 @@ from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import head, home_zone
-from ratings_ledger.ledger.validation.close_names import close_names
+from ratings_ledger.ledger.validation.names import close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.admission.events import RecordedChecks
-from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players
 

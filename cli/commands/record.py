@@ -18,7 +18,7 @@ from ratings_ledger.ledger.intake.parsing import typed_participants
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import whole_event
 from ratings_ledger.projections.diff.impact import Impact
 

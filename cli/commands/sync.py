@@ -11,7 +11,7 @@ from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.intake.syncing import Sync, synced, unconfirmed
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.projections.admission.league_notes import LeagueNotes
+from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.sheet_differences import sheet_differences
 

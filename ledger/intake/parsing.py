@@ -17,8 +17,8 @@ from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item
 from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.processes.forking import ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection
+from ratings_ledger.ledger.validation.names import is_nobody
 from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
-from ratings_ledger.ledger.validation.nobodies import is_nobody
 
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started

@@ -14,10 +14,15 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Rejection, count, shown
-from ratings_ledger.ledger.validation.close_names import alike, close_names
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.look_alikes import is_hidden, is_selector, list_odd_characters
-from ratings_ledger.ledger.validation.nobodies import is_nobody
+from ratings_ledger.ledger.validation.names import (
+    alike,
+    close_names,
+    is_hidden,
+    is_nobody,
+    is_selector,
+    list_odd_characters,
+)
 
 VIRAMA = 9
 # at most this many new players are named

@@ -22,8 +22,7 @@ from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.appending import version_exists
 from ratings_ledger.ledger.store.log import read_live
 from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
-from ratings_ledger.projections.admission.league_notes import DAY, Activity, LeagueNotes
-from ratings_ledger.projections.admission.new_ladders import NewLadders
+from ratings_ledger.projections.admission.notes import DAY, Activity, LeagueNotes, NewLadders
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply
 from ratings_ledger.projections.game_clock.logs import Clocks

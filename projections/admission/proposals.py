@@ -22,8 +22,7 @@ from ratings_ledger.ledger.store.log import Head, head, known_events, read_recor
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import Newcomers
 from ratings_ledger.projections.admission.events import Admission
-from ratings_ledger.projections.admission.league_notes import LeagueNotes
-from ratings_ledger.projections.admission.new_ladders import NewLadders
+from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
 from ratings_ledger.projections.admission.voided_games import voided_told
 from ratings_ledger.projections.diff.impact import Impact, impact_of
 from ratings_ledger.projections.facts.columns import Facts

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 WAYS = {
     "standings elo-chess/all": (47, 189),
     "explain anna elo-chess/all": (54, 292),
-    "correct g-1 ben anna --reason wrong": (66, 650),
-    "record --game chess --game-id g-2 anna ben": (65, 553),
+    "correct g-1 ben anna --reason wrong": (66, 648),
+    "record --game chess --game-id g-2 anna ben": (64, 550),
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ratings_ledger.ledger.validation.close_names import _keys, alike, close_names
+from ratings_ledger.ledger.validation.names import _keys, alike, close_names
 from ratings_ledger.ledger.validation.new_names import tied_parts
 
 CLOSE = [

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from ratings_ledger.ledger.validation import close_names
-from ratings_ledger.projections.admission.new_ladders import Begun, likes
+from ratings_ledger.ledger.validation import names as close_names
+from ratings_ledger.projections.admission.notes import Begun, likes
 
 
 def begun(*names: str, places: Sequence[int] = (0,)) -> list[Begun]:

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ratings_ledger.ledger.rejections import Refused, shown
-from ratings_ledger.ledger.validation.close_names import folded
+from ratings_ledger.ledger.validation.names import folded
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # without accents and capitals

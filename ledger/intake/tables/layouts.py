@@ -16,7 +16,7 @@ from itertools import pairwise, zip_longest
 
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, Cells, place_text, with_point
 from ratings_ledger.ledger.rejections import Refused, shown
-from ratings_ledger.ledger.validation.close_names import folded
+from ratings_ledger.ledger.validation.names import folded
 
 # columns that are put together with others: a time of day, and two players with their result
 TIME, FIRST, SECOND, RESULT = "time", "first player", "second player", "their result"

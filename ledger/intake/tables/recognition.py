@@ -61,7 +61,7 @@ from ratings_ledger.ledger.intake.tables.layouts import (
 )
 from ratings_ledger.ledger.intake.tables.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
 from ratings_ledger.ledger.rejections import Refused, in_list, shown
-from ratings_ledger.ledger.validation.nobodies import is_dash
+from ratings_ledger.ledger.validation.names import is_dash
 
 LISTED_MAX = 5
 

@@ -39,7 +39,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
 )
 from ratings_ledger.ledger.intake.tables.layouts import FIRST, OF_PLAYER, SECOND
 from ratings_ledger.ledger.rejections import Refused, shown
-from ratings_ledger.ledger.validation.nobodies import is_dash
+from ratings_ledger.ledger.validation.names import is_dash
 
 LENGTH_MAX = 64
 # letters of the Latin script that no accent was put on
