@@ -70,10 +70,13 @@ def whatif(
     if on is None:
         found = view.simulate(rulesets, ladders)
     else:
-        from ratings_ledger.projections.cluster.simulating import simulated_on  # only here: nobody else needs an engine
+        # only here: nobody else needs an engine
+        from ratings_ledger.projections.cluster.coordinating import cluster_for
+        from ratings_ledger.projections.cluster.simulating import simulated_on
 
         with progress(None) as tell:
-            found = simulated_on(ledger, on, segments, rulesets, ladders, as_of, known_at, view.note, tell)
+            workers = cluster_for(ledger, on, segments, tell)
+            found = simulated_on(ledger, workers, rulesets, ladders, as_of, known_at, view.note)
     emit(found, form, print_simulation, print_simulation_csv)
     return int(any(variant.left_out for variant in found.variants))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
@@ -18,7 +17,7 @@ from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObj
 from ratings_ledger.projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
 from ratings_ledger.projections.cluster.objects import Objects, why
 from ratings_ledger.projections.cluster.proofs import Proof
-from ratings_ledger.projections.cluster.tasks import ONE_PLACE, PlanRange, perform, places_of
+from ratings_ledger.projections.cluster.tasks import ONE_PLACE, perform, places_of
 
 TRIES = 3
 WAITED_SECONDS = 1.0
@@ -47,23 +46,6 @@ class TasksFailed(LedgerError):
     reason = "worker-lost"
 
 
-@dataclass
-class _State:
-    """How far the tasks are."""
-
-    waiting: list[Task]
-    places: dict[Task, PlanRange]
-    running: dict[Any, Task] = field(default_factory=dict)
-    since: dict[Any, float] = field(default_factory=dict)
-    suspects: list[Task] = field(default_factory=list)
-    failures: dict[Task, list[str]] = field(default_factory=dict)
-    given_up: list[Task] = field(default_factory=list)
-    done: set[Task] = field(default_factory=set)
-    retried: int = 0
-    longest: float = 0.0
-    now: float = 0.0
-
-
 class Cluster(NamedTuple):
     """What one computation works with.
 
@@ -88,114 +70,144 @@ def farm(
     Raises `TasksFailed` after all others are done, `WorkerLost` if there are no workers or they are unfit,
     `StoreDamaged` if two of them differ.
     """
-    engine, objects = cluster.engine, cluster.objects
-    places = places_of([task.plan for task in tasks])
-    state = _State([], dict(zip(tasks, places, strict=True)))
-    cluster.own.update(place.plans for place in places)
-    cluster.own.update(task.makes for task in tasks)
+    work = _Work(cluster, tasks, prepare)
     for task in tasks:
-        if _is_whole(objects, task.makes):
-            state.done.add(task)
+        if _is_whole(cluster.objects, task.makes):
+            work.done.add(task)
             yield task
-        else:
-            state.waiting.append(task)
-    if state.waiting:  # all plans are one object, since a place may take tens of milliseconds to create one
-        objects.create(places[0].plans, [task.plan.encode() for task in tasks])
-    state.waiting.reverse()
-    lonely, width, turns, ended = 0.0, 0, 0, dict[Any, Exception | None]()
+    work.put_plans()
+    turns, ended = 0, dict[Any, Exception | None]()
     try:
-        while len(state.done) + len(state.given_up) < len(tasks):
+        while len(work.done) + len(work.given_up) < len(tasks):
             # which an engine elsewhere has to be asked for
             if not ended or turns % WIDTH_TURNS == 0:
-                width = engine.width()
+                width = cluster.engine.width()
             turns += 1
-            _hand_out(cluster, state, width, prepare)
-            cluster.tell(stage, _numbers(state, len(tasks)))
-            lonely = 0.0 if width else lonely + WAITED_SECONDS
-            if lonely > NO_WORKERS_SECONDS:
-                raise WorkerLost(
-                    f"the engine has had no workers for {NO_WORKERS_SECONDS} s; they end at once where this program is "
-                    "not installed; what is done is kept"
-                )
-            if not state.running:
-                time.sleep(WAITED_SECONDS)
-            ended = engine.wait(state.running, WAITED_SECONDS) if state.running else {}
-            state.now += 0.0 if ended else WAITED_SECONDS
+            work.hand_out(width)
+            cluster.tell(stage, work.numbers())
+            ended = work.wait()
             for handle, error in ended.items():
-                task = state.running.pop(handle)
-                state.longest = max(state.longest, state.now - state.since.pop(handle))
-                if task in state.done:
-                    _refuse(error)
-                elif _ends(objects, state, task, error):
-                    yield task
-            _give_again(cluster, state)
+                done = work.end(handle, error)
+                if done is not None:
+                    yield done
+            work.give_again()
     finally:
-        for handle in state.running:
-            engine.cancel(handle)
-    cluster.tell(stage, _numbers(state, len(tasks)))
-    if state.given_up:
-        told = "; ".join(f"{task.called} ({state.failures[task][-1]})" for task in state.given_up[:TRIES])
-        more = len(state.given_up) - TRIES
+        for handle in work.running:
+            cluster.engine.cancel(handle)
+    cluster.tell(stage, work.numbers())
+    work.refuse_given_up()
+
+
+class _Work:
+    """Tasks on an engine, and how far they are."""
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[Task], prepare: Callable[[Task], None]) -> None:
+        self._cluster, self._tasks, self._prepare = cluster, tasks, prepare
+        self._places = dict(zip(tasks, places_of([task.plan for task in tasks]), strict=True))
+        self._waiting, self._suspects = list[Task](), list[Task]()
+        self._since, self._failures = dict[Any, float](), dict[Task, list[str]]()
+        self._retried, self._longest, self._now, self._lonely = 0, 0.0, 0.0, 0.0
+        self.running = dict[Any, Task]()
+        self.done, self.given_up = set[Task](), list[Task]()
+        cluster.own.update(place.plans for place in self._places.values())
+        cluster.own.update(task.makes for task in tasks)
+
+    def put_plans(self) -> None:
+        """Create the object with all plans, if a task is not done."""
+        self._waiting = [task for task in reversed(self._tasks) if task not in self.done]
+        if self._waiting:  # all plans are one object, since a place may take tens of milliseconds to create one
+            plans = self._places[self._tasks[0]].plans
+            self._cluster.objects.create(plans, [task.plan.encode() for task in self._tasks])
+
+    def numbers(self) -> dict[str, int]:
+        """Return how far they are, as progress is told."""
+        done, tasks = len(self.done), len(self._tasks)
+        left = tasks - done - len(self.given_up)
+        return {"tasks_done": done, "tasks": tasks, "retried": self._retried, "left": left}
+
+    def hand_out(self, width: int) -> None:
+        """Submit as many tasks as the workers can have; what was lost with a worker comes last, and one at a time.
+
+        Raises `WorkerLost` if there have been no workers for too long.
+        """
+        while self._waiting and len(self.running) < width:
+            self._prepare(self._waiting[-1])
+            self._submit(self._waiting.pop())
+        if self._suspects and width and not self.running:
+            self._prepare(self._suspects[0])
+            self._submit(self._suspects.pop(0))
+        self._lonely = 0.0 if width else self._lonely + WAITED_SECONDS
+        if self._lonely > NO_WORKERS_SECONDS:
+            raise WorkerLost(
+                f"the engine has had no workers for {NO_WORKERS_SECONDS} s; they end at once where this program is "
+                "not installed; what is done is kept"
+            )
+
+    def _submit(self, task: Task) -> None:
+        cluster = self._cluster
+        handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, self._places[task])
+        self.running[handle], self._since[handle] = task, self._now
+
+    def wait(self) -> dict[Any, Exception | None]:
+        """Return what has ended, as soon as something has, at the latest after a while."""
+        if self.running:
+            ended = self._cluster.engine.wait(self.running, WAITED_SECONDS)
+        else:
+            time.sleep(WAITED_SECONDS)
+            ended = {}
+        self._now += 0.0 if ended else WAITED_SECONDS
+        return ended
+
+    def end(self, handle: Any, error: Exception | None) -> Task | None:
+        """Return the task that ended if it is done now; what failed waits for its next try, or is given up.
+
+        Raises `WorkerLost`, `StoreDamaged`; `DamagedObject` for what it was to read.
+        """
+        task, objects = self.running.pop(handle), self._cluster.objects
+        self._longest = max(self._longest, self._now - self._since.pop(handle))
+        if isinstance(error, Unfit):
+            raise WorkerLost(str(error)) from None
+        if isinstance(error, NotTheSame):
+            raise StoreDamaged(f"{error}: a worker's memory or processor is at fault; nothing was promoted") from None
+        if task in self.done:
+            return None
+        # an object that is there counts, whatever became of its worker
+        if _is_whole(objects, task.makes):
+            self.done.add(task)
+            return task
+        if error is None and objects.size(task.makes) is None:
+            raise WorkerLost(f"what a worker wrote is not seen in {objects.url}; {ONE_PLACE}")
+        if isinstance(error, DamagedObject) and error.name != task.makes:
+            raise error
+        failures = self._failures.setdefault(task, [])
+        failures.append(_told(error))
+        if task in self.running.values():  # a second worker has it
+            return None
+        if len(failures) < TRIES:
+            self._retried += 1
+            (self._suspects if isinstance(error, TaskLost) else self._waiting).insert(0, task)
+        else:
+            self.given_up.append(task)
+        return None
+
+    def give_again(self) -> None:
+        """Give a second worker what takes far too long; whoever is first counts."""
+        limit, running = max(SLOW_SECONDS, TIMES_AS_LONG * self._longest), [*self.running.values()]
+        for handle, task in [*self.running.items()]:
+            if task not in self.done and running.count(task) == 1 and self._now - self._since[handle] > limit:
+                self._retried += 1
+                self._submit(task)
+
+    def refuse_given_up(self) -> None:
+        """Raise `TasksFailed` if a task was given up."""
+        if not self.given_up:
+            return
+        named = "; ".join(f"{task.called} ({self._failures[task][-1]})" for task in self.given_up[:TRIES])
+        more = len(self.given_up) - TRIES
         raise TasksFailed(
-            f"{TRIES} tries were not enough for {told}{f' and {more:,} more' if more > 0 else ''}; the others are done "
-            "and kept for the next try"
+            f"{TRIES} tries were not enough for {named}{f' and {more:,} more' if more > 0 else ''}; the others are "
+            "done and kept for the next try"
         )
-
-
-def _hand_out(cluster: Cluster, state: _State, width: int, prepare: Callable[[Task], None]) -> None:
-    """Submit as many tasks as the workers can have; what was lost with a worker comes last, and one at a time."""
-    while state.waiting and len(state.running) < width:
-        prepare(state.waiting[-1])
-        _submit(cluster, state, state.waiting.pop())
-    if state.suspects and width and not state.running:
-        prepare(state.suspects[0])
-        _submit(cluster, state, state.suspects.pop(0))
-
-
-def _numbers(state: _State, tasks: int) -> dict[str, int]:
-    return {
-        "tasks_done": len(state.done), "tasks": tasks, "retried": state.retried,
-        "left": tasks - len(state.done) - len(state.given_up),
-    }  # fmt: skip
-
-
-def _submit(cluster: Cluster, state: _State, task: Task) -> None:
-    handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, state.places[task])
-    state.running[handle], state.since[handle] = task, state.now
-
-
-def _refuse(error: Exception | None) -> None:
-    """Raises what an error says about all tasks."""
-    if isinstance(error, Unfit):
-        raise WorkerLost(str(error)) from None
-    if isinstance(error, NotTheSame):
-        raise StoreDamaged(f"{error}: a worker's memory or processor is at fault; nothing was promoted") from None
-
-
-def _ends(objects: Objects, state: _State, task: Task, error: Exception | None) -> bool:
-    """Report whether a task is done; what failed waits for its next try, or is given up.
-
-    Raises `WorkerLost`, `StoreDamaged`; `DamagedObject` for what it was to read.
-    """
-    _refuse(error)
-    # an object that is there counts, whatever became of its worker
-    if _is_whole(objects, task.makes):
-        state.done.add(task)
-        return True
-    if error is None and objects.size(task.makes) is None:
-        raise WorkerLost(f"what a worker wrote is not seen in {objects.url}; {ONE_PLACE}")
-    if isinstance(error, DamagedObject) and error.name != task.makes:
-        raise error
-    failures = state.failures.setdefault(task, [])
-    failures.append(_told(error))
-    if task in state.running.values():  # a second worker has it
-        return False
-    if len(failures) < TRIES:
-        state.retried += 1
-        (state.suspects if isinstance(error, TaskLost) else state.waiting).insert(0, task)
-    else:
-        state.given_up.append(task)
-    return False
 
 
 def _told(error: Exception | None) -> str:
@@ -206,16 +218,6 @@ def _told(error: Exception | None) -> str:
     return (
         str(error) if isinstance(error, TaskLost | TaskFailed | DamagedObject) else f"{type(error).__name__}: {error}"
     )
-
-
-def _give_again(cluster: Cluster, state: _State) -> None:
-    """Give a second worker what takes far too long; whoever is first counts."""
-    limit = max(SLOW_SECONDS, TIMES_AS_LONG * state.longest)
-    for handle, task in [*state.running.items()]:
-        twins = sum(other == task for other in state.running.values())
-        if task not in state.done and twins == 1 and state.now - state.since[handle] > limit:
-            state.retried += 1
-            _submit(cluster, state, task)
 
 
 def _is_whole(objects: Objects, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,13 +17,12 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import latest_lists, published_lists
 from ratings_ledger.projections.cluster.coordinating import (
     Prepared,
-    cluster_for,
     pack_results,
     pack_task,
     prepared_for,
     sweep,
 )
-from ratings_ledger.projections.cluster.farm import Cluster, Task, Tell
+from ratings_ledger.projections.cluster.farm import Cluster, Task
 from ratings_ledger.projections.cluster.packs import PACK_GAMES, by_family, packs
 from ratings_ledger.projections.cluster.tasks import comparison_in
 from ratings_ledger.projections.diff.affected import is_affected
@@ -60,18 +59,19 @@ class _Question(NamedTuple):
 
 
 def simulated_on(
-    ledger: Ledger, on: str, segments: str | None, rulesets: Sequence[tuple[dict[str, str], Ruleset]],
-    ladders: Collection[str], as_of: str | None, known_at: str | None, note: Callable[[str], None], tell: Tell,
+    ledger: Ledger, workers: AbstractContextManager[Cluster], rulesets: Sequence[tuple[dict[str, str], Ruleset]],
+    ladders: Collection[str], as_of: str | None, known_at: str | None, note: Callable[[str], None],
 ) -> Simulation:  # fmt: skip
-    """Return what `View.simulate` says, worked out by the workers of an engine, who share the place `segments`.
+    """Return what `Snapshot.simulate` says, worked out by some workers, which are not asked for what can be refused
+    without them.
 
-    Raises as that does, and as `work_on` does.
+    Raises as that does, and as `cluster_for` and `farm` do.
     """
     with ledger.reading() as connection, ExitStack() as stack:
         position, times = position_known(connection, known_at, None, note), times_of(connection)
         until = instant_played(as_of, times.home or rulesets[0][1].time_zone)
         _refuse(rulesets_at(connection, position), rulesets, ladders, until)
-        cluster = stack.enter_context(cluster_for(ledger, on, segments, tell))
+        cluster = stack.enter_context(workers)
         prepared = prepared_for(ledger, cluster, position, accounts=True)
         question = _Question(ledger, connection, cluster, prepared, ladders, until, note)
         failed = list[str]()

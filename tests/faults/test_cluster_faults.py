@@ -286,13 +286,13 @@ def test_worker_that_differs(cluster: LocalCluster, rebuilding: Rebuilding) -> N
 
 def twice(patch: pytest.MonkeyPatch) -> None:
     """Let a coordinator submit everything twice."""
-    submit = farm._submit
+    submit = farm._Work._submit
 
     def both(*arguments: Any) -> None:
         submit(*arguments)
         submit(*arguments)
 
-    patch.setattr(farm, "_submit", both)
+    patch.setattr(farm._Work, "_submit", both)
 
 
 @pytest.mark.at_length

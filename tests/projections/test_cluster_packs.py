@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.cluster import coordinating, simulating
+from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.cluster.simulating import simulated_on
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -180,7 +180,6 @@ def test_a_tried_ruleset_may_be_the_first_to_look_at_accounts(tmp_path: Path, mo
     asked = [({}, Ruleset.model_validate({**elo["data"], "version": "2", "scope": scope}))]
     small_pieces(monkeypatch, 4)
     with cluster_here(tmp_path / "objects") as cluster:
-        monkeypatch.setattr(simulating, "cluster_for", lambda *_: nullcontext(cluster))
-        found = simulated_on(ledger, "", None, asked, (), None, None, lambda _: None, lambda *_: None)
+        found = simulated_on(ledger, nullcontext(cluster), asked, (), None, None, lambda _: None)
     assert found == Snapshot(ledger).simulate(asked)
     assert found.variants[0].ladders[0].radius.leaving == ("a",)

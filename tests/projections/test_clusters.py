@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.cluster import coordinating, simulating
+from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.cluster.coordinating import work_on_at
 from ratings_ledger.projections.cluster.simulating import simulated_on
 from ratings_ledger.projections.facts.decoding import decode
@@ -78,9 +78,8 @@ def test_clusters_simulate_the_same(
         for ruleset in _altered(ledger):
             asked = [({}, ruleset)]
             with cluster_here(tmp_path / f"objects-{seed}") as cluster:
-                monkeypatch.setattr(simulating, "cluster_for", lambda *_, known=cluster: nullcontext(known))
                 given = asked, (), None, None
-                there = simulated_on(ledger, "", None, *given, lambda _: None, lambda *_: None)
+                there = simulated_on(ledger, nullcontext(cluster), *given, lambda _: None)
             here = Snapshot(ledger).simulate(asked)
             assert there == here, (seed, ruleset.id)
             changed += any(one.changes for variant in here.variants for one in variant.ladders)
