@@ -1,4 +1,4 @@
-"""--on and --segments: whose workers do the work, and where what they share is kept."""
+"""--on, --segments and --rule-seconds: whose workers do the work, where they share it, how long a rule may take."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,9 +12,11 @@ from ratings_ledger.cli.output.progress import Tell
 from ratings_ledger.ledger.store.locations import hidden
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
 
 if TYPE_CHECKING:
     from ratings_ledger.projections.stored.work import WorkAt
+
 
 on_option = click.option(
     "--on", metavar="ENGINE", envvar="RATINGS_ENGINE", show_envvar=True,
@@ -76,3 +78,9 @@ def work_elsewhere(
         )
         return None
     return work_on_at(ledger, on, segments, rule_seconds, tell)
+
+
+rule_seconds_option = click.option(
+    "--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
+    help="Processor time that a rule from a package may take.",
+)  # fmt: skip

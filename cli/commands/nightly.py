@@ -10,8 +10,7 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command, read_duration, result_format
-from ratings_ledger.cli.arguments.engines import work_elsewhere, workers_options
-from ratings_ledger.cli.arguments.rule_seconds import rule_seconds_option
+from ratings_ledger.cli.arguments.engines import rule_seconds_option, work_elsewhere, workers_options
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
 from ratings_ledger.cli.commands.rebuild import note_failures

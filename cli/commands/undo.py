@@ -8,8 +8,8 @@ from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import print_taken_back, print_undone
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.undone import print_taken_back, print_undone
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.admission.acts import act_at, last_act, newer_than

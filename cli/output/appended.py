@@ -1,4 +1,4 @@
-"""Printing what was appended, what was refused and who is new."""
+"""Printing what became of proposed events: what was appended, refused or taken back, and how a sheet changed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_differing, print_impact
 from ratings_ledger.cli.output.previewed import new_told, print_preview
-from ratings_ledger.cli.output.sheet_differences import print_sheet_differences
 from ratings_ledger.cli.output.survey import tell_no_timed
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Rejection
@@ -17,8 +16,34 @@ from ratings_ledger.projections.admission.outcomes import (
     PublishedOutcome,
     Recorded,
     RulesetsPublished,
+    SheetDifferences,
+    Undone,
 )
 from ratings_ledger.projections.queries.results import ABSENT
+
+SHOWN_GAMES = 20
+KINDS = ("new", "changed", "vanished", "returned", "reordered")
+
+
+def print_sheet_differences(found: SheetDifferences) -> None:
+    """How many games differ, and how; those that only follow others later are counted, not listed."""
+    if found.otherwise:
+        told = f"note: {render.count(len(found.otherwise), 'game')} of which the sheet says nothing new "
+        told += "changed in the ledger, and so they stay: "
+        render.note(render.plain(told + render.first_of([*map(render.in_list, found.otherwise)], SHOWN_GAMES)))
+    counts = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(found, kind))]
+    render.echo(render.plain(f"{found.name}: {', '.join(counts) or 'nothing new'}"))
+    listed = [one for one in found.games if one.what != "reordered"]
+    if listed:
+        rows: list[tuple[render.Cell, ...]] = [
+            (one.what, one.game_id, one.line, one.was, one.now) for one in listed[:SHOWN_GAMES]
+        ]
+        render.echo()
+        render.print_table(("what", "game", "line", "was", "is"), rows, right=("line",))
+    if (more := sum(getattr(found, kind) for kind in KINDS[:-1]) - SHOWN_GAMES) > 0:
+        render.echo(f"... and {more:,} more (--format json lists them)")
+    render.echo()
+
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold
@@ -189,3 +214,31 @@ def _say_published(found: PublishedOutcome) -> None:
     as_of = f", played up to {found.times.stated(found.at.as_of)}" if found.at.as_of is not None else ""
     rows = render.count(0 if found.row_count is ABSENT else found.row_count, "row")
     render.hanging(f"{found.ladder} {did}: {rows} under {found.ruleset}{as_of}.", 2)
+
+
+def print_undone(found: Undone) -> None:
+    """What is taken back, or why it is not, and what that changes."""
+    events = ", ".join(f"{number:,} {name}" for name, number in found.types.items())
+    render.echo(f"recorded by {render.plain(found.by)}, {found.times.stated(found.recorded_at)}: {events}")
+    render.hanging(f"  {render.plain(found.what)}", 4)
+    if found.newer is not None:
+        position, by = found.newer
+        told = f"newer, and left as it is: position {position}, recorded by {by}"
+        render.hanging(render.plain(f"{told}; ratings undo {position} takes that back"), 2)
+    if found.is_refused:
+        print_refused(found.told)
+        return
+    print_impact(found.impact)
+    if not found.dry_run:
+        print_taken_back(found)
+
+
+def print_taken_back(found: Undone) -> None:
+    """Where something is taken back, or why it is not after all."""
+    if found.is_refused or found.position is None:
+        print_refused(found.told)
+        return
+    first = found.position - found.appended + 1
+    where = f"{first} to {found.position}" if found.appended > 1 else f"{found.position}"
+    positions = "positions" if found.appended > 1 else "position"
+    render.echo(f"\nUndone at {positions} {where}; ratings undo takes that back.")
