@@ -65,9 +65,11 @@ def in_memory(column: Column) -> Column:
 
 def as_numpy(column: Column) -> Any:
     """Return a column as a numpy array over the same memory; integers stay as they are."""
-    if isinstance(column, int):
+    if isinstance(column, int | np.ndarray):
         return column
     column = in_memory(column)
+    if isinstance(column, np.ndarray):  # of a file, with more than one dimension
+        return column
     kind = np.dtype(memoryview(column).format)
     return np.frombuffer(column, dtype=kind) if len(column) else np.empty(0, dtype=kind)
 

@@ -12,7 +12,7 @@ from ratings_ledger.cli.completion.names import are_kept, keep_names
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.log import Head, head, newest_games
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import catch_up, decode
 from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders

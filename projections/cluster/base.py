@@ -22,11 +22,10 @@ from ratings_ledger.projections.cluster.columnar import (
     Array,
     DamagedObject,
     OpenedObject,
-    as_lines,
     object_at,
     object_bytes,
 )
-from ratings_ledger.projections.cluster.objects import Bytes, Objects
+from ratings_ledger.projections.cluster.objects import Objects
 from ratings_ledger.projections.cluster.segments import (
     MORE_SLOTS,
     ROWS,
@@ -39,9 +38,11 @@ from ratings_ledger.projections.cluster.segments import (
     some_games,
 )
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
+from ratings_ledger.projections.facts.column_files import encode_lines
 from ratings_ledger.projections.facts.columns import Facts, UnusableVersion
 from ratings_ledger.projections.facts.decoding import APPLY, apply, settle_facts
 from ratings_ledger.projections.facts.games import cell_number, player_number
+from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -90,12 +91,12 @@ def put_base(
     kept = [(at, record, who) for at, record in records if (who := _kept(at, record, looks_at_accounts)) is not None]
     columns = {
         "gone": np.array(sorted(gone), dtype=np.int64), "others_at": np.array([at for at, *_ in kept], dtype=np.int64),
-        "others": as_lines(record for _, record, _ in kept), "of": as_lines(who for *_, who in kept),
+        "others": encode_lines(record for _, record, _ in kept), "of": encode_lines(who for *_, who in kept),
     }  # fmt: skip
     about = {
         "position": facts.position, "chain_hash": facts.chain_hash.hex(), "segments": segments, "games_at": games_at,
     }  # fmt: skip
-    name, content = named_by_content("base", object_bytes([], columns, about))
+    name, content = named_by_content("base", object_bytes(columns, about))
     objects.create(name, content)
     return name
 

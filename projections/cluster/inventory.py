@@ -26,7 +26,7 @@ from ratings_ledger.projections.cluster.coordinating import (
     sweep,
 )
 from ratings_ledger.projections.cluster.farm import Tell
-from ratings_ledger.projections.cluster.objects import LASTING, Bytes, Objects
+from ratings_ledger.projections.cluster.objects import LASTING, Objects
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     Numbering,
@@ -36,6 +36,7 @@ from ratings_ledger.projections.cluster.segments import (
     segment_of_numbers,
 )
 from ratings_ledger.projections.cluster.tasks import differs, segment_of
+from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.queries.results import Result
 
 SEALED, MISSING, DAMAGED, STRANGE = "sealed", "not sealed", "damaged", "of another history"

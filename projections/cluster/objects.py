@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.own_files import is_own_folder, new_file, open_own, refuse_other_accounts
+from ratings_ledger.projections.facts.stored_columns import Bytes
 
-Bytes = Any  # bytes, or a view of some
 # objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again
 LASTING = ("segment-", "numbers-")
 

@@ -9,26 +9,17 @@ numbers of the segment's own; `numbers` says what they are in the ledger.
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.cluster.columnar import (
-    Array,
-    OpenedObject,
-    Part,
-    as_bytes,
-    as_lines,
-    object_bytes,
-    parts_of,
-)
-from ratings_ledger.projections.cluster.objects import Bytes
+from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, object_bytes
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
+from ratings_ledger.projections.facts.column_files import encode_lines
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
+from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 # games in a part, and the moments at which so many parts of its games had been played
@@ -39,13 +30,29 @@ ROWS = {"first_position": "i8", "occurred_at": "i8", "count": "i2"}
 SLOTS = {"player": "i4", "place": "i2"}
 # in those parts where it says something: of games, then of participants; elsewhere it is the number
 OF_KIND = tuple(sorted({name for columns in COLUMNS_OF.values() for name in columns}))
-MORE_ROWS = {"live_position": ("i8", None)}
 MORE_SLOTS = {
     "status": ("i1", 0), "replaced": ("i1", 0), **dict.fromkeys(OPTIONAL_COLUMNS, ("i4", NONE)),
     **dict.fromkeys(OF_KIND, ("i8", 0)),
 }  # fmt: skip
-# of segments and their numbers; another number for each change of what they hold that the rest does not say
-FORMAT = f"{zlib.crc32(json.dumps([5, ROWS, SLOTS, MORE_ROWS, MORE_SLOTS, LABELS]).encode()):08x}"
+# of segments and their numbers; another number for each change of their bytes
+FORMAT = "6"
+
+
+class PartColumn(NamedTuple):
+    """A column of a part, of its `rows` or `slots`: left out where it says what is `usual`, a number or a column."""
+
+    name: str
+    code: str
+    of: str
+    usual: int | str | None
+
+
+PART_COLUMNS = (
+    *(PartColumn(name, code, "rows", None) for name, code in ROWS.items()),
+    PartColumn("live_position", "i8", "rows", "first_position"),
+    *(PartColumn(name, code, "slots", None) for name, code in SLOTS.items()),
+    *(PartColumn(name, code, "slots", usual) for name, (code, usual) in MORE_SLOTS.items()),
+)
 Label = str | None
 # a cell as the segments write it: its labels as texts, seats and flags
 NamedCell = tuple[Label, Label, Label, Label, Label, Label, int, int]
@@ -93,34 +100,32 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
     in_cell = rank[arrays.as_numpy(facts.cell)[rows]]
     order = np.argsort(in_cell, kind="stable")
     rows, in_cell = rows[order], in_cell[order]
-    taken = _columns(facts, rows)
-    slot_from = np.concatenate(([0], np.cumsum(taken["count"], dtype=np.int64)))
+    columns = _columns(facts, rows)
+    slot_from = np.concatenate(([0], np.cumsum(columns["count"], dtype=np.int64)))
     cuts = [*range(0, len(rows), PART_GAMES), len(rows)]
-    said, contents = [], []
-    for first, last in pairwise(cuts):
-        present, content = _part(taken, slice(first, last), slice(int(slot_from[first]), int(slot_from[last])))
-        said.append(present)
-        contents.append(content)
-    parts, places = parts_of(contents)
-    times = [taken["occurred_at"][first:last] for first, last in pairwise(cuts)]
+    spans = [slice(first, last) for first, last in pairwise(cuts)]
+    slots = [slice(int(slot_from[span.start]), int(slot_from[span.stop])) for span in spans]
+    parts = [_encode_part(columns, *both) for both in zip(spans, slots, strict=True)]
+    times = [columns["occurred_at"][span] for span in spans]
     pool = [name.encode() for name in facts.players]
-    columns = {
-        "cell_from": np.searchsorted(in_cell, np.arange(len(cells) + 1)).astype(np.int64),
-        "part_at": _numbers([place.at for place in places]), "part_length": _numbers([p.length for p in places]),
-        "part_crc": _numbers([place.crc for place in places]), "part_says": _numbers(said),
-        "part_slots": _numbers([int(slot_from[last] - slot_from[first]) for first, last in pairwise(cuts)]),
+    content = {
+        **{f"part.{number}": content for number, (_, content) in enumerate(parts)},
+        "part_says": _numbers([present for present, _ in parts]),
+        "part_slots": _numbers([span.stop - span.start for span in slots]),
         "part_first_at": _numbers([int(part.min()) for part in times]),
         "part_last_at": _numbers([int(part.max()) for part in times]),
-        "part_moments": _numbers([moment for part in times for moment in _moments(part)]),
-        "cells": as_lines(names[number] for number in cells),
-        "names": as_bytes(b"".join(pool)), "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
-        "others_at": _numbers([at for at, _ in facts.others]), "others": as_lines(record for _, record in facts.others),
+        "part_moments": _numbers([_moments(part) for part in times]).reshape(-1, MOMENTS),
+        "cell_from": np.searchsorted(in_cell, np.arange(len(cells) + 1)).astype(np.int64),
+        "cells": encode_lines(names[number] for number in cells),
+        "names": b"".join(pool), "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
+        "others_at": _numbers([at for at, _ in facts.others]),
+        "others": encode_lines(record for _, record in facts.others),
     }  # fmt: skip
-    return object_bytes(parts, columns, {**about, "games": len(rows), "part_games": PART_GAMES})
+    return object_bytes(content, {**about, "games": len(rows), "part_games": PART_GAMES})
 
 
 def _moments(times: Array) -> list[int]:
-    """Moments among some times, of which about as many lie around each."""
+    """Return moments among some times, of which about as many lie around each."""
     ordered = np.sort(times)
     return [int(ordered[(2 * number + 1) * len(ordered) // (2 * MOMENTS)]) for number in range(MOMENTS)]
 
@@ -133,7 +138,7 @@ def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
     """Return all columns of some games, one game after another."""
     taken, numpy = arrays.taken, arrays.as_numpy
     some = arrays.as_column(rows)
-    found = {name: numpy(taken(getattr(facts, name), some)) for name in (*ROWS, *MORE_ROWS)}
+    found = {name: numpy(taken(getattr(facts, name), some)) for name, _, of, _ in PART_COLUMNS if of == "rows"}
     start = taken(facts.start, some)
     slots = numpy(arrays.span_indices(start, arrays.as_column(found["count"])))
     for name in ("player", "place", "status", "replaced"):
@@ -157,19 +162,15 @@ def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
     return found
 
 
-def _part(taken: dict[str, Array], games: slice, slots: slice) -> tuple[int, bytes]:
-    """Return the content of a part, and which of the columns that it may have it has, as bits."""
-    content = [np.ascontiguousarray(taken[name][games], dtype=code).tobytes() for name, code in ROWS.items()]
-    present = 0
-    for bit, (name, (code, _)) in enumerate(MORE_ROWS.items()):
-        if (taken[name][games] != taken["first_position"][games]).any():
+def _encode_part(columns: dict[str, Array], games: slice, slots: slice) -> tuple[int, bytes]:
+    """Return which columns a part has, as bits, and what is in these."""
+    present, content = 0, []
+    for bit, (name, code, of, usual) in enumerate(PART_COLUMNS):
+        span = games if of == "rows" else slots
+        numbers = columns[name][span]
+        if usual is None or (numbers != (columns[usual][span] if isinstance(usual, str) else usual)).any():
             present |= 1 << bit
-            content.append(np.ascontiguousarray(taken[name][games], dtype=code).tobytes())
-    content += [np.ascontiguousarray(taken[name][slots], dtype=code).tobytes() for name, code in SLOTS.items()]
-    for bit, (name, (code, usual)) in enumerate(MORE_SLOTS.items(), len(MORE_ROWS)):
-        if (taken[name][slots] != usual).any():
-            present |= 1 << bit
-            content.append(np.ascontiguousarray(taken[name][slots], dtype=code).tobytes())
+            content.append(np.ascontiguousarray(numbers, dtype=code).tobytes())
     return present, b"".join(content)
 
 
@@ -212,7 +213,7 @@ def moments_of_parts(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int
     runs, size, moments = _runs(segment, wanted), segment.about["part_games"], segment.column("part_moments")
     for number in _parts_with(runs, size):
         games = sum(last - first for first, last in _within(runs, number * size, (number + 1) * size))
-        for moment in moments[number * MOMENTS : (number + 1) * MOMENTS].tolist():
+        for moment in moments[number].tolist():
             yield moment, games / MOMENTS
 
 
@@ -235,22 +236,15 @@ def _parts_with(runs: list[tuple[int, int]], size: int) -> list[int]:
 
 
 def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
-    content, at = segment.part(_place_of(segment, number)), 0
+    content, at = segment.columns[f"part.{number}"].load(), 0
     present, slots = (int(segment.column(name)[number]) for name in ("part_says", "part_slots"))
-    found: tuple[dict[str, Array], dict[str, Array]] = {}, {}
-    more = [
-        [(name, code) for bit, (name, (code, _)) in enumerate(columns.items(), first) if present >> bit & 1]
-        for columns, first in ((MORE_ROWS, 0), (MORE_SLOTS, len(MORE_ROWS)))
-    ]
-    for into, columns, items in ((0, [*ROWS.items(), *more[0]], games), (1, [*SLOTS.items(), *more[1]], slots)):
-        for name, code in columns:
-            found[into][name] = np.frombuffer(content, dtype=code, count=items, offset=at)
+    part: dict[str, dict[str, Array]] = {"rows": {}, "slots": {}}
+    for bit, (name, code, of, _) in enumerate(PART_COLUMNS):
+        if present >> bit & 1:
+            items = games if of == "rows" else slots
+            part[of][name] = np.frombuffer(content, dtype=code, count=items, offset=at)
             at += items * np.dtype(code).itemsize
-    return Games(np.empty(0, dtype=np.int64), *found)
-
-
-def _place_of(segment: OpenedObject, number: int) -> Part:
-    return Part(*(int(segment.column(f"part_{name}")[number]) for name in ("at", "length", "crc")))
+    return Games(np.empty(0, dtype=np.int64), **part)
 
 
 def some_games(games: Games, chosen: Array, cell: Array) -> Games:
@@ -300,10 +294,10 @@ class Numbering:
         pool = [name.encode() for name in [*self.players][players:]]
         columns = {
             "player": np.array(player, dtype=np.int32), "cell": np.array(cell, dtype=np.int32),
-            "names": as_bytes(b"".join(pool)), "cells": as_lines([*self.cells][cells:]),
+            "names": b"".join(pool), "cells": encode_lines([*self.cells][cells:]),
             "name_from": np.array([0, *accumulate(map(len, pool))], dtype=np.int64),
         }  # fmt: skip
-        return object_bytes([], columns, {"name": numbers_name(segment.name), "players_before": players})
+        return object_bytes(columns, {"name": numbers_name(segment.name), "players_before": players})
 
 
 def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
@@ -319,9 +313,9 @@ def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> I
     columns = {
         "player": np.arange(players, players + len(starts) - 1, dtype=np.int32),
         "cell": np.array(cells, dtype=np.int32), "names": segment.column("names"),
-        "cells": as_lines([*known][before:]), "name_from": starts,
+        "cells": encode_lines([*known][before:]), "name_from": starts,
     }  # fmt: skip
-    return object_bytes([], columns, {"players_before": players})
+    return object_bytes(columns, {"players_before": players})
 
 
 def all_names(one: OpenedObject) -> list[str]:

@@ -27,9 +27,9 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import SharedBase, Window, base_of
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, as_bytes, object_at, object_bytes
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at, object_bytes
 from ratings_ledger.projections.cluster.engines import NotTheSame, Unfit
-from ratings_ledger.projections.cluster.objects import Bytes, Objects, objects_at
+from ratings_ledger.projections.cluster.objects import Objects, objects_at
 from ratings_ledger.projections.cluster.packs import Pack, family_of
 from ratings_ledger.projections.cluster.proofs import (
     CODE,
@@ -44,6 +44,7 @@ from ratings_ledger.projections.diff.what_if import SimulatedLadder, ladders_bes
 from ratings_ledger.projections.facts.bulk import pages_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_text
+from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
@@ -113,7 +114,7 @@ def perform(url: str, proof: Proof, place: PlanRange) -> None:
     plan["cells"] = [(number, tuple(cell)) for number, cell in plan["cells"]]
     plan["families"] = {*map(tuple, plan["families"])}
     result = compared_pack(base, plan) if plan["task"] == "compare" else replayed_pack(base, plan)
-    keep(objects, name, object_bytes([], {"results": as_bytes(result)}, {"name": name}))
+    keep(objects, name, object_bytes({"results": result}, {"name": name}))
 
 
 def places_of(plans: Sequence[str]) -> list[PlanRange]:

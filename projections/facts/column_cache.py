@@ -1,6 +1,6 @@
-"""The cache of decoded columns: the content of the log as segments, all of which may be deleted at any time.
+"""The cache of decoded columns: the content of the log as segments, which are files of columns.
 
-    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/columns/FIRST-LAST-CHAINHASH-FORMAT/     what events FIRST+1 to LAST said
+    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/columns/FIRST-LAST-CHAINHASH-FORMAT     what events FIRST+1 to LAST said
 
 A copy of a ledger has the same id, and soon a different history. So each place has a cache of its own; only a hash of
 the place appears in the path.
@@ -18,7 +18,6 @@ import hashlib
 import json
 import logging
 import time
-import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,17 +33,22 @@ from ratings_ledger.ledger.own_files import cache_folder, is_own_folder, open_ow
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import chain_hash_at, ledger_id
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
-from ratings_ledger.projections.facts.checked_columns import ANY, BLOCK_BYTES, Checked, Damaged, Layered, Unreadable
-from ratings_ledger.projections.facts.columns import NONE, Base, Cell, Column, Facts, GameChange, row_at
-from ratings_ledger.projections.facts.segments import (
-    Segment,
-    about_segment,
-    delete_segment,
-    read_segment,
-    segments_of,
-    write_segment,
+from ratings_ledger.projections.facts.column_files import (
+    ColumnFile,
+    Damaged,
+    Unreadable,
+    about_file,
+    delete_file,
+    encode_columns,
+    encode_lines,
+    files_in,
+    open_file,
+    prune_files,
+    write_file,
 )
+from ratings_ledger.projections.facts.columns import NONE, Base, Cell, Column, Facts, GameChange, row_at
 from ratings_ledger.projections.facts.soundness import check, check_changes, check_texts
+from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
@@ -67,13 +71,8 @@ FILES = {
 }  # fmt: skip
 
 
-def cache_format(files: Mapping[str, str], meaning: int = 4) -> str:
-    """Identifies the format of a cache: its files and their types, and a number that grows when a value changes its
-    meaning."""
-    return f"{zlib.crc32(json.dumps([meaning, files, BLOCK_BYTES], sort_keys=True).encode()):08x}"
-
-
-FORMAT = cache_format(FILES)
+# another number for each change of the files' bytes; what has another one is left to the program that wrote it
+FORMAT = "5"
 
 logger = logging.getLogger(__name__)
 
@@ -84,8 +83,8 @@ class Cache:
     def __init__(self, root: Path, ledger: str) -> None:
         self.root, self.folder = root, root / "columns"
         self.ledger = ledger
-        self.segments: list[Segment] = []
-        self._values: dict[Checked, list[Any]] = {}  # those in files of lines
+        self.segments: list[ColumnFile] = []
+        self._values: dict[tuple[str, str], list[Any]] = {}  # those in columns of lines
 
     @property
     def position(self) -> int:
@@ -94,8 +93,10 @@ class Cache:
 
     def open_next(self, name: str) -> bool:
         """Open the segment that comes next; returns whether it is there. Raises `Damaged`, `Unreadable`."""
-        segment = read_segment(self.folder, name, FILES)
+        segment = open_file(self.folder / name)
         if segment is not None:
+            if segment.codes != FILES:
+                raise Damaged(f"{name} has other columns than those expected", self.folder / name)
             if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._numbered()):
                 raise Damaged(f"{name} does not go with what is before it", self.folder / name)
             self.segments.append(segment)
@@ -110,22 +111,21 @@ class Cache:
 
     # -- reading
 
-    def _column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> Layered:
+    def _column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
         """Return the first items of a column, whose numbers are within limits. Raises `ValueError` for fewer."""
         there = self._items(name)
         if items is not None and not 0 <= items <= there:
             raise ValueError(f"{name} has {there} numbers, and {items} are wanted")
-        return Layered([segment.columns[name].within(*limits) for segment in self.segments], items)
+        return LayeredColumn([segment.columns[name].within(*limits) for segment in self.segments], items)
 
     def _lines(self, name: str, count: int | None = None) -> list[Any]:
         """Return the first values of a file of JSON lines. Raises `Damaged`."""
-        found = list[Any]()
+        values = list[Any]()
         for segment in self.segments:
-            column = segment.columns[name]
-            if column not in self._values:
-                self._values[column] = json.loads(b"[" + b",".join(bytes(column.whole()).split(b"\n")[:-1]) + b"]")
-            found += self._values[column]
-        return found[:count]
+            if (segment.name, name) not in self._values:
+                self._values[segment.name, name] = segment.lines(name)
+            values += self._values[segment.name, name]
+        return values[:count]
 
     def _tables(self, facts: Facts, players: int | None = None) -> None:
         facts.players = self._lines("players", players)
@@ -210,11 +210,11 @@ class Cache:
         """Store what a delta took in; returns whether that worked. Raises `Damaged`, `Unreadable`."""
         base = delta.base
         assert base is not None
-        told: dict[str, list[Any]] = {
-            "players": delta.players[base.players :], "texts": delta.texts[base.texts :],
-            "cells": delta.cells[base.cells :], "others": [record for _, record in delta.others],
+        lines = {
+            "players": encode_lines(delta.players[base.players :]), "texts": encode_lines(delta.texts[base.texts :]),
+            "cells": encode_lines(delta.cells[base.cells :]),
+            "others": encode_lines(record for _, record in delta.others),
         }  # fmt: skip
-        lines = {name: "".join(f"{json.dumps(value)}\n" for value in values).encode() for name, values in told.items()}
         grown: dict[str, Column] = {
             **{name: getattr(delta, name) for name in (*ROWS, *SLOTS)},
             **{f"kind.{name}": delta.of_kind[name] for name in OF_KIND},
@@ -228,8 +228,8 @@ class Cache:
         }
         for name in OPTIONAL:
             column = delta.optional[name]
-            said = column.count(NONE) < len(column)
-            grown[name] = array("i", [NONE]) * (base.slots - self._items(name)) + column if said else array("i")
+            is_used = column.count(NONE) < len(column)
+            grown[name] = array("i", [NONE]) * (base.slots - self._items(name)) + column if is_used else array("i")
         numbered = hashlib.sha256(self._numbered().encode())
         for name in TEXTS:
             numbered.update(f"{name} {len(lines[name])} ".encode() + lines[name])
@@ -260,12 +260,14 @@ class Cache:
         old = self.segments[number:]
         del self.segments[number:]
         name = f"{self.position}-{rest}"
-        about = {"ledger": self.ledger, "after": self._numbered(), "numbered": numbered}
+        about = {"name": name, "ledger": self.ledger, "after": self._numbered(), "numbered": numbered}
+        parts = {column: (code, columns[column]) for column, code in FILES.items()}
         try:
-            write_segment(self.folder, name, columns, FILES, about)
+            prune_files(self.folder, FORMAT)
+            write_file(self.folder / name, encode_columns(parts, about))
             if self.open_next(name):
                 for segment in old:
-                    delete_segment(self.folder / segment.name)
+                    delete_file(self.folder / segment.name)
                 return True
         except OSError as error:
             logger.warning("ratings: the cache in %s cannot be written: %s", self.root, error.strerror)
@@ -273,7 +275,7 @@ class Cache:
         return False
 
 
-def _span(segment: Segment) -> tuple[int, int]:
+def _span(segment: ColumnFile) -> tuple[int, int]:
     first, last, *_ = segment.name.split("-")
     return int(first), int(last)
 
@@ -295,7 +297,7 @@ def refuse_shared_cache(connection: Connection) -> None:
         refuse_other_accounts(Path(place) / folder_of(connection))
 
 
-def found(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
+def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
     """Return the cache of a ledger, as far as it matches the log; None if none can be kept, or it cannot be read now.
 
     The holder of the lock, who makes it anew from there, deletes the rest and is told why.
@@ -304,12 +306,12 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
     if place is None:
         return None
     cache = Cache(Path(place) / folder_of(connection), ledger)
-    there = sorted(segments_of(cache.folder), reverse=True)  # the longest first
-    rests = {last: _rest(last, chain_hash_at(connection, last)) for last, _ in there}
-    left = {path.name: last for last, path in there}
+    longest_first = sorted(files_in(cache.folder, f"-{FORMAT}"), reverse=True)
+    names = {path.name: last for last, path in longest_first}
+    rests = {last: _rest(last, chain_hash_at(connection, last)) for last in names.values()}
     try:
-        while behind := [name for name, last in left.items() if name == f"{cache.position}-{rests[last]}"]:
-            del left[behind[0]]
+        while behind := [name for name, last in names.items() if name == f"{cache.position}-{rests[last]}"]:
+            del names[behind[0]]
             try:
                 cache.open_next(behind[0])
             except Damaged as problem:
@@ -326,22 +328,22 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
 def _delete_unused(cache: Cache, newest: int, rests: Mapping[int, str]) -> None:
     """Delete the segments that are not in the cache, and say why if they are of another log."""
     used, why = {segment.name for segment in cache.segments}, ""
-    for last, path in segments_of(cache.folder):
+    for last, path in [*files_in(cache.folder, f"-{FORMAT}")]:
         if path.name in used:
             continue
-        if about_segment(path).get("ledger", cache.ledger) != cache.ledger:
+        if about_file(path).get("ledger", cache.ledger) != cache.ledger:
             why = "it belongs to another ledger"
         elif last > newest:
             why = f"it is at position {last}, the log ends at {newest}"
-        elif path.name.partition("-")[2] != rests.get(last) and path.name.endswith(FORMAT):
+        elif path.name.partition("-")[2] != rests.get(last):
             why = "it comes from another history"
-        delete_segment(path)
+        delete_file(path)
     if why:
         logger.warning("ratings: the cache in %s is rebuilt: %s", cache.root, why)
 
 
 @contextmanager
-def growing(root: Path) -> Iterator[bool]:
+def lock_cache(root: Path) -> Iterator[bool]:
     """Hold the lock of a cache; yields whether it could be obtained."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -119,9 +119,9 @@ def _cached(connection: Connection, newest: int, position: int, lazily: bool) ->
     A bad cache is rebuilt once; after that, and where it cannot be read, the command does without.
     """
     from ratings_ledger.projections.facts import column_cache  # only here, as a short log needs none
-    from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+    from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 
-    cache = column_cache.found(connection, newest)
+    cache = column_cache.find_cache(connection, newest)
     if cache is None:
         return None
     try:
@@ -140,12 +140,12 @@ def _grown(connection: Connection, root: Path, newest: int, position: int, lazil
     Raises `Damaged`, `Unreadable`, `StoreDamaged` where it is bad even after it was made again.
     """
     from ratings_ledger.projections.facts import column_cache
-    from ratings_ledger.projections.facts.checked_columns import Damaged
+    from ratings_ledger.projections.facts.column_files import Damaged
 
-    with column_cache.growing(root) as locked:
+    with column_cache.lock_cache(root) as locked:
         for tries_left in reversed(range(TRIES)) if locked else ():
             # as another process may have left it by now
-            cache = column_cache.found(connection, newest, locked=True)
+            cache = column_cache.find_cache(connection, newest, locked=True)
             try:
                 while cache is not None and cache.position < newest:
                     until = cache.position + DELTA_EVENTS
@@ -177,8 +177,7 @@ def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Fac
 
 def _completed(connection: Connection, cache: column_cache.Cache, position: int, lazily: bool) -> Facts:
     """Return the facts from a cache, with what it hands on applied."""
-    from ratings_ledger.projections.facts.checked_columns import Damaged
-    from ratings_ledger.projections.facts.segments import TRACES, segments_of
+    from ratings_ledger.projections.facts.column_files import TRACES, Damaged, files_in
 
     facts = cache.facts(position)
     facts.chain_hash = chain_hash_at(connection, position) or ZERO
@@ -200,7 +199,7 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
         facts.let_go()
     settle_facts(facts)
     facts.cache, facts.proposed = cache.root, False
-    for at, _ in segments_of(cache.root / TRACES):
+    for at, _ in files_in(cache.root / TRACES):
         # one from behind the end of the log is of another, which was here before it was restored
         if (chain_hash := chain_hash_at(connection, at)) is not None:
             facts.hashes[at] = chain_hash

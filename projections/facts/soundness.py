@@ -7,8 +7,8 @@ from array import array
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.contract import PLAYERS_MAX
-from ratings_ledger.projections.facts.checked_columns import Damaged, check_all, pieces, within
 from ratings_ledger.projections.facts.columns import NONE, ROW_COLUMNS, SLOT_COLUMNS, Column, Facts
+from ratings_ledger.projections.facts.stored_columns import check_all, pieces, within
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 
@@ -40,9 +40,9 @@ def check(facts: Facts) -> None:
                 raise _nowhere(facts)
 
 
-def _nowhere(facts: Facts) -> Damaged:
-    found: Damaged = facts.start.damaged("has a number that leads nowhere")
-    return found
+def _nowhere(facts: Facts) -> Exception:
+    problem: Exception = facts.start.damaged("has a number that leads nowhere")
+    return problem
 
 
 def check_changes(facts: Facts) -> None:

@@ -28,7 +28,7 @@ from ratings_ledger.ledger.processes.memory import give_back
 from ratings_ledger.ledger.rejections import closest, did_you_mean, shown
 from ratings_ledger.ledger.store.log import chain_hash_at, head
 from ratings_ledger.projections import arrays, compiling
-from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import LABELS, Column, Facts
 from ratings_ledger.projections.facts.decoding import decode, follow_log
 from ratings_ledger.projections.facts.players import known_players

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.errors import RuleFailed, Unknown
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
-from ratings_ledger.projections.facts.checked_columns import Damaged, Unreadable
+from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import (
     Note,

@@ -1,6 +1,6 @@
 """Traces of long ladders, kept between runs: what a replay left behind is read, and not computed again.
 
-    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-REST/     a segment
+    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-REST-PROGRAM     a file of columns
 
 A trace belongs to one exact history (the chain hash at its position), the versions that scored it and this program's
 rules; all of them are in its name. What was recorded later continues it. Rules from packages are always replayed, since
@@ -11,7 +11,6 @@ deleting it changes nothing but the time.
 from __future__ import annotations
 
 import json
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -21,17 +20,21 @@ from pathlib import Path
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import UNITS_MAX
-from ratings_ledger.projections.facts.checked_columns import BLOCK_BYTES, Damaged, Unreadable, logger
-from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.facts.segments import (
+from ratings_ledger.projections.facts.column_files import (
     TRACES,
-    Segment,
-    about_segment,
-    delete_segment,
-    read_segment,
-    segments_of,
-    write_segment,
+    ColumnFile,
+    Damaged,
+    Unreadable,
+    about_file,
+    delete_file,
+    encode_columns,
+    files_in,
+    logger,
+    open_file,
+    prune_files,
+    write_file,
 )
+from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.continuing import Replayed, can_be_continued, continued, replayed_of
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, parse_name, streams
@@ -48,7 +51,6 @@ COLUMNS = {
     "games": "q", "first": "q", "slot": "i", "adjusted_before": "q", "began": "q",
 }  # fmt: skip
 TOTALS = ("started", "minted", "burned", "adjusted")
-FORMAT = f"{zlib.crc32(json.dumps([COLUMNS, BLOCK_BYTES]).encode()):08x}"
 # the folders of all modules that decide about points
 DECIDING_FOLDERS = (
     "ledger/events", "ledger/events/game_types", "ledger/validation", "projections", "projections/facts",
@@ -78,17 +80,17 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
             continue
         name = _name(ladder, versions, position, facts.hashes[position])
         try:
-            found = _segment(folder / name, facts, versions)
+            file = _opened(folder / name, facts, versions)
         except Damaged as problem:
             problem.discard()
             facts.segments.pop(folder / name, None)
             continue
         except Unreadable:
             continue
-        if found is not None and found.about["names"] == _names(facts, found.columns["person"]):
-            since = Replayed(**found.about["replayed"])
+        if file is not None and file.about["names"] == _names(facts, file.columns["person"]):
+            since = Replayed(**file.about["replayed"])
             with suppress(RuleFailure):  # a replay says of which game
-                return continued(_trace(found, facts, ladder, versions), since, facts, ladder, versions)
+                return continued(_trace(file, facts, ladder, versions), since, facts, ladder, versions)
     return None
 
 
@@ -103,50 +105,53 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     name = _name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
     first = trace.slots_from()
-    columns: dict[str, Iterable[Column]] = {
+    parts: dict[str, Iterable[Column]] = {
         "row": [stream.row], "version": [stream.version], "offset": [stream.offsets], "player": [stream.players],
         "before": [trace.before], "mint": [trace.mints], "person": [persons], "points": [trace.points],
         "games": [trace.games], "first": [first], "slot": trace.slots_in_parts(first),
         "adjusted_before": [trace.adjusted_before], "began": [trace.began],
     }  # fmt: skip
+    columns = {column: (code, parts[column]) for column, code in COLUMNS.items()}
     about = {total: getattr(trace, total) for total in TOTALS} | {
-        "ladder": stream.ladder, "inserted": stream.adjustments, "names": _names(facts, persons),
+        "name": name, "ladder": stream.ladder, "inserted": stream.adjustments, "names": _names(facts, persons),
         "replayed": replayed_of(facts, stream.ladder, versions)._asdict(),
     }  # fmt: skip
-    others = list(segments_of(folder, _hash(stream.ladder)))
+    others = list(files_in(folder, f"-{_program()}", _hash(stream.ladder)))
     if any(position > facts.position and position in facts.hashes for position, _ in others):
         return
     try:
-        write_segment(folder, name, columns, COLUMNS, about)
+        prune_files(folder, _program())
+        write_file(folder / name, encode_columns(columns, about))
     except OSError as error:
         logger.warning("ratings: the trace in %s cannot be written: %s", folder, error.strerror)
         return
     for _, path in others:
         if path.name != name:
-            delete_segment(path)
+            delete_file(path)
 
 
 def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
     """Yield the ladders whose kept traces say something else than a replay of `plain`, which are the same facts without
-    a cache; with the folders, which are deleted.
+    a cache; with the files, which are deleted.
     """
     if facts.cache is None:
         return
-    for _, path in list(segments_of(facts.cache / TRACES)):
-        ladder = str(about_segment(path).get("ladder"))
+    for _, path in list(files_in(facts.cache / TRACES, f"-{_program()}")):
+        ladder = str(about_file(path).get("ladder"))
         versions = facts.rulesets.get(ladder.partition("/")[0])
         if versions is None or (kept := find_trace(facts, ladder, versions)) is None:
             continue
         stream = streams(plain, versions, only=parse_name(ladder).values).get(ladder)
         if stream is None or not kept.whole().is_like(replay(stream)):
-            delete_segment(path)
+            delete_file(path)
             yield ladder, path
 
 
 def _name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
     """Return the name of a trace: its ladder and position, and everything else that decides what is in it."""
     scored_by = [(version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions]
-    return f"{_hash(ladder)}-{position}-{_hash(json.dumps([FORMAT, chain_hash.hex(), scored_by, _program()]))}"
+    rest = _hash(json.dumps([chain_hash.hex(), scored_by]))
+    return f"{_hash(ladder)}-{position}-{rest}-{_program()}"
 
 
 def _hash(text: str) -> str:
@@ -160,11 +165,11 @@ def _names(facts: Facts, persons: Column) -> str:
 
 @cache
 def _program() -> str:
-    """Return the digest of all modules that decide about points."""
+    """Return the digest of all modules that decide about points, which include that of the files."""
     digest = sha256()
     for path in deciding_modules():
         digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+    return digest.hexdigest()[:24]
 
 
 def deciding_modules() -> list[Path]:
@@ -173,32 +178,32 @@ def deciding_modules() -> list[Path]:
     return sorted(path for folder in DECIDING_FOLDERS for path in (root / folder).glob("*.py"))
 
 
-def _segment(path: Path, facts: Facts, versions: Sequence[Version]) -> Segment | None:
-    """Return the segment of a trace, opened once for facts and their snapshots; None if it is not there. Raises
-    `Damaged`.
+def _opened(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
+    """Return the file of a trace, opened once for facts and their snapshots; None if it is not there. Raises
+    `Damaged`, `Unreadable`.
     """
     if path not in facts.segments:
-        found = read_segment(path.parent, path.name, COLUMNS)
-        if found is None:
+        opened = open_file(path)
+        if opened is None:
             return None
         try:
-            _look_at(found, facts, versions)
+            _set_limits(opened, facts, versions)
         except (ValueError, LookupError, TypeError) as problem:
             raise Damaged(f"{path.name} says nothing about a trace: {problem}", path) from None
-        facts.segments[path] = found
-    segment: Segment = facts.segments[path]
+        facts.segments[path] = opened
+    file: ColumnFile = facts.segments[path]
     if facts.unchecked is None:
-        segment.check()
-    return segment
+        file.check()
+    return file
 
 
-def _look_at(segment: Segment, facts: Facts, versions: Sequence[Version]) -> None:
-    """Say which numbers lead somewhere. Raises `ValueError` if the lengths do not fit, or what it is about."""
-    columns = segment.columns
+def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> None:
+    """Say which numbers lead somewhere. Raises `ValueError` if the columns do not fit, or what they are about."""
+    columns = file.columns
     games, slots, people = len(columns["row"]), len(columns["player"]), len(columns["person"])
     lengths = {
         "version": games, "offset": games + 1, "mint": games, "before": slots, "slot": slots, "points": people,
-        "games": people, "first": people + 1, "began": people, "adjusted_before": len(segment.about["inserted"]),
+        "games": people, "first": people + 1, "began": people, "adjusted_before": len(file.about["inserted"]),
     }  # fmt: skip
     ends = {
         "row": len(facts.cell), "version": len(versions), "player": people, "person": len(facts.players),
@@ -209,14 +214,15 @@ def _look_at(segment: Segment, facts: Facts, versions: Sequence[Version]) -> Non
     for name in ("before", "points", "adjusted_before", "began"):
         columns[name].within(-UNITS_MAX, UNITS_MAX + 1)
     if not (
-        all(len(columns[name]) == length for name, length in lengths.items())
-        and all(isinstance(segment.about[name], int) for name in TOTALS)
+        file.codes == COLUMNS
+        and all(len(columns[name]) == length for name, length in lengths.items())
+        and all(isinstance(file.about[name], int) for name in TOTALS)
         and all(
             0 <= game <= games and 0 <= who < people and 0 <= version < len(versions)
-            for game, who, _, version, _, _ in segment.about["inserted"]
+            for game, who, _, version, _, _ in file.about["inserted"]
         )
     ):
-        raise ValueError("its lengths do not fit")
+        raise ValueError("its columns do not fit")
 
 
 def _columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
@@ -224,9 +230,9 @@ def _columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence
     return streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
 
 
-def _trace(segment: Segment, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
-    """Return the trace in a segment."""
-    columns, about = segment.columns, segment.about
+def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
+    """Return the trace in a file."""
+    columns, about = file.columns, file.about
     persons = [*columns["person"]]
 
     def fetch() -> Sequence[Column]:

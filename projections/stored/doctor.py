@@ -114,7 +114,7 @@ def _rights(connection: Connection) -> list[Check]:
 
 def _cache(connection: Connection, newest: int) -> Check:
     """Return where the columns of long histories are kept, and how far they reach."""
-    cache = column_cache.found(connection, newest)
+    cache = column_cache.find_cache(connection, newest)
     if cache is None:
         return Check("-", "cache", "none", "this account has no home folder", "name another place with XDG_CACHE_HOME")
     until = f"up to position {cache.position}" if cache.position else "nothing yet"

@@ -20,9 +20,9 @@ from ratings_ledger.ledger.store.runs import running
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
 from ratings_ledger.ledger.verification import Finding, Verified, verify_log, verify_order
 from ratings_ledger.projections.admission.events import RecordedChecks
+from ratings_ledger.projections.facts.column_files import TRACES, files_in
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import clock_of, decode, extend
-from ratings_ledger.projections.facts.segments import TRACES, segments_of
 from ratings_ledger.projections.game_clock.state import run_out
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -73,7 +73,7 @@ def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
 def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
     """Traces in the cache that a replay from the first game does not confirm; they are deleted."""
     facts = decode(connection)
-    if facts.cache is None or not any(segments_of(facts.cache / TRACES)):
+    if facts.cache is None or not any(files_in(facts.cache / TRACES)):
         return
     for ladder, path in wrong_traces(facts, decode(connection, facts.position, cached=False)):
         yield Finding("trace", None, f"{path} says something else about {ladder} than a replay; it is deleted")

@@ -15,7 +15,7 @@ from fault_helpers import append_games, fork, game
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import column_cache, decoding
-from ratings_ledger.projections.facts.segments import MANIFEST, TRACES
+from ratings_ledger.projections.facts.column_files import TRACES
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import kept_traces
 
@@ -50,14 +50,14 @@ def test_killed_cache_writes_leave_right_facts(
         wanted = decoding.decode(connection, cached=False)
         while killed < kills or len(positions) <= 10:
             if chance.random() < 0.1:
-                for path in (tmp_path / "caches").rglob(f"columns/*/{MANIFEST}"):
+                for path in (tmp_path / "caches").rglob("columns/*-*-*"):
                     path.unlink()
             child = fork(lambda: grow(url))
             time.sleep(chance.random() * whole_s / 3)
             os.kill(child, signal.SIGKILL)
             killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
             with caplog.at_level(logging.WARNING):
-                cache = column_cache.found(connection, GAMES)
+                cache = column_cache.find_cache(connection, GAMES)
                 assert cache is not None
                 positions.add(cache.position)
                 if cache.position:

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import zlib
 from array import array
 from collections.abc import Callable
 from contextlib import closing
@@ -14,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cache_files import read_file, rewrite_file, rewrite_footer
 
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.facts import column_cache, decoding, segments
-from ratings_ledger.projections.facts.checked_columns import add_crcs
-from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
+from ratings_ledger.projections.facts import column_cache, column_files, decoding
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
@@ -62,23 +60,10 @@ def own(caches: Path) -> Path:
     return folder
 
 
-def written(root: Path) -> tuple[dict[str, Any], Path]:
-    """What the manifest of the one segment of columns says, and its folder."""
-    (folder,) = (root / "columns").glob("*-*-*")
-    return json.loads((folder / MANIFEST).read_bytes().partition(b"\n")[2]), folder
-
-
-def rewrite(root: Path, manifest: Any) -> None:
-    """Write the manifest with a right checksum."""
-    body = json.dumps(manifest).encode()
-    (written(root)[1] / MANIFEST).write_bytes(f"{zlib.crc32(body):08x}\n".encode() + body)
-
-
-def crcs_of(content: Any) -> list[int]:
-    """The checksums of a file."""
-    found = list[int]()
-    add_crcs(found, 0, content)
-    return found
+def segment(root: Path) -> Path:
+    """The one segment of columns."""
+    (path,) = (root / "columns").glob("*-*-*")
+    return path
 
 
 @pytest.mark.parametrize("name", ["../../victim", "/VICTIM", "..", "", "a/b", "no-uuid", "x" * 5_000, "é" * 36])
@@ -103,7 +88,7 @@ def test_path_as_ledger_id_is_refused(name: str, ratings: Ratings, db: str, cach
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("how", ["segment", "next", "unfinished", "player", MANIFEST, "columns", "lock", "all"])
+@pytest.mark.parametrize("how", ["segment", "next", "old", "columns", "lock", "all"])
 def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
     """A growing cache writes nothing through links in it and deletes nothing behind them."""
     before = standings(ratings, db)
@@ -111,25 +96,26 @@ def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, ca
     victim.mkdir()
     (victim / "diary.txt").write_text("dear diary")
     root = own(caches)
-    _, folder = written(root)
-    if how in ("segment", "columns", "all"):
-        place = {"segment": folder, "columns": folder.parent, "all": root}[how]
+    path = segment(root)
+    if how in ("columns", "all"):
+        place = path.parent if how == "columns" else root
         shutil.rmtree(place)
         place.symlink_to(victim)
-    elif how == "unfinished":
-        (folder.parent / f"{UNFINISHED}0123abcd").symlink_to(victim)
-        os.utime(folder.parent / f"{UNFINISHED}0123abcd", (0, 0), follow_symlinks=False)
+    elif how == "old":
+        for link in (path.with_name("0123abcd"), path.with_name("0123abcd.part")):
+            link.symlink_to(victim)
+            os.utime(link, (0, 0), follow_symlinks=False)
     elif how == "next":
         shutil.copytree(root, tmp_path / "before", symlinks=True)
         assert ratings(*LATER, db=db).exit_code == 0
         standings(ratings, db)
-        (name,) = {path.name for path in folder.parent.iterdir()} - {folder.name}
+        (name,) = {beside.name for beside in path.parent.iterdir()} - {path.name}
         shutil.rmtree(root)
         shutil.copytree(tmp_path / "before", root, symlinks=True)
-        (folder.parent / name).symlink_to(victim)
+        (path.parent / name).symlink_to(victim / "diary.txt")
         assert standings(ratings, db) != before
     else:
-        place = root / how if how == "lock" else folder / how
+        place = root / how if how == "lock" else path
         place.unlink(missing_ok=True)
         place.symlink_to(victim / "diary.txt")
     assert ratings(*LATER, db=db).exit_code == 0
@@ -138,72 +124,78 @@ def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, ca
     assert (victim / "diary.txt").read_text() == "dear diary"
 
 
-@pytest.mark.parametrize("how", ["player", MANIFEST, "lock", "columns", "segment"])
+@pytest.mark.parametrize("how", ["lock", "columns", "segment"])
 def test_pipes_in_cache_block_no_command(how: str, ratings: Ratings, db: str, caches: Path) -> None:
     """No command waits for a pipe in the cache that nobody writes to."""
     standings(ratings, db)
     root = own(caches)
-    folder = written(root)[1]
-    if how in ("columns", "segment"):
-        place = {"columns": folder.parent, "segment": folder}[how]
+    path = segment(root)
+    place = {"lock": root / "lock", "columns": path.parent, "segment": path}[how]
+    if how == "columns":
         shutil.rmtree(place)
     else:
-        place = root / how if how == "lock" else folder / how
         place.unlink(missing_ok=True)
     os.mkfifo(place)
     assert ratings(*LATER, db=db).exit_code == 0
     assert len(standings(ratings, db)) == 3
 
 
-def with_file(name: str, *told: Any) -> Callable[[Any], Any]:
-    """A manifest that says something else about a file."""
-    return lambda manifest: {**manifest, "files": {**manifest["files"], name: told}}
+def with_column(name: str, *place: Any) -> Callable[[Any], Any]:
+    """A footer that says something else about a column."""
+    return lambda footer: {**footer, "columns": {**footer["columns"], name: place}}
 
 
-def with_files(change: Callable[[str, int, Any], Any]) -> Callable[[Any], Any]:
-    """A manifest that says something else about every file."""
-    return lambda manifest: {**manifest, "files": {name: change(*told) for name, told in manifest["files"].items()}}
+def with_columns(change: Callable[[str, Any, int, Any], Any]) -> Callable[[Any], Any]:
+    """A footer that says something else about every column."""
+    return lambda footer: {**footer, "columns": {name: change(*place) for name, place in footer["columns"].items()}}
 
 
 def with_about(**about: Any) -> Callable[[Any], Any]:
-    """A manifest that says something else about what is in the segment."""
-    return lambda manifest: {**manifest, "about": {**manifest["about"], **about}}
+    """A footer that says something else about what is in the segment."""
+    return lambda footer: {**footer, "about": {**footer["about"], **about}}
 
 
-MANIFESTS: dict[str, Callable[[Any], Any]] = {
-    "no object": lambda manifest: [],
-    "a number for the name": lambda manifest: {**manifest, "name": 5},
-    "no name": lambda manifest: {name: value for name, value in manifest.items() if name != "name"},
-    "another name": lambda manifest: {**manifest, "name": "../.."},
-    "another order of bytes": lambda manifest: {**manifest, "order": "middle"},
-    "nothing about it": lambda manifest: {**manifest, "about": {}},
-    "a list about it": lambda manifest: {**manifest, "about": []},
+FOOTERS: dict[str, Callable[[Any], Any]] = {
+    "no object": lambda footer: [],
+    "a number for the name": with_about(name=5),
+    "another name": with_about(name="../.."),
+    "another order of bytes": lambda footer: {**footer, "order": "middle"},
+    "nothing about it": lambda footer: {**footer, "about": {}},
+    "a list about it": lambda footer: {**footer, "about": []},
     "another ledger": with_about(ledger="b425ae48-5805-4007-8c4a-5241658290ee"),
     "a number for the ledger": with_about(ledger=5),
     "other numbers before it": with_about(after="0" * 64),
-    "lengths of texts": with_files(lambda code, items, crcs: [code, "1", crcs]),
-    "lengths below 0": with_files(lambda code, items, crcs: [code, -8, crcs]),
-    "lengths below 0 without checksums": with_files(lambda code, items, crcs: [code, -8, []]),
-    "lengths that are odd": with_file("start", "q", 3.5, [5]),
-    "too long": with_file("start", "q", 2**62, [5]),
-    "other types": with_files(lambda code, items, crcs: ["d", items, crcs]),
-    "no types": with_file("start"),
-    "no files": lambda manifest: {**manifest, "files": {}},
-    "a list of files": lambda manifest: {**manifest, "files": []},
-    "other files": with_file("../../x", "q", 1, [5]),
-    "no checksums": with_files(lambda code, items, crcs: [code, items, []]),
-    "a checksum alone": with_file("start", "q", 4, 5),
-    "a checksum too many": with_file("start", "q", 4, [5, 6]),
-    "texts for checksums": with_file("start", "q", 4, ["5"]),
+    "lengths of texts": with_columns(lambda code, shape, begin, crcs: [code, ["1"], begin, crcs]),
+    "lengths below 0": with_columns(lambda code, shape, begin, crcs: [code, [-8], begin, crcs]),
+    "lengths below 0 without checksums": with_columns(lambda code, shape, begin, crcs: [code, [-8], begin, []]),
+    "lengths that are odd": with_column("start", "q", [3.5], 0, [5]),
+    "true for a length": with_column("start", "q", [True], 0, [5]),
+    "no lengths": with_columns(lambda code, shape, begin, crcs: [code, [], begin, crcs]),
+    "a number for the lengths": with_columns(lambda code, shape, begin, crcs: [code, 4, begin, crcs]),
+    "rows": with_columns(lambda code, shape, begin, crcs: [code, [*shape, 1], begin, crcs]),
+    "too long": with_column("start", "q", [2**62], 0, [5]),
+    "too long for any file": with_column("start", "q", [2**80], 0, [5]),
+    "before the file": with_columns(lambda code, shape, begin, crcs: [code, shape, begin - 2**40, crcs]),
+    "behind the file": with_columns(lambda code, shape, begin, crcs: [code, shape, begin + 2**40, crcs]),
+    "beside its place": with_columns(lambda code, shape, begin, crcs: [code, shape, max(0, begin - 8), crcs]),
+    "other types": with_columns(lambda code, shape, begin, crcs: ["d", shape, begin, crcs]),
+    "a number for a type": with_columns(lambda code, shape, begin, crcs: [5, shape, begin, crcs]),
+    "no types": with_column("start"),
+    "no columns": lambda footer: {**footer, "columns": {}},
+    "a list of columns": lambda footer: {**footer, "columns": []},
+    "other columns": with_column("../../x", "q", [1], 0, [5]),
+    "no checksums": with_columns(lambda code, shape, begin, crcs: [code, shape, begin, []]),
+    "a checksum alone": with_column("start", "q", [4], 0, 5),
+    "a checksum too many": with_column("start", "q", [4], 0, [5, 6]),
+    "texts for checksums": with_column("start", "q", [4], 0, ["5"]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", MANIFESTS)
+@pytest.mark.parametrize("what", FOOTERS)
 def test_odd_metadata_gives_the_logs_answer(what: str, ratings: Ratings, db: str, caches: Path) -> None:
     """With odd cache metadata under a valid checksum, the answer is still that of the log."""
     before = standings(ratings, db)
-    root = own(caches)
-    rewrite(root, MANIFESTS[what](written(root)[0]))
+    rewrite_footer(segment(own(caches)), FOOTERS[what])
     assert standings(ratings, db) == before
     assert standings(ratings, db) == before
 
@@ -216,39 +208,38 @@ ODD_NAMES = [
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_odd_names_of_segments_give_the_logs_answer(name: str, ratings: Ratings, db: str, caches: Path) -> None:
-    """Folders with names that might be those of segments of columns, and of traces, do no harm."""
+    """Files with names that might be those of segments of columns, and of traces, do no harm."""
     before = standings(ratings, db)
-    _, folder = written(own(caches))
-    _, last, rest = folder.name.split("-", 2)
-    beside = folder.parent / name.format(last, last).replace("x", rest)
-    shutil.copytree(folder, beside)
-    shutil.copytree(folder, own(caches) / "traces" / beside.name)
+    path = segment(own(caches))
+    _, last, rest = path.name.split("-", 2)
+    beside = path.with_name(name.format(last, last).replace("x", rest))
+    traces = own(caches) / "traces"
+    traces.mkdir()
+    shutil.copy(path, traces / beside.name)
+    if beside != path:
+        shutil.copy(path, beside)
     assert standings(ratings, db) == before
     assert ratings(*LATER, db=db).exit_code == 0
     assert standings(ratings, db) != before
     assert ratings("verify", db=db).exit_code == 0
 
 
-def test_cache_with_fewer_columns_is_recreated(ratings: Ratings, db: str, caches: Path) -> None:
-    """A cache written by a program with fewer columns is recreated.
-
-    A game type that comes with a column changes the format by itself.
-    """
+def test_format_of_another_program_is_left_alone_until_it_is_old(ratings: Ratings, db: str, caches: Path) -> None:
+    """What a program with another format wrote is neither read nor deleted, and goes once it is a week old."""
     before = standings(ratings, db)
-    shutil.rmtree(caches)
-    fewer = {name: code for name, code in column_cache.FILES.items() if name != "kind.kills"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(column_cache, "FILES", fewer)
-        patch.setattr(
-            column_cache, "OF_KIND", {name: code for name, code in column_cache.OF_KIND.items() if name != "kills"}
-        )
-        patch.setattr(column_cache, "FORMAT", column_cache.cache_format(fewer))
-        assert standings(ratings, db) == before
-        (_, old) = written(own(caches))
-    assert not old.name.endswith(column_cache.FORMAT)
+    own_segment, root = segment(own(caches)), own(caches)
+    others = [root / "columns" / f"{own_segment.name[: -len(column_cache.FORMAT)]}{name}" for name in ("old", "new")]
+    for path in others:
+        path.write_bytes(b"of another program")
+    (root / "columns" / "0-1-folder-of-files").mkdir()
     assert standings(ratings, db) == before
-    (new, folder) = written(own(caches))
-    assert (folder.name.endswith(column_cache.FORMAT), "kind.kills" in new["files"]) == (True, True)
+    assert all(path.read_bytes() == b"of another program" for path in others)
+    for path in (others[0], root / "columns" / "0-1-folder-of-files"):
+        os.utime(path, (0, 0))
+    assert ratings(*LATER, db=db).exit_code == 0
+    assert standings(ratings, db) != before
+    left = {path for path in (root / "columns").iterdir() if not path.name.endswith(f"-{column_cache.FORMAT}")}
+    assert left == {others[1]}
 
 
 NUMBERS = {
@@ -270,13 +261,9 @@ def test_odd_numbers_crash_no_command(
     if compiled:
         monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     root = own(caches)
-    manifest, folder = written(root)
-    column = array(column_cache.FILES[name])
-    column.frombytes((folder / name).read_bytes())
-    column[1] = value
-    (folder / name).write_bytes(column.tobytes())
-    manifest["files"][name][2] = crcs_of(column)
-    rewrite(root, manifest)
+    columns, about = read_file(segment(root))
+    columns[name][1] = value
+    rewrite_file(segment(root), columns, about)
     told = ratings("standings", LADDER, "--format", "json", db=db)
     assert told.exit_code == 0, told
     assert "bug" not in told.stderr
@@ -293,12 +280,10 @@ def test_odd_lines_give_the_logs_answer(name: str, line: bytes, ratings: Ratings
     """With other lines in a cache file under a valid checksum, the answer is that of the log."""
     before = standings(ratings, db)
     root = own(caches)
-    manifest, folder = written(root)
-    lines = (folder / name).read_bytes().splitlines(keepends=True)
-    content = line + b"".join(lines[1:])
-    (folder / name).write_bytes(content)
-    manifest["files"][name] = ["B", len(content), crcs_of(content)]
-    rewrite(root, manifest)
+    columns, about = read_file(segment(root))
+    lines = columns[name].tobytes().splitlines(keepends=True)
+    columns[name] = array("B", line + b"".join(lines[1:]))
+    rewrite_file(segment(root), columns, about)
     assert standings(ratings, db) == before
 
 
@@ -313,26 +298,23 @@ def test_few_file_handles_keep_the_cache(
         asked.append(path)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(segments, "open_own", none_left)
-    kept = written(own(caches))
+    monkeypatch.setattr(column_files, "open_own", none_left)
+    kept = segment(own(caches))
+    content = kept.read_bytes()
     told = ratings("standings", LADDER, "--format", "json", db=db)
     assert (told.exit_code, json.loads(told.stdout)["rows"]) == (0, before)
     assert len(asked) < 10
-    assert written(own(caches)) == kept
+    assert (segment(own(caches)), kept.read_bytes()) == (kept, content)
     (record,) = caplog.records
-    assert record.message.endswith(f"is not used: {kept[1].name}/manifest.json cannot be read: Too many open files")
+    assert record.message.endswith(f"is not used: {kept.name} cannot be read: Too many open files")
 
 
 def altered(ratings: Ratings, db: str, caches: Path) -> Path:
     """Swap the winner and the second of one game in the cache, under right checksums; returns the cache's folder."""
     before, root = standings(ratings, db), own(caches)
-    manifest, folder = written(root)
-    column = array(column_cache.FILES["player"])
-    column.frombytes((folder / "player").read_bytes())
-    column[0], column[1] = column[1], column[0]
-    (folder / "player").write_bytes(column.tobytes())
-    manifest["files"]["player"][2] = crcs_of(column)
-    rewrite(root, manifest)
+    columns, about = read_file(segment(root))
+    columns["player"][0], columns["player"][1] = columns["player"][1], columns["player"][0]
+    rewrite_file(segment(root), columns, about)
     assert standings(ratings, db) != before
     return root
 

@@ -3,8 +3,6 @@ them have the answers of the log, whatever became of the files."""
 
 import json
 import logging
-import os
-import shutil
 from array import array
 from collections import Counter
 from collections.abc import Callable
@@ -24,9 +22,9 @@ from time_ledgers import enter
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.facts import checked_columns
-from ratings_ledger.projections.facts.checked_columns import Checked, Damaged, Layered, add_crcs
-from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
+from ratings_ledger.projections.facts import stored_columns
+from ratings_ledger.projections.facts.column_files import Damaged, encode_columns, open_file
+from ratings_ledger.projections.facts.stored_columns import LayeredColumn, StoredColumn
 from ratings_ledger.projections.queries.ladders_at import KeptLadders
 from ratings_ledger.projections.replay import kept_traces
 from ratings_ledger.projections.snapshot import Snapshot
@@ -38,26 +36,25 @@ SMALL_BLOCK = 16
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even short columns have several blocks, of which few are held."""
-    monkeypatch.setattr(checked_columns, "BLOCK_BYTES", SMALL_BLOCK)
-    monkeypatch.setattr(checked_columns, "BLOCKS_HELD", 2)
+    monkeypatch.setattr(stored_columns, "BLOCK_BYTES", SMALL_BLOCK)
+    monkeypatch.setattr(stored_columns, "BLOCKS_HELD", 2)
 
 
-def column(path: Path, numbers: list[int], code: str) -> Checked:
+def column(path: Path, numbers: list[int], code: str) -> StoredColumn:
     """A file with these numbers, written in two parts."""
-    half, crcs, content = len(numbers) // 3, list[int](), b""
-    for part in (numbers[:half], numbers[half:]):
-        data = array(code, part).tobytes()
-        add_crcs(crcs, len(content), data)
-        content += data
-    path.write_bytes(content)
-    return Checked(path, code, len(numbers), crcs)
+    half = len(numbers) // 3
+    parts = [array(code, part) for part in (numbers[:half], numbers[half:])]
+    path.write_bytes(b"".join(map(bytes, encode_columns({"numbers": (code, parts)}, {}))))
+    file = open_file(path)
+    assert file is not None
+    return file.columns["numbers"]
 
 
-def chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: list[int]) -> Layered:
+def chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: list[int]) -> LayeredColumn:
     """Columns one behind another with these numbers, cut at some places."""
     ends = [0, *sorted(min(cut, len(numbers)) for cut in cuts), len(numbers)]
     parts = [numbers[first:last] for first, last in pairwise(ends)]
-    return Layered([column(folder / f"{at}", part, code) for at, part in enumerate(parts)], items)
+    return LayeredColumn([column(folder / f"{at}", part, code) for at, part in enumerate(parts)], items)
 
 
 CUTS = st.lists(st.integers(0, 40), max_size=3)
@@ -70,7 +67,7 @@ def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, d
     numbers, code = data.draw(NUMBERS), data.draw(st.sampled_from("iq"))
     found, wanted = column(tmp_path_factory.mktemp("columns") / "numbers", numbers, code), numbers
     items = data.draw(st.integers(0, len(numbers)))
-    if isinstance(shorter := found[:items], Checked):
+    if isinstance(shorter := found[:items], StoredColumn):
         found, wanted = shorter, numbers[:items]
     assert len(found) == len(wanted)
     for _ in range(5):
@@ -101,7 +98,7 @@ def test_damage_is_told_where_it_is_read(tmp_path_factory: pytest.TempPathFactor
     path = tmp_path_factory.mktemp("columns") / "numbers"
     found = column(path, numbers, "i")
     content = bytearray(path.read_bytes())
-    at = data.draw(st.integers(0, len(content) - 1))
+    at = data.draw(st.integers(0, 4 * len(numbers) - 1))
     content[at] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
     for index in data.draw(st.permutations(range(len(numbers)))):
@@ -155,7 +152,7 @@ def test_layers_leave_the_files_and_copies_alone(
     assert {path: path.read_bytes() for path in folder.iterdir()} == content
 
 
-def at_many(column: Layered, indices: list[int]) -> list[int]:
+def at_many(column: LayeredColumn, indices: list[int]) -> list[int]:
     import numpy as np
 
     found: list[int] = column.taken(np.array(indices, dtype=np.int64)).tolist()
@@ -171,16 +168,17 @@ def test_damage_in_a_chain_is_told_where_it_is_read(
     numbers = data.draw(NUMBERS.filter(bool))
     folder = tmp_path_factory.mktemp("columns")
     found = chain(folder, numbers, "i", None, cuts)
-    path = data.draw(st.sampled_from([path for path in sorted(folder.iterdir()) if path.stat().st_size]))
+    damaged = data.draw(st.sampled_from([at for at, base in enumerate(found.bases) if len(base)]))
+    path, length = folder / f"{damaged}", len(found.bases[damaged])
     content = bytearray(path.read_bytes())
-    at = data.draw(st.integers(0, len(content) - 1))
+    at = data.draw(st.integers(0, 4 * length - 1))
     content[at] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
-    start = sum(len(base) for base in found.bases[: int(path.name)])
-    bad = {start + index for index in range(len(content) // 4) if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK}
+    start = sum(len(base) for base in found.bases[:damaged])
+    bad = {start + index for index in range(length) if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK}
     for index in data.draw(st.permutations(range(len(numbers)))):
         if index in bad:
-            with pytest.raises(Damaged, match=f"{path.name} is damaged"):
+            with pytest.raises(Damaged, match=f"{path.name}/numbers is damaged"):
                 found[index]
         else:
             assert found[index] == numbers[index]
@@ -213,7 +211,7 @@ def test_questions_read_parts_and_are_right(
     out on the way is told in a line, deleted, and the question asked again."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
-    monkeypatch.setattr(checked_columns, "BLOCK_BYTES", SMALL_BLOCK)
+    monkeypatch.setattr(stored_columns, "BLOCK_BYTES", SMALL_BLOCK)
     met: Counter[str] = Counter()
     # the first is in each kind of store, and the others are in files
     seeds = 40 if at_length else 4 if store_kind == "sqlite" else 1
@@ -274,25 +272,20 @@ def answered(view: Snapshot, ask: Callable[[Snapshot], Any]) -> Any:
 def harm(place: Path, chance: Random) -> str:
     """Do something to one of the files, now and then."""
     files = sorted(path for path in place.rglob("*") if path.is_file() and path.stat().st_size)
-    what = chance.choice(("flip", "flip", "cut", "lose", "swap", "nothing", "nothing"))
+    what = chance.choice(("flip", "flip", "flip", "cut", "lose", "swap", "nothing", "nothing"))
     if not files or what == "nothing":
         return "nothing"
     path = chance.choice(files)
     if what == "lose":
         path.unlink()
         return what
-    if what == "swap":
-        mine, other = (chance.choice(sorted(place.rglob(MANIFEST))).parent for _ in range(2))
-        beside = shutil.copytree(other, mine.with_name(f"{UNFINISHED}0"))  # what is mapped keeps its length
-        shutil.rmtree(mine)
-        beside.rename(mine)
-        return what
     content = bytearray(path.read_bytes())
     if what == "flip":
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    elif what == "swap":
+        content = bytearray(chance.choice(files).read_bytes())
     else:
         del content[chance.randrange(len(content)) :]
-    beside = path.with_name(f"{path.name}.new")  # what is mapped keeps its length
-    beside.write_bytes(content)
-    os.replace(beside, path)
+    path.unlink()  # what is mapped keeps its length
+    path.write_bytes(content)
     return what

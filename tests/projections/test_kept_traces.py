@@ -4,8 +4,6 @@ answers are those of a replay from the first game."""
 import gc
 import json
 import logging
-import shutil
-from array import array
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 from weakref import ref
 
 import pytest
+from cache_files import flip_bit, place_of, read_file, rewrite_file
 from paths import NEVER, set_paths
 from time_histories import INSTANTS, LADDERS, history
 from time_ledgers import enter
@@ -26,7 +25,6 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
-from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED, write_segment
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import Result
@@ -99,27 +97,26 @@ def kept(facts: Facts, ladder: str) -> Trace | None:
 
 def harm(place: Path, chance: Random) -> str:
     """Do something to the files of the traces."""
-    files = sorted(path for path in place.rglob("traces/*/*") if path.is_file() and path.stat().st_size)
+    files = sorted(path for path in place.rglob("traces/*") if path.is_file() and path.stat().st_size)
     what = chance.choice(("flip", "cut", "lose", "link", "swap", "nothing", "nothing", "nothing"))
     if not files or what == "nothing":
         return "nothing"
     path = chance.choice(files)
     if what == "flip":
-        content = bytearray(path.read_bytes())
-        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-        path.write_bytes(content)
+        flip_bit(path, chance)
     elif what == "cut":
-        path.write_bytes(path.read_bytes()[: chance.randrange(path.stat().st_size)])
+        content = path.read_bytes()[: chance.randrange(path.stat().st_size)]
+        path.unlink()  # what is mapped keeps its length
+        path.write_bytes(content)
     elif what == "lose":
         path.unlink()
     elif what == "link":
         path.rename(path.with_name(f"{path.name}-elsewhere"))
         path.symlink_to(path.with_name(f"{path.name}-elsewhere"))
     else:  # a trace of another ladder under this one's name
-        mine, other = chance.choice(files).parent, chance.choice(files).parent
-        if mine != other:
-            shutil.rmtree(mine)
-            shutil.copytree(other, mine, symlinks=True)
+        content = chance.choice(files).read_bytes()
+        path.unlink()
+        path.write_bytes(content)
     return what
 
 
@@ -151,7 +148,7 @@ def test_kept_traces_answer_as_replays_do(
             if chance.random() < 0.3:
                 look(ledger, monkeypatch, chance, asked, chance.randint(1, length), compiled, met)
             met[harm(traces, chance)] += 1
-    assert not [*traces.rglob(f"{UNFINISHED}*")]
+    assert not [*traces.rglob("*.part")]
     wanted = {"continued", "as it was", "replayed", "proposed", "flip", "cut", "lose", "link"}
     assert met.keys() >= wanted or (seeds == 1 and met["continued"]), met
 
@@ -195,12 +192,12 @@ def test_unused_traces_are_told_in_a_line(
     with ledger.reading() as connection:
         facts = decode(connection)
     before = everything(facts, RUNNING[0], None)
-    (path,) = traces.rglob("traces/*/before")
-    path.write_bytes(b"x" * path.stat().st_size)
+    (path,) = traces.rglob("traces/*-*-*")
+    flip_bit(path, Random(0), place_of(path, "before"))
     with caplog.at_level(logging.WARNING):
         assert everything(facts, RUNNING[0], None) == before
     (line,) = caplog.messages
-    assert line.endswith(f"is not used: {path.parent.name}/before is damaged")
+    assert line.endswith(f"is not used: {path.name}/before is damaged")
     assert kept(facts, RUNNING[0]) is not None
 
 
@@ -233,15 +230,12 @@ def test_planted_wrong_trace_is_found(
     right = answer()
     assert ratings("history", "galactic-points", "anna", db=url).exit_code == 0
     (path,) = traces.rglob("traces/*-*-*")
-    columns = {column: [array(code, (path / column).read_bytes())] for column, code in kept_traces.COLUMNS.items()}
-    _, _, body = (path / MANIFEST).read_bytes().partition(b"\n")
-    shutil.rmtree(path)
-    about = json.loads(body)["about"]
+    columns, about = read_file(path)
     if planted == "minted":
         about["minted"] += 1
     else:
-        columns[planted][0][0] += 1
-    write_segment(path.parent, path.name, columns, kept_traces.COLUMNS, about)
+        columns[planted][0] += 1
+    rewrite_file(path, columns, about)
     assert (answer() != right) is (planted != "mint")
     found = ratings(*asked, db=url)
     told = f"{path} says something else about galactic-points than a replay; it is deleted"

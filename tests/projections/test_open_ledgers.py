@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from cache_files import place_of
 from paths import NEVER, set_paths
 from time_ledgers import enter
 
@@ -19,7 +20,7 @@ import ratings_ledger
 import ratings_ledger.projections
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.facts import decoding
+from ratings_ledger.projections.facts import column_files, decoding
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -37,7 +38,6 @@ effective_from = 1900-01-01
 scope = { game = ["catan"] }
 params = { k_per_pair = 9, start = 1000, scale = 400, rounding = "pair", min_games = 0 }
 """
-DAMAGED = (("before", "traces"), ("points", "traces"), ("place", "columns"))
 ASKED: dict[str, Callable[[ratings_ledger.Ledger], Any]] = {
     "standings": lambda ledger: ledger.at().standings("elo"),
     "standings then": lambda ledger: ledger.at(as_of=instant(20)).standings("elo"),
@@ -119,19 +119,21 @@ def keep_traces(url: str) -> None:
             ledger.at().history(ladder, "anna")
 
 
-def flip(*paths: Path) -> None:
+def flip(*columns: tuple[Path, str]) -> None:
+    """Damage columns of files; where they are mapped, too."""
     gc.collect()  # what is open was checked before
     gc.freeze()  # the next time nobody need look at what is there now
-    for path in paths:
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 4
+    for path, name in columns:
+        content, span = bytearray(path.read_bytes()), place_of(path, name)
+        content[sum(span) // 2] ^= 4
         path.write_bytes(content)
 
 
-def files(caches: Path, name: str, of: str) -> list[Path]:
-    found = sorted(caches.glob(f"ratings-ledger/*/{of}/*/{name}"))
-    assert found
-    return found
+def files(caches: Path, of: str) -> list[Path]:
+    """The files with columns, or with traces."""
+    paths = sorted(caches.glob(f"ratings-ledger/*/{of}/*-*-*"))
+    assert paths
+    return paths
 
 
 def uncached(ledger: Ledger, ladder: str) -> Any:
@@ -171,15 +173,14 @@ def test_two_damaged_places_are_both_found(
     asked = [*ASKED] if at_length or store_kind == "sqlite" else [*ASKED][::4]
     wanted = {what: answer(traced, what) for what in asked}
     if not deletes:
-        monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        monkeypatch.setattr(column_files, "delete_file", lambda path: None)
     found, damaged = {}, False
     for what in asked:
         if deletes or not damaged:
             keep_traces(traced)
             flip(
-                *files(caches, "before", "traces"),
-                *files(caches, "points", "traces"),
-                *files(caches, "place", "columns"),
+                *((path, name) for path in files(caches, "traces") for name in ("before", "points")),
+                *((path, "place") for path in files(caches, "columns")),
             )
             damaged = True
         found[what] = answer(traced, what)
@@ -194,8 +195,8 @@ def test_column_cut_while_it_is_open(traced: str, column: str, caches: Path, cap
         wanted = [repr(ask(ledger)) for ask in asks]
     with ratings_ledger.open(traced) as ledger:
         ledger.at().with_ladder("anna", "elo")  # the columns are open, and not yet read
-        for path in files(caches, column, "columns"):
-            os.truncate(path, 8)
+        for path in files(caches, "columns"):
+            os.truncate(path, place_of(path, column)[0] + 8)
         with caplog.at_level(logging.WARNING):
             assert [repr(ask(ledger)) for ask in asks] == wanted
     assert [f"{column} is" in line for line in caplog.messages] == [True]

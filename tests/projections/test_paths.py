@@ -24,7 +24,6 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import bulk, column_cache, decoding
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.facts.segments import MANIFEST, UNFINISHED
 from ratings_ledger.projections.queries.explain import explain_player
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
@@ -52,33 +51,31 @@ def cut_off(caches: Path, chance: Random) -> None:
     path.write_bytes(path.read_bytes()[: chance.randrange(path.stat().st_size)])
 
 
-def write_behind(caches: Path, chance: Random) -> None:
-    """What is behind the numbers that a manifest tells of does not count."""
-    for path in files(caches):
-        if path.name != MANIFEST:
-            path.write_bytes(path.read_bytes() + chance.randbytes(chance.randrange(40)))
-
-
 def leave_unfinished(caches: Path, chance: Random) -> None:
-    """As somebody leaves it who was killed while they wrote a segment; and one with a name that is not its own."""
+    """As somebody leaves it who was killed where files need a name; and one with a name that is not its own."""
     path = chance.choice(segments(caches))
-    shutil.copytree(path, path.with_name(f"{UNFINISHED}{chance.randbytes(8).hex()}"))
+    shutil.copy(path, path.with_name(f".ratings-{chance.randbytes(8).hex()}.part"))
     first, last, rest = path.name.split("-", 2)
-    shutil.copytree(path, path.with_name(f"{first}-{int(last) - 1}-{rest}"), dirs_exist_ok=True)
+    put(path, path.with_name(f"{first}-{int(last) - 1}-{rest}"))
 
 
 def plant(caches: Path, chance: Random) -> None:
     """Segments of other ledgers, and of other histories of this one, under their own names and under others."""
     mine, strange = chance.choice(segments(caches)), chance.choice(sorted((caches.parent / "elsewhere").iterdir()))
-    shutil.copytree(strange, mine.parent / strange.name, dirs_exist_ok=True)
-    shutil.copytree(strange, mine.parent / mine.name.replace("-", "0-", 1), dirs_exist_ok=True)
+    put(strange, mine.parent / strange.name)
+    put(strange, mine.parent / mine.name.replace("-", "0-", 1))
     if chance.random() < 0.5:
-        shutil.rmtree(mine)
-        shutil.copytree(strange, mine)
+        put(strange, mine)
+
+
+def put(path: Path, place: Path) -> None:
+    """Put a copy of a file at a place: what is mapped of the one that was there stays."""
+    place.unlink(missing_ok=True)
+    shutil.copy(path, place)
 
 
 def segments(caches: Path) -> list[Path]:
-    return sorted(path for path in caches.glob("*/columns/*-*-*") if path.is_dir())
+    return sorted(caches.glob("*/columns/*-*-*"))
 
 
 def lose(caches: Path, chance: Random) -> None:
@@ -93,7 +90,7 @@ def nothing(caches: Path, chance: Random) -> None:
     pass
 
 
-HARM = [flip, cut_off, write_behind, leave_unfinished, plant, lose, lose_all, nothing, nothing]
+HARM = [flip, cut_off, leave_unfinished, plant, lose, lose_all, nothing, nothing]
 
 
 def decoded(ledger: Ledger, known_at: int | None = None, cached: bool = True) -> tuple[dict[str, Any], dict[str, str]]:
@@ -160,7 +157,8 @@ def strange_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caches: Pa
         enter(ledger, log[20:])
         decoded(ledger)
     for path in segments(caches):
-        shutil.copytree(path, caches.parent / "elsewhere" / path.name, dirs_exist_ok=True)
+        (caches.parent / "elsewhere").mkdir(exist_ok=True)
+        shutil.copy(path, caches.parent / "elsewhere" / path.name)
     shutil.rmtree(caches)
 
 
@@ -274,7 +272,7 @@ def test_writers_without_a_lock_have_right_facts(
 ) -> None:
     """Processes that write, merge and delete segments at once, as if there were no lock, get the facts of the log."""
     set_paths(monkeypatch, scanned=False, compiled=False)
-    monkeypatch.setattr(column_cache, "growing", lambda root: nullcontext(True))
+    monkeypatch.setattr(column_cache, "lock_cache", lambda root: nullcontext(True))
     ledger = small(tmp_path)
     with ledger.reading() as connection:
         wanted = told(decode(connection, cached=False))
@@ -288,7 +286,7 @@ def test_writers_without_a_lock_have_right_facts(
                 assert told(decode(connection)) == wanted
                 # others delete them, too
                 if (there := segments(caches)) and chance.random() < 0.5:
-                    shutil.rmtree(chance.choice(there), ignore_errors=True)
+                    chance.choice(there).unlink(missing_ok=True)
 
     for seed in range(100 if at_length else 2):
         assert wait_for([fork(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
@@ -305,16 +303,14 @@ def test_segments_go_on_from_those_they_were_made_behind(
     monkeypatch.setattr(column_cache, "TIMES_AS_LONG", 0)
     ledger = small(tmp_path)
     wanted = decoded(ledger)
-    one_by_one = [shutil.copytree(path, tmp_path / "one by one" / path.name) for path in segments(caches)]
-    for path in segments(caches):
-        shutil.rmtree(path)
+    (tmp_path / "one by one").mkdir()
+    one_by_one = [path.rename(tmp_path / "one by one" / path.name) for path in segments(caches)]
     monkeypatch.setattr(decoding, "BULK_EVENTS", 1)
     assert decoded(ledger) == wanted
     first, *others = segments(caches)
     assert first.name.startswith("0-")
     for path in others:
-        shutil.rmtree(path)
-        shutil.copytree(tmp_path / "one by one" / path.name, path)
+        put(tmp_path / "one by one" / path.name, path)
     assert {path.name for path in one_by_one} >= {path.name for path in others}
     assert decoded(ledger) == wanted
 
@@ -338,7 +334,7 @@ def test_full_disk_does_no_harm(
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(column_cache, "write_segment", full)
+    monkeypatch.setattr(column_cache, "write_file", full)
     with caplog.at_level(logging.WARNING):
         assert decoded(ledger) == decoded(ledger, cached=False)
     assert ["No space left" in record.message for record in caplog.records] == [True]

@@ -23,7 +23,7 @@ from time_ledgers import enter
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.facts.checked_columns import Checked
+from ratings_ledger.projections.facts.stored_columns import StoredColumn
 from ratings_ledger.projections.replay import continuing, kept_traces
 from ratings_ledger.projections.replay.trace import Trace
 
@@ -203,13 +203,13 @@ def test_profile_reads_only_what_its_games_touch(tmp_path: Path, monkeypatch: py
     upgrade(url)
     set_paths(monkeypatch, scanned=False, compiled=False)
     told = asked(url, *events).profile(ALL, "anna").model_dump()
-    whole, read = set(), Checked.whole
+    whole, read = set(), StoredColumn.whole
 
-    def spied(column: Checked) -> Any:
+    def spied(column: StoredColumn) -> Any:
         whole.add(column._path.name)
         return read(column)
 
-    monkeypatch.setattr(Checked, "whole", spied)
+    monkeypatch.setattr(StoredColumn, "whole", spied)
     with rl.open(url) as ledger:
         assert ledger.at().profile(ALL, "anna").model_dump() == told
     assert "points" in whole

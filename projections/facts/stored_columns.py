@@ -1,4 +1,4 @@
-"""Columns in files that are checked when they are read, block by block, and several of them as one, with what was
+"""Columns in files: a block is checked when something in it is read, and several files are one column, with what was
 changed since they were written.
 
 What a question does not read is neither read nor checked for it.
@@ -6,58 +6,57 @@ What a question does not read is neither read nor checked for it.
 
 from __future__ import annotations
 
-import errno
-import logging
 import mmap
-import os
 import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import accumulate
-from pathlib import Path
-from typing import Any
-from weakref import WeakValueDictionary, finalize
+from math import prod
+from typing import Any, NamedTuple, Protocol
 
-from ratings_ledger.ledger.own_files import open_own
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 
 BLOCK_BYTES = 1 << 15
 BLOCKS_HELD = 1024  # of a column that is read here and there
 ANY = -(2**63), 2**63
-# errors that say something about a file, and not only about now
-ITS_FAULT = (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.EPERM, errno.EIO, errno.ENXIO)
-
-logger = logging.getLogger(__name__)
-_OPEN: WeakValueDictionary[Path, Checked] = WeakValueDictionary()
+CODES = "bBhiq"  # the types of integers, as `array` names them
+Bytes = Any  # bytes, or a view of some
 
 
-class Damaged(Exception):
-    """A file is not as it was written; the folder `place` is better deleted."""
+class ColumnPlace(NamedTuple):
+    """Where a column is in a file: its type, its shape, where it begins, and the CRC-32 of each of its blocks."""
 
-    def __init__(self, message: str, place: Path) -> None:
-        super().__init__(message)
-        self.place = place
-
-    def discard(self) -> None:
-        """Delete the folder, and say so in a line."""
-        logger.warning("ratings: what is kept in %s is not used: %s", self.place.parent, str(self))
-        for path in [*_OPEN]:
-            if self.place in path.parents:
-                _OPEN.pop(path, None)
-        import shutil  # hardly ever needed
-
-        shutil.rmtree(self.place, ignore_errors=True)
+    code: str
+    shape: list[int]
+    begin: int
+    crcs: list[int]
 
 
-class Unreadable(Exception):
-    """A file cannot be read now, which says nothing about its content."""
+class Source(Protocol):
+    """The bytes of a file with columns."""
+
+    size: int
+
+    def column(self, name: str, place: ColumnPlace) -> StoredColumn:
+        """Return the column at a place."""
+
+    def read(self, first: int, length: int) -> Bytes:
+        """Return some bytes; fewer where the file ends."""
+
+    def view(self, first: int, length: int) -> memoryview:
+        """Return many bytes, which the caller may change: that never reaches the file."""
+
+    def damaged(self, why: str, column: str = "", alone: bool = True) -> Exception:
+        """Return the error that the file is not as it was written, in a column perhaps; or not it `alone`, and all that
+        is beside it.
+        """
 
 
-def add_crcs(crcs: list[int], length: int, data: Any) -> None:
-    """Bring the CRC-32s of the blocks of a file that had so many bytes up to date with the `data` behind them."""
+def add_crcs(crcs: list[int], length: int, data: Bytes) -> None:
+    """Bring the CRC-32s of the blocks of a column that had so many bytes up to date with the `data` behind them."""
     rest = memoryview(data).cast("B")
     room = -length % BLOCK_BYTES
     if room and len(rest):
@@ -66,74 +65,64 @@ def add_crcs(crcs: list[int], length: int, data: Any) -> None:
     crcs.extend(zlib.crc32(rest[at : at + BLOCK_BYTES]) for at in range(0, len(rest), BLOCK_BYTES))
 
 
-class Checked:
-    """Integers in a file; a block of it is read and checked when something in it is asked for.
+class StoredColumn:
+    """Integers in a file, in an array of any shape; a block is read and checked when something in it is asked for.
 
-    Reading raises `Damaged`, also for an index that is not there: nothing sound leads to it.
+    Reading raises what its source calls damage, also for an index that is not there: nothing sound leads to it. Items
+    of a column with more than one dimension are arrays of numpy.
     """
 
-    def __init__(self, path: Path, code: str, items: int, crcs: list[int]) -> None:
-        """The first `items` of the integers in a file. Raises `Damaged`, `Unreadable`."""
-        size = array(code).itemsize
-        length = items * size
-        self.typecode: Any = code
-        self._path, self._length, self._crcs = path, length, crcs
-        self._items = items
+    def __init__(self, source: Source, name: str, place: ColumnPlace) -> None:
+        """Raises what the source calls damage if the file is too short, or the place is impossible."""
+        self.name = name
+        self.typecode: Any = place.code
+        self._source, self._begin, self._crcs = source, place.begin, place.crcs
+        self._items, *self._row = place.shape
+        self._width = prod(self._row)
+        size = array(place.code).itemsize
+        self._length = size * self._width * self._items
         self._low, self._high = ANY
         self._per_block = BLOCK_BYTES // size
         self._blocks: dict[int, Any] = {}
         self._sound: set[int] = set()  # the blocks that were checked
         self._whole: Any = None
-        self._origin: Checked | None = None  # which has the file open
-        if length < 0 or len(crcs) != -(-length // BLOCK_BYTES):
+        self._pages: Any = None  # of the file that the whole is in
+        self._origin: StoredColumn | None = None  # which this is the beginning of
+        if min(place.shape) < 0 or len(place.crcs) != -(-self._length // BLOCK_BYTES):
             raise self.damaged("has no checksums for its length")
-        if length:
-            self._descriptor = self._opened()
-            finalize(self, os.close, self._descriptor)
-
-    def _opened(self) -> int:
-        try:
-            with open_own(self._path, "rb") as file:
-                found = os.dup(file.fileno())
-        except OSError as error:
-            raise self._unread(error) from None
-        if os.fstat(found).st_size < self._length:
-            os.close(found)
+        if not 0 <= place.begin <= source.size - self._length:
             raise self.damaged("is too short")
-        return found
 
-    def _unread(self, error: OSError) -> Damaged | Unreadable:
-        told = f"cannot be read: {error.strerror}"
-        return self.damaged(told) if error.errno in ITS_FAULT else Unreadable(f"{self._path.name} {told}")
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return how many items it has, and the shape of each."""
+        return self._items, *self._row
 
-    def damaged(self, why: str, alone: bool = True) -> Damaged:
-        """That it is not as it was written, and why; or not it `alone`, and all that is kept beside it."""
-        folder = self._path.parent
-        return Damaged(f"{folder.name}/{self._path.name} {why}", folder if alone else folder.parent)
+    def damaged(self, why: str, alone: bool = True) -> Exception:
+        """Return the error that it is not as it was written, and why; or not it `alone`, and all that is beside it."""
+        return self._source.damaged(why, self.name, alone)
 
-    def within(self, low: int, high: int) -> Checked:
+    def within(self, low: int, high: int) -> StoredColumn:
         """Return the same; a number below `low`, or not below `high`, is damage."""
         self._low, self._high = low, high
         return self
 
-    def is_of(self, code: str, items: int, crcs: list[int]) -> bool:
-        """Tell whether it is a column of this type, length and content."""
-        return (self.typecode, self._items, self._crcs) == (code, items, crcs)
-
     def __len__(self) -> int:
         return self._items
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.whole())
 
     def __getitem__(self, index: Any) -> Any:
-        """A number, or those of a slice, whose step is 1."""
+        """An item, or those of a slice, whose step is 1."""
         if isinstance(index, slice):
             return self._slice(*index.indices(self._items)[:2])
         if not 0 <= index < self._items:
             raise self.damaged("is asked for what it does not have")
         if self._whole is not None:
             return self._whole[index]
+        if self._row:
+            return self._slice(index, index + 1)[0]
         block, at = divmod(index, self._per_block)
         number = (self._blocks.get(block) or self._block(block))[at]
         if not self._low <= number < self._high:
@@ -143,119 +132,113 @@ class Checked:
     def _slice(self, first: int, last: int) -> Any:
         if self._whole is not None:
             return self._whole[first:last]
-        if first == 0 and last > self._per_block:
+        if first == 0 and last * self._width > self._per_block:
             shorter = copy(self)  # reads as little
             shorter._items, shorter._origin = last, self
             return shorter
-        block, at = divmod(first, self._per_block)
-        found = array(self.typecode)
-        while len(found) < last - first:
-            part = (self._blocks.get(block) or self._block(block))[at : at + last - first - len(found)]
-            found.frombytes(part.cast("B"))
+        size = (last - first) * self._width
+        block, at = divmod(first * self._width, self._per_block)
+        numbers = array(self.typecode)
+        while len(numbers) < size:
+            part = (self._blocks.get(block) or self._block(block))[at : at + size - len(numbers)]
+            numbers.frombytes(part.cast("B"))
             block, at = block + 1, 0
-        return self._ranged(found)
+        return self._checked(numbers)
 
     def _block(self, block: int) -> Any:
         """Return the numbers in a block, which is held for a while."""
         if len(self._blocks) >= BLOCKS_HELD:
             self._blocks.clear()
-        self._blocks[block] = found = memoryview(self._read(block)).cast(self.typecode)
-        return found
-
-    def _read(self, block: int) -> bytes:
-        begin = block * BLOCK_BYTES
-        try:
-            told = os.pread(self._descriptor, min(BLOCK_BYTES, self._length - begin), begin)
-        except OSError as error:
-            raise self._unread(error) from None
-        if zlib.crc32(told) != self._crcs[block]:
-            raise self.damaged("is damaged")
-        self._sound.add(block)
-        return told
-
-    def _ranged(self, numbers: Any) -> Any:
-        if (self._low, self._high) != ANY and not within(numbers, self._low, self._high):
-            raise self.damaged("has a number that leads nowhere")
+        self._blocks[block] = numbers = memoryview(self._read(block)).cast(self.typecode)
         return numbers
 
+    def _read(self, block: int) -> Bytes:
+        begin = block * BLOCK_BYTES
+        content = self._source.read(self._begin + begin, min(BLOCK_BYTES, self._length - begin))
+        if zlib.crc32(content) != self._crcs[block]:
+            raise self.damaged("is damaged")
+        self._sound.add(block)
+        return content
+
+    def _checked(self, numbers: Any) -> Any:
+        """Return numbers in the shape of the column's items, if all are within its limits."""
+        if (self._low, self._high) != ANY and not within(numbers, self._low, self._high):
+            raise self.damaged("has a number that leads nowhere")
+        return arrays.as_numpy(numbers).reshape(-1, *self._row) if self._row else numbers
+
     def taken(self, indices: Any) -> Any:
-        """Return the numbers at many indices in any order, as numpy arrays: blocks are checked once, and nothing is
+        """Return the items at many indices in any order, as numpy arrays: blocks are checked once, and nothing is
         kept.
         """
         if len(indices) and not 0 <= indices.min() <= indices.max() < self._items:
             raise self.damaged("is asked for what it does not have")
-        if self._whole is not None:
-            return arrays.as_numpy(self._whole)[indices]
-        for block in np.unique(indices // self._per_block).tolist():
+        if self._whole is not None or self._width > self._per_block:
+            return arrays.as_numpy(self.whole())[indices]
+        first = indices * self._width
+        ends = (first // self._per_block, (first + self._width - 1) // self._per_block)
+        for block in np.unique(ends if self._row else ends[0]).tolist():
             if block not in self._sound:
                 self._read(block)
-        return self._ranged(np.frombuffer(self._mapped(), dtype=self.typecode)[indices])
+        numbers = np.frombuffer(self._view(), dtype=self.typecode)
+        return self._checked((numbers.reshape(-1, *self._row) if self._row else numbers)[indices])
 
-    def blocks(self) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[Bytes]:
         """Return all bytes, a block at a time."""
         return map(self._read, range(len(self._crcs)))
 
     def read_into(self, memory: memoryview) -> None:
         """Fill memory of another's with numbers from the first on."""
         if self._whole is not None:
-            memory[:] = self._whole.cast("B")[: len(memory)]
+            memory[:] = memoryview(self._whole).cast("B")[: len(memory)]
             self.let_go()  # whoever has all of them in one piece looks no more here
             return
         for block, begin in enumerate(range(0, len(memory), BLOCK_BYTES)):
             memory[begin : begin + BLOCK_BYTES] = self._read(block)[: len(memory) - begin]
-        self._ranged(memory.cast(self.typecode))
+        self._checked(memory.cast(self.typecode))
 
     def whole(self) -> Any:
-        """Return all numbers, in the file's own memory."""
-        if self._whole is None and self._origin is not None:
-            self._whole = self._ranged(self._origin.whole()[: self._items])
+        """Return all items, in the file's own memory."""
+        if self._whole is None and (origin := self._origin) is not None:
+            self._whole, self._pages = self._checked(origin.whole()[: self._items]), origin._pages
         if self._whole is None:
-            pages = self._mapped()
-            for block, crc in enumerate(self._crcs):
-                begin = block * BLOCK_BYTES
-                if zlib.crc32(pages[begin : min(begin + BLOCK_BYTES, self._length)]) != crc:
-                    raise self.damaged("is damaged")
-            self._whole = self._ranged(pages.cast(self.typecode)[: self._items])
+            content = self._view()
+            self._whole, self._pages = self._sound_items(content), content.obj
             self._blocks.clear()
         return self._whole
 
-    def _mapped(self) -> memoryview:
-        if not self._length:
-            return memoryview(b"")
-        try:
-            return memoryview(mmap.mmap(self._descriptor, self._length, access=mmap.ACCESS_COPY))
-        except ValueError:
-            raise self.damaged("is too short") from None
-        except OSError as error:
-            raise self._unread(error) from None
+    def load(self) -> Any:
+        """Return all items, which are not kept."""
+        return self._sound_items(self._view())
+
+    def _sound_items(self, content: memoryview) -> Any:
+        for block, crc in enumerate(self._crcs):
+            begin = block * BLOCK_BYTES
+            if zlib.crc32(content[begin : min(begin + BLOCK_BYTES, self._length)]) != crc:
+                raise self.damaged("is damaged")
+        return self._checked(content.cast(self.typecode)[: self._items * self._width])
+
+    def _view(self) -> memoryview:
+        return self._source.view(self._begin, self._length) if self._length else memoryview(b"")
 
     def changed(self, changes: Mapping[int, int]) -> Any:
         """Return all numbers, with some changed; only the pages of these are in memory of their own."""
         self.whole()
-        found = self._mapped().cast(self.typecode)[: self._items]
+        numbers = self._view().cast(self.typecode)[: self._items]
         for index, number in changes.items():
-            found[index] = number
-        return found
+            numbers[index] = number
+        return numbers
 
     def let_go(self) -> None:
         """Drop it from memory; reading brings it back."""
-        if self._whole is not None and self._length:
-            self._whole.obj.madvise(mmap.MADV_DONTNEED)
+        if isinstance(self._pages, mmap.mmap):
+            self._pages.madvise(mmap.MADV_DONTNEED)
 
 
-def opened(path: Path, code: str, items: int, crcs: list[int]) -> Checked:
-    """Return a column in a file that is opened once, however many facts have it. Raises `Damaged`, `Unreadable`."""
-    found = _OPEN.get(path)
-    if found is None or not found.is_of(code, items, crcs):
-        found = _OPEN[path] = Checked(path, code, items, crcs)
-    return found
-
-
-class Layered:
-    """Checked columns, one behind another, with what was changed and appended since: the files stay as they are, and so
+class LayeredColumn:
+    """Stored columns, one behind another, with what was changed and appended since: the files stay as they are, and so
     do copies of this."""
 
-    def __init__(self, bases: Sequence[Checked], items: int | None = None) -> None:
+    def __init__(self, bases: Sequence[StoredColumn], items: int | None = None) -> None:
         """The first `items` of the numbers in one or more columns."""
         self.bases = bases
         self.typecode = bases[0].typecode
@@ -265,9 +248,9 @@ class Layered:
         self._tail = array(self.typecode)
         self._whole: Any = None
 
-    def __copy__(self) -> Layered:
+    def __copy__(self) -> LayeredColumn:
         """The same, with changes of its own."""
-        found = Layered(self.bases, self._items)
+        found = LayeredColumn(self.bases, self._items)
         found.changes, found._tail = dict(self.changes), self._tail[:]
         return found
 
@@ -312,7 +295,7 @@ class Layered:
             raise self.damaged("is asked for what it does not have")
         return index - self._items
 
-    def damaged(self, why: str) -> Damaged:
+    def damaged(self, why: str) -> Exception:
         """That these columns do not go with the others, and why; no single one is to blame."""
         return self.bases[0].damaged(why, alone=False)
 
@@ -387,8 +370,8 @@ class Layered:
 
 def pieces(column: Any) -> list[Any]:
     """Return a column as its pieces of memory, one behind another, as it was before anything was changed."""
-    if not isinstance(column, Layered):
-        return [column.whole() if isinstance(column, Checked) else column]
+    if not isinstance(column, LayeredColumn):
+        return [column.whole() if isinstance(column, StoredColumn) else column]
     return column.pieces()
 
 
@@ -400,14 +383,14 @@ def within(numbers: Any, low: int, high: int) -> bool:
     return bool(low <= values.min() and values.max() < high)
 
 
-def check_all(columns: Iterable[Checked | Layered]) -> None:
-    """Read everything in some columns, several at once, and let go of it. Raises `Damaged`."""
+def check_all(columns: Iterable[StoredColumn | LayeredColumn]) -> None:
+    """Read everything in some columns, several at once, and let go of it."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as threads:
         list(threads.map(_check, columns))
 
 
-def _check(column: Checked | Layered) -> None:
+def _check(column: StoredColumn | LayeredColumn) -> None:
     pieces(column)
     column.let_go()
