@@ -44,7 +44,7 @@ def test_digest_covers_every_module_that_decides() -> None:
             reached.add(path)
             waiting += imported_files(path)
     assert len(reached) > len(ROOTS) + len(ELSEWHERE)
-    assert {path.relative_to(ROOT).as_posix() for path in reached - {*kept_traces.deciding_modules()}} == ELSEWHERE
+    assert {path.relative_to(ROOT).as_posix() for path in reached - {*kept_traces.deciding_modules()}} <= ELSEWHERE
 
 
 def test_every_folder_of_deciding_modules_has_some() -> None:
