@@ -38,7 +38,6 @@ from ratings_ledger.projections.cluster.segments import (
     some_games,
 )
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
-from ratings_ledger.projections.facts.column_files import encode_lines
 from ratings_ledger.projections.facts.columns import Facts, UnusableVersion
 from ratings_ledger.projections.facts.decoding import APPLY, apply, settle_facts
 from ratings_ledger.projections.facts.games import cell_number, player_number
@@ -91,7 +90,7 @@ def put_base(
     kept = [(at, record, who) for at, record in records if (who := _kept(at, record, looks_at_accounts)) is not None]
     columns = {
         "gone": np.array(sorted(gone), dtype=np.int64), "others_at": np.array([at for at, *_ in kept], dtype=np.int64),
-        "others": encode_lines(record for _, record, _ in kept), "of": encode_lines(who for *_, who in kept),
+        "others": [record for _, record, _ in kept], "of": [who for *_, who in kept],
     }  # fmt: skip
     about = {
         "position": facts.position, "chain_hash": facts.chain_hash.hex(), "segments": segments, "games_at": games_at,

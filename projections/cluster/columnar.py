@@ -9,7 +9,7 @@ from typing import Any
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.cluster.objects import Objects, objects_at, why
-from ratings_ledger.projections.facts.column_files import ColumnFile, encode_columns, read_footer
+from ratings_ledger.projections.facts.column_files import ColumnFile, encode_columns, encode_lines, read_footer
 from ratings_ledger.projections.facts.stored_columns import Bytes, ColumnPlace, StoredColumn
 
 OPENED = 4096
@@ -89,10 +89,12 @@ def _place(url: str) -> Objects:
     return objects_at(url)
 
 
-def object_bytes(columns: Mapping[str, Array | bytes], about: Mapping[str, Any]) -> Iterator[Bytes]:
-    """Yield the bytes of an object; what `about` says of a `name` is the object's."""
-    return encode_columns({name: (_code_of(column), [column]) for name, column in columns.items()}, about)
+def object_bytes(columns: Mapping[str, Array | bytes | list[Any]], about: Mapping[str, Any]) -> Iterator[Bytes]:
+    """Yield the bytes of an object; lists become lines of JSON. What `about` says of a `name` is the object's."""
+    return encode_columns({name: _encode_column(column) for name, column in columns.items()}, about)
 
 
-def _code_of(column: Array | bytes) -> str:
-    return "B" if isinstance(column, bytes) else CODES[column.dtype.str[1:]]
+def _encode_column(column: Array | bytes | list[Any]) -> tuple[str, list[Any]]:
+    if isinstance(column, list):
+        column = encode_lines(column)
+    return "B" if isinstance(column, bytes) else CODES[column.dtype.str[1:]], [column]

@@ -17,7 +17,6 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, object_bytes
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
-from ratings_ledger.projections.facts.column_files import encode_lines
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
@@ -116,10 +115,10 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
         "part_last_at": _numbers([int(part.max()) for part in times]),
         "part_moments": _numbers([_moments(part) for part in times]).reshape(-1, MOMENTS),
         "cell_from": np.searchsorted(in_cell, np.arange(len(cells) + 1)).astype(np.int64),
-        "cells": encode_lines(names[number] for number in cells),
+        "cells": [names[number] for number in cells],
         "names": b"".join(pool), "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
         "others_at": _numbers([at for at, _ in facts.others]),
-        "others": encode_lines(record for _, record in facts.others),
+        "others": [record for _, record in facts.others],
     }  # fmt: skip
     return object_bytes(content, {**about, "games": len(rows), "part_games": PART_GAMES})
 
@@ -294,7 +293,7 @@ class Numbering:
         pool = [name.encode() for name in [*self.players][players:]]
         columns = {
             "player": np.array(player, dtype=np.int32), "cell": np.array(cell, dtype=np.int32),
-            "names": b"".join(pool), "cells": encode_lines([*self.cells][cells:]),
+            "names": b"".join(pool), "cells": [*self.cells][cells:],
             "name_from": np.array([0, *accumulate(map(len, pool))], dtype=np.int64),
         }  # fmt: skip
         return object_bytes(columns, {"name": numbers_name(segment.name), "players_before": players})
@@ -313,7 +312,7 @@ def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> I
     columns = {
         "player": np.arange(players, players + len(starts) - 1, dtype=np.int32),
         "cell": np.array(cells, dtype=np.int32), "names": segment.column("names"),
-        "cells": encode_lines([*known][before:]), "name_from": starts,
+        "cells": [*known][before:], "name_from": starts,
     }  # fmt: skip
     return object_bytes(columns, {"players_before": players})
 
