@@ -206,7 +206,7 @@ def test_profile_reads_only_what_its_games_touch(tmp_path: Path, monkeypatch: py
     whole, read = set(), StoredColumn.whole
 
     def spied(column: StoredColumn) -> Any:
-        whole.add(column._path.name)
+        whole.add(column.name)
         return read(column)
 
     monkeypatch.setattr(StoredColumn, "whole", spied)
