@@ -65,4 +65,4 @@ def test_bytes_of_columns_and_sealed_segments(tmp_path: Path, monkeypatch: pytes
         digest.update(f"{name} {column.typecode} {column.shape}".encode() + bytes(column.load()))
     assert (column_cache.FORMAT, digest.hexdigest()[:16]) == ("5", "ca010f5f80228a2c")
     sealed = hashlib.sha256(b"".join(map(bytes, segments.sealed(facts, {})))).hexdigest()
-    assert (segments.FORMAT, sealed[:16]) == ("6", "")
+    assert (segments.FORMAT, sealed[:16]) == ("6", "9160e96092719d6d")
