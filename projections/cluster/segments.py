@@ -17,7 +17,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, object_bytes
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
-from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
+from ratings_ledger.projections.facts.columns import LABELS, NONE, ROW_COLUMNS, SLOT_COLUMNS, Facts
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
@@ -134,31 +134,10 @@ def _numbers(values: Any) -> Array:
 
 
 def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
-    """Return all columns of some games, one game after another."""
-    taken, numpy = arrays.taken, arrays.as_numpy
-    some = arrays.as_column(rows)
-    found = {name: numpy(taken(getattr(facts, name), some)) for name, _, of, _ in PART_COLUMNS if of == "rows"}
-    start = taken(facts.start, some)
-    slots = numpy(arrays.span_indices(start, arrays.as_column(found["count"])))
-    for name in ("player", "place", "status", "replaced"):
-        found[name] = numpy(getattr(facts, name))[slots]
-    for name, column in facts.optional.items():
-        whole = np.full(int(slots.max(initial=-1)) + 1, NONE, dtype=np.int32)
-        own = numpy(column)[: len(whole)]
-        whole[: len(own)] = own
-        found[name] = whole[slots]
-    slot_from = np.cumsum(found["count"], dtype=np.int64) - found["count"]
-    kind = np.array([cell.kind for cell in facts.cells], dtype=np.int64)[numpy(facts.cell)[rows]]
-    for name in OF_KIND:
-        found[name] = np.zeros(len(slots), dtype=np.int64)
-        has = {facts.text_numbers.get(type_name, NONE - 1) for type_name in COLUMNS_OF if name in COLUMNS_OF[type_name]}
-        own = np.flatnonzero(np.isin(kind, list(has)))
-        if len(own):
-            count = arrays.as_column(np.ascontiguousarray(found["count"][own]))
-            there = numpy(arrays.span_indices(taken(facts.kind_start, arrays.as_column(rows[own])), count))
-            here = numpy(arrays.span_indices(arrays.as_column(np.ascontiguousarray(slot_from[own])), count))
-            found[name][here] = numpy(facts.of_kind[name])[there]
-    return found
+    """Return all columns of some games, one game after another; empty ones of which nobody has anything."""
+    games = facts.only(arrays.as_column(rows))
+    columns = {name: getattr(games, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)}
+    return {name: arrays.as_numpy(column) for name, column in (columns | games.optional | games.of_kind).items()}
 
 
 def _encode_part(columns: dict[str, Array], games: slice, slots: slice) -> tuple[int, bytes]:

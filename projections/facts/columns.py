@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version
@@ -240,31 +241,31 @@ class Facts:
         )  # fmt: skip
 
     def only(self, rows: Column) -> Facts:
-        """Return the facts of some games alone, given their rows in ascending order, numbered in that order."""
+        """Return the facts of some games alone, given their rows, numbered in that order."""
         self.ranks()  # which they share
-        start, count = arrays.taken(self.start, rows), arrays.taken(self.count, rows)
-        slots = arrays.span_indices(start, count)
-        at = arrays.before_each(count)
+        count = arrays.taken(self.count, rows)
+        slots, at = arrays.span_indices(arrays.taken(self.start, rows), count), arrays.before_each(count)
         taken = {name: arrays.taken(getattr(self, name), rows) for name in ROW_COLUMNS}
         of_slots = {name: arrays.taken(getattr(self, name), slots) for name in SLOT_COLUMNS}
-        optional = {name: array("i", [self._optional(name, p) for p in slots]) if len(column) else column
-                    for name, column in self.optional.items()}  # fmt: skip
         # one number for every participant, also for those in games of other types
-        of_kind = {name: array("q", self._of_kind(name, rows, count)) if len(column) else column
-                   for name, column in self.of_kind.items()}  # fmt: skip
+        of_kind = {name: self._of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()}
         return replace(
-            self, **(taken | of_slots | {"start": at, "count": count, "kind_start": at}), optional=optional,
-            of_kind=of_kind, voided={new for new, row in enumerate(rows) if row in self.voided}, rows={},
+            self, **(taken | of_slots | {"start": at, "count": count, "kind_start": at}), of_kind=of_kind,
+            optional={name: _padded(column, slots) if len(column) else column
+                      for name, column in self.optional.items()},
+            voided={new for new, row in enumerate(rows) if row in self.voided}, rows={},
             unchecked=None, cache=None, segments={}, clock_seconds={},
         )  # fmt: skip
 
-    def _of_kind(self, name: str, rows: Column, count: Column) -> Iterator[int]:
-        """Yield what a type's column has about the participants of some games, 0 for those of other types."""
-        column = self.of_kind[name]
-        for row, size in zip(rows, count, strict=True):
-            has = name in COLUMNS_OF.get(self.texts[self.cell_of(row).kind], ())
-            first = self.kind_start[row]
-            yield from column[first : first + size] if has else [0] * size
+    def _of_kind(self, name: str, rows: Column) -> Column:
+        """Return what a type's column has about the participants of some games, 0 for those of other types."""
+        kinds = [name in COLUMNS_OF.get(self.texts[cell.kind], ()) for cell in self.cells]
+        has = np.array(kinds, dtype=bool)[arrays.as_numpy(arrays.taken(self.cell, rows))]
+        own, count = arrays.as_column(arrays.as_numpy(rows)[has]), arrays.as_numpy(arrays.taken(self.count, rows))
+        numbers = np.zeros(int(count.sum()), dtype=np.int64)
+        slots = arrays.span_indices(arrays.taken(self.kind_start, own), arrays.as_column(count[has]))
+        numbers[np.repeat(has, count)] = arrays.as_numpy(arrays.taken(self.of_kind[name], slots))
+        return arrays.as_column(numbers)
 
     def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
         """Append to a column of numbers that not everybody has those of the participants behind the first `slots`."""
@@ -371,6 +372,14 @@ class Facts:
     def row_of(self, first_position: int) -> int:
         """Return the row of the game first recorded at a position; NONE if there is none that counts."""
         return row_at(self.first_position, first_position)
+
+
+def _padded(column: Column, slots: Column) -> Column:
+    """Return the numbers of some participants in a column, which ends after the last who has one."""
+    indices = arrays.as_numpy(slots)
+    numbers, has = np.full(len(indices), NONE, dtype=np.int32), indices < len(column)
+    numbers[has] = arrays.as_numpy(arrays.taken(column, arrays.as_column(indices[has])))
+    return arrays.as_column(numbers)
 
 
 def row_at(first_positions: Column, position: int) -> int:
