@@ -55,9 +55,10 @@ if TYPE_CHECKING:
     from ratings_ledger.projections.diff.comparison import Sides
     from ratings_ledger.projections.diff.decisions import Decisions
     from ratings_ledger.projections.diff.event_impacts import EventImpact
+    from ratings_ledger.projections.diff.other_results import OtherResult
     from ratings_ledger.projections.diff.published_lists import PublishedListDiff
     from ratings_ledger.projections.diff.statements import Statement
-    from ratings_ledger.projections.diff.what_if import OtherResult, Simulation
+    from ratings_ledger.projections.diff.what_if import Simulation
     from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState
     from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
     from ratings_ledger.projections.queries.game_timelines import GameTimeline
@@ -377,7 +378,7 @@ class Snapshot(SnapshotReader):
 
         Raises `BadArgument` for places that no result has.
         """
-        from ratings_ledger.projections.diff.what_if import other_result
+        from ratings_ledger.projections.diff.other_results import other_result
 
         with self.survey() as survey:
             return other_result(survey, game_id, places)
@@ -471,7 +472,7 @@ class Snapshot(SnapshotReader):
 
         Those are decisions, and games played before a list that had been published.
         """
-        from ratings_ledger.projections.diff.event_impacts import telling_positions
+        from ratings_ledger.projections.diff.telling_events import telling_positions
 
         with self.log() as log:
             ladders = self._ladders_known(log.connection, log.position, lazily=True).at(None)

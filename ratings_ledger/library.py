@@ -58,12 +58,11 @@ from ratings_ledger.projections.diff.comparison import (
 )
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.diff.event_impacts import EventImpact, LadderImpact
+from ratings_ledger.projections.diff.other_results import HypotheticalResult, OtherResult
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
 from ratings_ledger.projections.diff.published_lists import ListCause, PublishedListDiff, PublishedRowDiff
 from ratings_ledger.projections.diff.statements import Statement, StatementLine
 from ratings_ledger.projections.diff.what_if import (
-    HypotheticalResult,
-    OtherResult,
     SimulatedLadder,
     Simulation,
     Variant,

@@ -1,16 +1,21 @@
-"""Which ladders an event may affect, as far as one can tell before they are replayed."""
+"""Which ladders an event may affect, as far as one can tell before they are replayed: one of the log, or a draft."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
-from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.events.canonical import parse_object
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, known
+from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.store.log import known_events, known_of, read_records, read_where
 from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.facts.decoding import apply, settle_facts
+from ratings_ledger.projections.queries.explain import row_of_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.rulesets.versions import Version, bind
@@ -52,6 +57,52 @@ def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]
     if type_name == "ruleset.published":
         return {f"ruleset:{data['id']}"}
     return set() if TYPES[type_name].is_silent else {ALL}
+
+
+def affected_between(connection: Connection, before: Facts, after: Facts, event: KnownEvent) -> set[str]:
+    """Return what an event that only the facts `after` know may affect."""
+    games = set[str]()
+    for facts in (before, after) if event.type in GAME_EVENTS else ():
+        with suppress(Unknown):  # before its first record
+            games.add(str(facts.label("game", row_of_game(connection, facts, event.data["game_id"]))))
+    return describe_affected(event.type, event.data, games)
+
+
+def with_drafts(
+    connection: Connection, before: Ladders, drafts: Iterable[Draft]
+) -> tuple[Ladders, set[str], list[tuple[str, str]]]:
+    """Return all ladders as they would be if drafts were recorded now, what these may affect (see `describe_affected`),
+    and the old and new ids of those that they rename.
+    """
+    facts = before.facts.copied()
+    affected: set[str] = set()
+    renames: list[tuple[str, str]] = []
+    for number, draft in enumerate(drafts, 1):
+        data = parse_object(draft.data.encode())
+        affected |= _apply(connection, facts, number, draft, data)
+        if draft.type == "player.renamed":
+            renames.append((data["player"], data["new_player"]))
+    settle_facts(facts)
+    return Ladders(facts, None, before.rules), affected, renames
+
+
+def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data: dict[str, Any]) -> set[str]:
+    """Apply a draft as if it were recorded, and return what it may affect (see `describe_affected`)."""
+    if draft.type == "game.recorded":
+        facts.rows[data["game_id"]] = NONE
+    elif draft.type in GAME_EVENTS or draft.type == "clock.started":
+        _look_up_row(connection, facts, data["game_id"])
+    affected = affected_by(facts, draft.type, data)
+    apply(facts, facts.position + number, known(draft))
+    return affected
+
+
+def _look_up_row(connection: Connection, facts: Facts, game_id: str) -> None:
+    """Let the facts know the row of a game; NONE before it is recorded."""
+    if facts.rows.get(game_id, NONE) == NONE:
+        facts.rows[game_id] = NONE
+        with suppress(Unknown):
+            facts.rows[game_id] = row_of_game(connection, facts, game_id)
 
 
 def is_affected(version: Version, affected: Collection[str]) -> bool:

@@ -3,52 +3,41 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import accumulate
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.events.canonical import parse_instant
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS
-from ratings_ledger.ledger.events.types import DECISIONS, TYPES
+from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
     Log,
     known_event,
-    known_of,
-    read_newest,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.projections.diff.affected import describe_affected
+from ratings_ledger.projections.diff.affected import affected_between
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
     Effect,
 )
 from ratings_ledger.projections.diff.impact import impact_between, recorded_up_to
-from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.event_texts import (
     what_was_decided,
     words_of,
 )
-from ratings_ledger.projections.queries.explain import row_of_game
 from ratings_ledger.projections.queries.games_log import RecordedEvent
-from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
     Answer,
     Result,
 )
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.rulesets.versions import games_of
 
 
 def event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:
@@ -60,12 +49,9 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders, times:
     except Refused as problem:
         raise Unknown("event-unreadable", f"what is at position {position} does not count: {problem.message}") from None
     written = json.loads(record)
-    games = set[str]()
-    for facts in (before.facts, after.facts) if event.type in GAME_EVENTS else ():
-        with suppress(Unknown):  # before its first record
-            games.add(str(facts.label("game", row_of_game(connection, facts, event.data["game_id"]))))
     recorded = recorded_up_to(connection, before.facts.position)
-    found = impact_between(recorded, before, after, describe_affected(event.type, event.data, games))
+    affected = affected_between(connection, before.facts, after.facts, event)
+    found = impact_between(recorded, before, after, affected)
     by_ladder = defaultdict[str, list[Effect]](list)
     for effect in found.changes:
         by_ladder[effect.ladder].append(effect)
@@ -122,42 +108,6 @@ def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> Lad
 def _median(sizes: Sequence[Fraction]) -> Fraction:
     """Return the middle one, or the mean of the two in the middle."""
     return (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
-
-
-_TELLING: Memo[str, frozenset[int]] = Memo()
-
-
-def telling_positions(connection: Connection, ladders: Ladders) -> frozenset[int]:
-    """Return the positions of the events that may have moved somebody who did not play: decisions, and games played
-    before an instant of which a list of their ruleset had been published when they were recorded.
-    """
-    return _TELLING.get(ladders, "", lambda: _find_telling_positions(connection, ladders.facts))
-
-
-def _find_telling_positions(connection: Connection, facts: Facts) -> frozenset[int]:
-    decided, _ = read_newest(connection, facts.position, types=DECISIONS)
-    return frozenset(position for position, _ in decided) | frozenset(_late_games(connection, facts))
-
-
-def _late_games(connection: Connection, facts: Facts) -> list[int]:
-    """Return the first positions of games that came after a list that they belong on."""
-    lists = known_of("list.published", read_where(connection, until=facts.position, type_name="list.published"))
-    by_game = defaultdict[int, list[tuple[int, int]]](list)
-    for one in lists:
-        versions = facts.rulesets.get(parse_name(one.data["ladder"]).ruleset_id, ())
-        for slug in games_of(versions):
-            until = parse_instant(one.data["as_of"]) if "as_of" in one.data else one.occurred_at
-            by_game[facts.text_numbers.get(slug, NONE - 1)].append((one.position or 0, until))
-    found = []
-    for game, places in by_game.items():
-        positions = [position for position, _ in places]
-        latest = [*accumulate((instant for _, instant in places), max)]
-        for row in range(bisect_left(facts.first_position, positions[0]), len(facts.first_position)):
-            if facts.cell_of(row).game == game:
-                known = bisect_left(positions, facts.first_position[row])
-                if known and facts.occurred_at[row] <= latest[known - 1]:
-                    found.append(facts.first_position[row])
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, known
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from ratings_ledger.projections.diff.affected import (
-    affected_by,
     have_same_points,
     streams_beside,
+    with_drafts,
 )
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
@@ -29,10 +25,8 @@ from ratings_ledger.projections.diff.comparison import (
     compare,
     under_present_ids,
 )
-from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.decoding import apply, settle_facts
+from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment, times_of
-from ratings_ledger.projections.queries.explain import row_of_game
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
@@ -65,24 +59,6 @@ def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) 
     return replace(found, reasons=reasons or ABSENT, times=times_of(connection) if found.published else UTC_TIMES)
 
 
-def with_drafts(
-    connection: Connection, before: Ladders, drafts: Iterable[Draft]
-) -> tuple[Ladders, set[str], list[tuple[str, str]]]:
-    """Return all ladders as they would be if drafts were recorded now, what these may affect (see `describe_affected`),
-    and the old and new ids of those that they rename.
-    """
-    facts = before.facts.copied()
-    affected: set[str] = set()
-    renames: list[tuple[str, str]] = []
-    for number, draft in enumerate(drafts, 1):
-        data = parse_object(draft.data.encode())
-        affected |= _apply(connection, facts, number, draft, data)
-        if draft.type == "player.renamed":
-            renames.append((data["player"], data["new_player"]))
-    settle_facts(facts)
-    return Ladders(facts, None, before.rules), affected, renames
-
-
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
     """Yield why a rename changes points; most do not."""
     ladders = dict.fromkeys(effect.ladder for effect in found.changes if effect.before != effect.after)
@@ -96,25 +72,6 @@ def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) ->
             f"The rule of {ruleset_id} walks through a player's opponents in the order of their ids, and a new id "
             "changes that order."
         )
-
-
-def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data: dict[str, Any]) -> set[str]:
-    """Apply a draft as if it were recorded, and return what it may affect (see `describe_affected`)."""
-    if draft.type == "game.recorded":
-        facts.rows[data["game_id"]] = NONE
-    elif draft.type in GAME_EVENTS or draft.type == "clock.started":
-        _look_up_row(connection, facts, data["game_id"])
-    affected = affected_by(facts, draft.type, data)
-    apply(facts, facts.position + number, known(draft))
-    return affected
-
-
-def _look_up_row(connection: Connection, facts: Facts, game_id: str) -> None:
-    """Let the facts know the row of a game; NONE before it is recorded."""
-    if facts.rows.get(game_id, NONE) == NONE:
-        facts.rows[game_id] = NONE
-        with suppress(Unknown):
-            facts.rows[game_id] = row_of_game(connection, facts, game_id)
 
 
 class RecordedBeside(NamedTuple):

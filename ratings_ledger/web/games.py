@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.projections.diff.what_if import has_other_results
+from ratings_ledger.projections.diff.other_results import has_other_results
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, known_at_last

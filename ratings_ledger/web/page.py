@@ -23,8 +23,8 @@ from ratings_ledger.ledger.events.canonical import EPOCH
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import harmless
+from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
-from ratings_ledger.projections.diff.what_if import OtherResult
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
 from ratings_ledger.projections.queries.event_texts import opponents_of, score_of
 from ratings_ledger.projections.queries.explain import GameExplanation

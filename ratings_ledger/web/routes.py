@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.projections.diff.comparison import Differences
 from ratings_ledger.projections.diff.event_impacts import EventImpact
+from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
-from ratings_ledger.projections.diff.what_if import OtherResult
 from ratings_ledger.projections.queries.clocks import ClockState
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
 from ratings_ledger.projections.queries.games_log import RecordedEvents

@@ -1,0 +1,52 @@
+"""Which events may have moved somebody who did not play."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from itertools import accumulate
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.events.types import DECISIONS
+from ratings_ledger.ledger.store.log import known_of, read_newest, read_where
+from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.rulesets.versions import games_of
+
+_TELLING: Memo[str, frozenset[int]] = Memo()
+
+
+def telling_positions(connection: Connection, ladders: Ladders) -> frozenset[int]:
+    """Return the positions of the events that may have moved somebody who did not play: decisions, and games played
+    before an instant of which a list of their ruleset had been published when they were recorded.
+    """
+    return _TELLING.get(ladders, "", lambda: _find_telling_positions(connection, ladders.facts))
+
+
+def _find_telling_positions(connection: Connection, facts: Facts) -> frozenset[int]:
+    decided, _ = read_newest(connection, facts.position, types=DECISIONS)
+    return frozenset(position for position, _ in decided) | frozenset(_late_games(connection, facts))
+
+
+def _late_games(connection: Connection, facts: Facts) -> list[int]:
+    """Return the first positions of games that came after a list that they belong on."""
+    lists = known_of("list.published", read_where(connection, until=facts.position, type_name="list.published"))
+    by_game = defaultdict[int, list[tuple[int, int]]](list)
+    for one in lists:
+        versions = facts.rulesets.get(parse_name(one.data["ladder"]).ruleset_id, ())
+        for slug in games_of(versions):
+            until = parse_instant(one.data["as_of"]) if "as_of" in one.data else one.occurred_at
+            by_game[facts.text_numbers.get(slug, NONE - 1)].append((one.position or 0, until))
+    found = []
+    for game, places in by_game.items():
+        positions = [position for position, _ in places]
+        latest = [*accumulate((instant for _, instant in places), max)]
+        for row in range(bisect_left(facts.first_position, positions[0]), len(facts.first_position)):
+            if facts.cell_of(row).game == game:
+                known = bisect_left(positions, facts.first_position[row])
+                if known and facts.occurred_at[row] <= latest[known - 1]:
+                    found.append(facts.first_position[row])
+    return found
