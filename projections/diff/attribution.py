@@ -36,7 +36,7 @@ class AttributedEnd(Result):
     points: Fraction | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttributedCause(Result):
     """What made a difference, with its event; `own` and `ripple` sum to the `amount`.
 
@@ -45,16 +45,16 @@ class AttributedCause(Result):
 
     cause: str
     position: int | None
-    event_id: str | None = field(default=None, kw_only=True)
-    game_id: str | None = field(default=None, kw_only=True)
-    occurred_at: datetime | None = field(default=None, kw_only=True)
-    recorded_at: datetime | None = field(default=None, kw_only=True)
-    by: str | None = field(default=None, kw_only=True)
-    reason: str | None = field(default=None, kw_only=True)
+    event_id: str | None = None
+    game_id: str | None = None
+    occurred_at: datetime | None = None
+    recorded_at: datetime | None = None
+    by: str | None = None
+    reason: str | None = None
     own: Fraction
     ripple: Fraction
     amount: Fraction
-    what: str = field(default="", metadata=HIDDEN, kw_only=True)
+    what: str = field(default="", metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,9 @@ def with_events(connection: Connection, found: Attribution) -> tuple[AttributedC
 
 
 def _with_event(log: Log, cause: Cause, record: str | None) -> AttributedCause:
-    named = AttributedCause(cause.what, cause.position, cause.own, cause.ripple, cause.amount)
+    named = AttributedCause(
+        cause=cause.what, position=cause.position, own=cause.own, ripple=cause.ripple, amount=cause.amount
+    )
     if record is None:
         return named
     event, known = json.loads(record), known_event(cause.position or 0, record)

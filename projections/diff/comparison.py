@@ -52,6 +52,11 @@ class Effect(Result):
     gold: tuple[int | None, int | None]
 
     @property
+    def gain(self) -> Fraction:
+        """Return the change of somebody who stays on the ladder; 0 for who joins or leaves."""
+        return self.change or Fraction(0)
+
+    @property
     def difference(self) -> Fraction:
         """Return the points after minus those before; somebody not on the ladder has 0."""
         if self.change is not None:

@@ -82,11 +82,11 @@ def _players(ladders: Ladders, ladder: str) -> int:
 
 
 def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> LadderImpact:
-    gains = tuple(one for one in effects if one.change is not None and one.change > 0)
-    losses = tuple(one for one in reversed(effects) if one.change is not None and one.change < 0)
-    others = tuple(one for one in effects if one.change is None)
-    joined = sum(one.before is None for one in others)
-    sizes = sorted(abs(one.change) for one in (*gains, *losses) if one.change is not None)
+    gains = tuple(effect for effect in effects if effect.gain > 0)
+    losses = tuple(effect for effect in reversed(effects) if effect.gain < 0)
+    others = tuple(effect for effect in effects if effect.change is None)
+    joined = sum(effect.before is None for effect in others)
+    sizes = sorted(abs(effect.gain) for effect in (*gains, *losses))
     largest, median, most = (sizes[-1], _median(sizes), sizes[-(-99 * len(sizes) // 100) - 1]) if sizes else [None] * 3
     return LadderImpact(
         ladder,

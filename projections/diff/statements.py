@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -29,7 +29,7 @@ from ratings_ledger.projections.replay.replay import starting_points
 from ratings_ledger.projections.rulesets.versions import newest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatementLine(Result):
     """What changed a player's points: a game, or a cause that has no game of its own, and the points after it.
 
@@ -40,19 +40,23 @@ class StatementLine(Result):
     """
 
     cause: str
-    position: int | None
-    game_id: str | None
-    occurred_at: datetime | None
-    recorded_at: datetime | None
-    by: str | None
-    reason: str | None
-    place: int | None
+    position: int | None = None
+    game_id: str | None = None
+    occurred_at: datetime | None = None
+    recorded_at: datetime | None = None
+    by: str | None = None
+    reason: str | None = None
+    place: int | None = None
     own: Fraction
-    ripple: Fraction
+    ripple: Fraction = Fraction(0)
     change: Fraction
     after: Fraction
-    what: str = field(default="", metadata=HIDDEN, kw_only=True)
-    game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
+    what: str = field(default="", metadata=HIDDEN)
+    game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, compare=False)
+
+
+# what a line and a cause of a difference have in common
+SHARED = ("cause", "position", "game_id", "occurred_at", "recorded_at", "by", "reason", "own", "ripple", "what")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +96,14 @@ def statement_of(
     opening, lines = known, list[StatementLine]()
     shown = None if one is None else _shown(connection, one, ladders, player)
     if one is not None and shown != known and (shown is not None or covered):
-        opening, lines = _learned(connection, ladders, one, then, player)
+        # what was learned since about what the list covers
+        places = (Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
+        found = attribute(connection, ladder, player, *places)
+        opening = found.opening
+        lines = lines_of_causes(with_events(connection, found), opening)
     if rest := known - (lines[-1].after if lines else opening):
         # who was on the list and is not now joins again later, with what another version begins with
-        lines.append(_line("start", rest, known))
+        lines.append(StatementLine(cause="start", own=rest, change=rest, after=known))
     first = covered if last is None else max(covered, len(course) - last)
     if covered < first:
         lines.append(_summed(course, covered, first, known))
@@ -133,63 +141,29 @@ def _shown(connection: Connection, one: PublishedList, ladders: Ladders, player:
     return shown.get(player, shown[min(shown)] if shown else None)
 
 
-def _learned(
-    connection: Connection, ladders: Ladders, one: PublishedList, then: int, player: str
-) -> tuple[Fraction, list[StatementLine]]:
-    """Return what somebody had when a list was published, and what changed since about what it covers, each with its
-    cause.
-    """
-    places = (Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
-    found = attribute(connection, one.ladder, player, *places)
-    return found.opening, lines_of_causes(with_events(connection, found), found.opening)
-
-
 def lines_of_causes(causes: Iterable[AttributedCause], opening: Fraction) -> list[StatementLine]:
     """Return a line for each cause of a difference, with the points after it."""
     points, lines = opening, []
     for cause in causes:
         points += cause.amount
-        lines.append(
-            StatementLine(
-                cause.cause,
-                cause.position,
-                cause.game_id,
-                cause.occurred_at,
-                cause.recorded_at,
-                cause.by,
-                cause.reason,
-                None,
-                cause.own,
-                cause.ripple,
-                cause.amount,
-                points,
-                what=cause.what,
-            )
-        )
+        shared: dict[str, Any] = {name: getattr(cause, name) for name in SHARED}
+        lines.append(StatementLine(**shared, change=cause.amount, after=points))
     return lines
-
-
-def _line(cause: str, change: Fraction, after: Fraction) -> StatementLine:
-    """Return a line without an event."""
-    return StatementLine(cause, None, None, None, None, None, None, None, change, Fraction(0), change, after)
 
 
 def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
     """Return a line for each game and adjustment of a course."""
     return [
         StatementLine(
-            "adjustment" if row.game_id is None else "game",
-            row.position,
-            row.game_id,
-            row.occurred_at,
-            None,
-            None,
-            None if row.reason is ABSENT else row.reason,
-            row.place,
-            row.change,
-            Fraction(0),
-            row.change,
-            row.after,
+            cause="adjustment" if row.game_id is None else "game",
+            position=row.position,
+            game_id=row.game_id,
+            occurred_at=row.occurred_at,
+            reason=None if row.reason is ABSENT else row.reason,
+            place=row.place,
+            own=row.change,
+            change=row.change,
+            after=row.after,
             game=row.game,
         )
         for row in rows
@@ -199,7 +173,13 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
 def _summed(course: Course, first: int, end: int, known: Fraction) -> StatementLine:
     """Return what games and adjustments did together, from one up to another, to somebody who had so much before."""
     games, after = sum(course.is_game[first:end]), course.values[end - 1]
-    told = [count(games, "game")] if games else []
-    told += [count(end - first - games, "adjustment")] if games < end - first else []
-    line, played = _line("earlier", after - known, after), moment(course.instants[end - 1])
-    return replace(line, occurred_at=played, what=" and ".join(told))
+    counts = [count(games, "game")] if games else []
+    counts += [count(end - first - games, "adjustment")] if games < end - first else []
+    return StatementLine(
+        cause="earlier",
+        occurred_at=moment(course.instants[end - 1]),
+        own=after - known,
+        change=after - known,
+        after=after,
+        what=" and ".join(counts),
+    )
