@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.types import TYPES, Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
-from ratings_ledger.ledger.store.log import Log, first_positions, head, recorded_at
+from ratings_ledger.ledger.store.log import Log, first_positions, head
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
@@ -27,7 +27,6 @@ from ratings_ledger.projections.queries.coordinates import (
     moment,
     position_known,
     position_since,
-    times_of,
 )
 from ratings_ledger.projections.queries.known_names import similar_name
 from ratings_ledger.projections.queries.ladders_at import (
@@ -394,7 +393,7 @@ class Snapshot(SnapshotReader):
 
         with self.connect() as connection:
             entry, people = self._find_list(connection, ladder), identities(connection)
-            times = self._session.times or times_of(connection)
+            times = self._times_of(connection)
             ranking, names = (
                 as_published(connection, entry),
                 {name for player in players for name in people.ids(player)},
@@ -424,7 +423,7 @@ class Snapshot(SnapshotReader):
 
         with self.sides() as sides:
             entry = self._find_list(sides.connection, ladder, position)
-            times = self._session.times or times_of(sides.connection)
+            times = self._times_of(sides.connection)
             zone = date_zone(sides.connection, ladder, times)
             known_at = position_known(sides.connection, self.known_at, zone, self.note)
             return list_beside(sides, known_at, entry, times)
@@ -464,7 +463,7 @@ class Snapshot(SnapshotReader):
             begin, end = ends
             if begin >= end:
                 raise BadArgument(f"nothing lies between the positions {begin} and {end}; --from is the earlier one")
-            return decided(connection, begin, end, self._session.times or times_of(connection))
+            return decided(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache
     def telling_positions(self) -> frozenset[int]:
@@ -668,13 +667,13 @@ class Snapshot(SnapshotReader):
 
         The ranks, and gold, of a player are excepted, since they depend on every other player.
         """
-        from ratings_ledger.projections.queries.last_events import last_event
+        from ratings_ledger.projections.queries.last_events import last_event, last_event_at
 
         with self.query(ladder, lazily=True) as query:
             if player is not None:
                 refuse_unknown(query.ladders.facts, player)
             position = last_event(query.connection, query.ladders, ladder, player)
-            return LastEvent(position, moment(recorded_at(query.connection, position)))
+            return last_event_at(query.connection, position)
 
     @retry_on_damaged_cache
     def last_event_of_ranks(self, found: Ranks) -> LastEvent:
@@ -682,13 +681,13 @@ class Snapshot(SnapshotReader):
 
         A game of others that left the rank as it was is none.
         """
-        from ratings_ledger.projections.queries.last_events import last_event
+        from ratings_ledger.projections.queries.last_events import last_event, last_event_at
 
         with self.query(found.ladder, lazily=True) as query:
             moved = [row.position for row in found.rows or () if row.position is not None]
             player = found.player if found.every == "step" and found.rows is not None else None
             position = last_event(query.connection, query.ladders, found.ladder, player, max(moved, default=0))
-            return LastEvent(position, moment(recorded_at(query.connection, position)))
+            return last_event_at(query.connection, position)
 
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
         """Return the positions of the last events that some players on a ladder depend on, by player."""
@@ -702,14 +701,14 @@ class Snapshot(SnapshotReader):
     def last_event_of_game(self, game_id: str) -> LastEvent:
         """Return the last event that a game and its explanations on its ladders depend on; `as_of` is ignored."""
         from ratings_ledger.projections.queries.explain import row_of_game
-        from ratings_ledger.projections.queries.last_events import last_event_of_game
+        from ratings_ledger.projections.queries.last_events import last_event_at, last_event_of_game
 
         with self.log() as log:
             ladders = self._ladders_known(log.connection, log.position, lazily=True)
             check_version(ladders.facts, self.rules)
             row = row_of_game(log.connection, ladders.facts, game_id)
             position = last_event_of_game(log.connection, ladders, row)
-            return LastEvent(position, moment(recorded_at(log.connection, position)))
+            return last_event_at(log.connection, position)
 
     def last_positions_of_games(self) -> dict[str, int]:
         """Return the positions of the last events that games depend on, by id, in the order of their first records."""

@@ -33,7 +33,7 @@ from ratings_ledger.projections.diff.what_if import (
     left_out_of,
     no_games_under,
     refuse_simulated,
-    refused_or_under,
+    under,
 )
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import rulesets_at
@@ -85,18 +85,18 @@ def _refuse(
     facts: Facts, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str], as_of: int | None
 ) -> None:  # fmt: skip
     """Refuse all that can be without a game, before anything is sealed. Raises as `refuse_simulated`,
-    `refused_or_under` and `_concerned` do."""
+    `under` and `_concerned` do."""
     for ladder in ladders:
         refuse_simulated(facts, ladder, rulesets[0][1])
     for _, ruleset in rulesets:
-        _concerned(_both(facts, refused_or_under(facts, ruleset, as_of)), ruleset, ladders)
+        _concerned(_both(facts, under(facts, ruleset, as_of)), ruleset, ladders)
 
 
 def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
     """Return what a ruleset would change; `failed` gets what cannot be replayed."""
     _, connection, _, prepared, ladders, as_of, note = question
     nothing = prepared.facts.only(array("q"))
-    then = refused_or_under(nothing, ruleset, as_of)
+    then = under(nothing, ruleset, as_of)
     failed += [problem.reason for problem in nothing.unusable.values()]
     found, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     now_there, then_there = set[str](), set[str]()

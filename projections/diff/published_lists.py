@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ratings_ledger.ledger.store.log import (
-    recorded_at,
-)
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.diff.comparison import (
     RankedPoints,
@@ -20,8 +17,8 @@ from ratings_ledger.projections.diff.decisions import (
     Decision,
     decided,
 )
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
-from ratings_ledger.projections.queries.last_events import last_event
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.last_events import last_event, last_event_at
 from ratings_ledger.projections.queries.published import Publication
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
@@ -114,7 +111,7 @@ def list_beside(sides: Sides, known_at: int, one: PublishedList, times: Times) -
         tuple(found.decisions[cause] for cause in concerned) if found else (),
         tuple(rows),
         failed=failed,
-        last=LastEvent(position, moment(recorded_at(connection, position))),
+        last=last_event_at(connection, position),
         times=times,
     )
 

@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, refuse_name
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.rulesets.versions import bind, games_of, refuse_months, refuse_sequel
+from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind, games_of, refuse_months, refuse_sequel
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +72,24 @@ class Simulation(Answer):
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
-def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
+def under(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
     """Return all ladders as they would be if this ruleset had scored its games from the start.
 
-    Raises `Refused` (bad-ruleset, partition-changed) if it could not be published as a version of its ruleset.
+    Raises `RulesetRefused` (bad-ruleset, partition-changed) if it could not be published as a version of its ruleset.
     """
+
+    def refusal(code: str, problem: RulesetProblem) -> RulesetRefused:
+        return RulesetRefused(f"{ruleset.name}: {problem.key}: {problem.message}", code)
+
     version, problems = bind(ruleset, facts.position + 1)
     if version is None:
-        raise Refused("bad-ruleset", f"{problems[0].key}: {problems[0].message}")
+        raise refusal("bad-ruleset", problems[0])
     for published in facts.rulesets.get(ruleset.id, ()):
         if problem := refuse_sequel(version, published):
-            raise Refused("partition-changed", f"{problem.key}: {problem.message}")
+            raise refusal("partition-changed", problem)
     of = getattr(version.params, "of", None)
     if of is not None and (reason := refuse_months(version, facts.rulesets.get(of, []))):
-        raise Refused("bad-ruleset", f"params.of: {reason}")
+        raise refusal("bad-ruleset", RulesetProblem("params.of", reason))
     always = version._replace(effective_from=-(2**63))
     unusable = {name: problem for name, problem in facts.unusable.items() if name != ruleset.id}
     rulesets = {**facts.rulesets, ruleset.id: [always]}
@@ -142,7 +146,7 @@ def _variant(
     ladders: Collection[str],
     failed: list[str],
 ) -> Variant:
-    then = refused_or_under(now.facts, ruleset, now.as_of)
+    then = under(now.facts, ruleset, now.as_of)
     mine = then.every(ruleset.id)
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
         raise no_games_under(ruleset, unknown[0], mine)
@@ -161,14 +165,6 @@ def left_out_of(found: Iterable[SimulatedLadder], names: Collection[str]) -> tup
 def no_games_under(ruleset: Ruleset, ladder: str, others: Collection[str]) -> Unknown:
     """Return the refusal of a ladder that would have no games under a ruleset, which has some others."""
     return Unknown(None, f"{ladder} has no games under {ruleset.name}; it has {_some(others)}")
-
-
-def refused_or_under(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
-    """Return what `under` gives. Raises `RulesetRefused`."""
-    try:
-        return under(facts, ruleset, as_of)
-    except Refused as problem:
-        raise RulesetRefused(f"{ruleset.name}: {problem.message}", problem.code) from None
 
 
 def ladders_beside(

@@ -24,12 +24,15 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
+from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, months_of
+from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, Selected
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
 from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
@@ -74,6 +77,11 @@ _CHANGED: Memo[str, Changed] = Memo()
 _OF_RULESET: Memo[str, OfRuleset] = Memo()
 _DEPENDENCES: Memo[str, Dependence] = Memo()
 _GAMES: Memo[str, dict[Values, Column]] = Memo()
+
+
+def last_event_at(connection: Connection, position: int) -> LastEvent:
+    """Return the event at a position as the last one that something depends on."""
+    return LastEvent(position, moment(recorded_at(connection, position)))
 
 
 def last_event(connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, least: int = 0) -> int:

@@ -23,13 +23,12 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.rejections import did_you_mean, shown
-from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
 from ratings_ledger.projections.facts.players import known_players, rows_with
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import Change, Course, course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.last_events import last_positions_of_people
+from ratings_ledger.projections.queries.last_events import last_event_at, last_positions_of_people
 from ratings_ledger.projections.queries.results import (
     COURSE,
     FRACTION_ONLY,
@@ -176,7 +175,7 @@ def person_of(seen: Survey, player: str) -> Person:
         raise Unknown("player-unknown", f"{shown(player)} is on no ladder{did_you_mean(player, everybody)}")
     ids = _ids(facts, player)
     at = last_positions_of_people(seen.connection, seen.everything, rows_with(facts, ids)).get(player)
-    last = None if at is None else LastEvent(at, moment(recorded_at(seen.connection, at)))
+    last = None if at is None else last_event_at(seen.connection, at)
     return Person(
         **_statistics(seen, player, None, seen.once("gold", _gold)),
         rows=tuple(everybody[player]),

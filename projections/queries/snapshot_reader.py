@@ -147,6 +147,10 @@ class SnapshotReader:
                 session.connection = session.times = None
                 session.queries.clear()
 
+    def _times_of(self, connection: Connection) -> Times:
+        """Return how this ledger shows times."""
+        return self._session.times or times_of(connection)
+
     @contextmanager
     def connect(self) -> Iterator[Connection]:
         """Provide the connection of this thread's stay, or a new one. Raises `StoreUnavailable`."""
@@ -184,7 +188,7 @@ class SnapshotReader:
                     return
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
-                times = self._session.times or times_of(connection)
+                times = self._times_of(connection)
                 zone = date_zone(connection, ladder, times) if is_dated else "UTC"
                 position = position_known(connection, self.known_at, zone, self.note)
                 undated = self._ladders_known(connection, position, lazily)
@@ -240,7 +244,7 @@ class SnapshotReader:
 
         Raises `BadArgument`, `Unknown` (list-unknown), `StoreUnavailable`.
         """
-        times = self._session.times or times_of(connection)
+        times = self._times_of(connection)
         zone = date_zone(connection, ladder, times)
         instant = instant_played(self.as_of, zone)
         position = position_known(connection, self.known_at, zone, self.note)

@@ -268,9 +268,8 @@ JOINING = ("cli/", "ratings_ledger/", "projections/snapshot.py")
 JOINING_YET = {
     "ledger/intake/intake.py", "projections/admission/events.py", "projections/admission/proposals.py",
     "projections/admission/trials.py", "projections/cluster/coordinating.py", "projections/cluster/simulating.py",
-    "projections/cluster/tasks.py",
-    "projections/diff/event_impacts.py", "projections/diff/impact.py", "projections/diff/what_if.py",
-    "projections/facts/decoding.py", "projections/queries/explain.py", "projections/queries/game_timelines.py",
+    "projections/cluster/tasks.py", "projections/facts/decoding.py", "projections/queries/explain.py",
+    "projections/queries/game_timelines.py",
     "projections/queries/history.py", "projections/queries/ladders_at.py", "projections/queries/players.py",
     "projections/stored/rebuilding.py", "projections/stored/verification.py",
 }  # fmt: skip

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from histories import facts_of, fill, ruleset
 
+from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.explain import explain_game, row_of_game
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.rulesets.versions import read_toml, shipped
@@ -75,6 +77,19 @@ def test_first_game_explained_with_carried_points(
         told = explain_game(Ladders(facts), "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
 
     assert {player.player: player.before for player in told.players} == {"a": 105, "b": 100, "d": 100}
+
+
+def test_adjusting_a_season_is_a_cause_in_the_next(ledger_url: str) -> None:
+    """An adjustment in one season explains what the same person has in the next one."""
+    adjusted = {"ladder": "b5-league/2010-1", "player": "a", "points": "7", "reason": "forgotten"}
+    event = {"type": "points.adjusted", "occurred_at": "2010-02-02T12:00:00Z", "data": adjusted}
+    ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES, event])
+    with ledger.reading() as connection:
+        ends = (Coordinates(None, position, None) for position in (4, 5))
+        found = attribute(connection, "b5-league/2010-2", "a", *ends)
+
+    assert [(cause.what, cause.position) for cause in found.causes] == [("adjustment", 5)]
+    assert found.change == found.causes[0].amount > 0
 
 
 def test_carry_over_without_seasons_is_refused() -> None:
