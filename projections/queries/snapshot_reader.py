@@ -188,7 +188,7 @@ class SnapshotReader:
                     return
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
-                times = self._times_of(connection)
+                times = self._session.times or times_of(connection)
                 zone = date_zone(connection, ladder, times) if is_dated else "UTC"
                 position = position_known(connection, self.known_at, zone, self.note)
                 undated = self._ladders_known(connection, position, lazily)
