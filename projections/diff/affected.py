@@ -79,30 +79,18 @@ def with_drafts(
     renames: list[tuple[str, str]] = []
     for number, draft in enumerate(drafts, 1):
         data = parse_object(draft.data.encode())
-        affected |= _apply(connection, facts, number, draft, data)
+        if draft.type in GAME_EVENTS or draft.type == "clock.started":
+            # the row of its game; NONE before it is recorded
+            row = facts.rows.setdefault(data["game_id"], NONE)
+            if row == NONE and draft.type != "game.recorded":
+                with suppress(Unknown):
+                    facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
+        affected |= affected_by(facts, draft.type, data)
+        apply(facts, facts.position + number, known(draft))
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
     settle_facts(facts)
     return Ladders(facts, None, before.rules), affected, renames
-
-
-def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data: dict[str, Any]) -> set[str]:
-    """Apply a draft as if it were recorded, and return what it may affect (see `describe_affected`)."""
-    if draft.type == "game.recorded":
-        facts.rows[data["game_id"]] = NONE
-    elif draft.type in GAME_EVENTS or draft.type == "clock.started":
-        _look_up_row(connection, facts, data["game_id"])
-    affected = affected_by(facts, draft.type, data)
-    apply(facts, facts.position + number, known(draft))
-    return affected
-
-
-def _look_up_row(connection: Connection, facts: Facts, game_id: str) -> None:
-    """Let the facts know the row of a game; NONE before it is recorded."""
-    if facts.rows.get(game_id, NONE) == NONE:
-        facts.rows[game_id] = NONE
-        with suppress(Unknown):
-            facts.rows[game_id] = row_of_game(connection, facts, game_id)
 
 
 def is_affected(version: Version, affected: Collection[str]) -> bool:
