@@ -37,6 +37,7 @@ __all__ = [
     "in_memory",
     "largest",
     "np",
+    "rows_of",
     "set_back",
     "shifted",
     "side_by_side",
@@ -44,6 +45,7 @@ __all__ = [
     "spans_of",
     "taken",
     "total",
+    "zero_rows",
     "zeros",
 ]
 
@@ -56,6 +58,16 @@ Column: TypeAlias = Any
 def zeros(code: str, length: int) -> Column:
     """Return a column of `length` zeros: what the loops fill."""
     return as_column(np.zeros(length, dtype=code))  # the system zeroes pages when they are first touched
+
+
+def zero_rows(width: int, length: int) -> Any:
+    """Return a numpy array of `width` rows: what the loops fill with states, a row for each of their columns."""
+    return np.zeros((width, length), dtype=np.int64)
+
+
+def rows_of(rows: Any) -> list[Column]:
+    """Return the rows of a numpy array as columns over the same memory."""
+    return [as_column(row) for row in rows]
 
 
 def in_memory(column: Column) -> Column:
@@ -90,11 +102,12 @@ def total(column: Column) -> int:
 
 
 def set_back(
-    points: Column, games: Column, start: Column, end: Column, order: Column, before: Column, slot: int
-) -> Column:
-    """Set everybody's points and games back to those before a slot; return where their slots go on from there.
+    states: Sequence[Column], games: Column, start: Column, end: Column, order: Column, before: Sequence[Column],
+    slot: int,
+) -> Column:  # fmt: skip
+    """Set everybody's states and games back to those before a slot; return where their slots go on from there.
 
-    The slots of player p are `order[start[p]:end[p]]`, ascending; they lead to the points `before` them.
+    The slots of player p are `order[start[p]:end[p]]`, ascending; they lead to the states `before` them.
     """
     slots, low, high = as_numpy(order), as_numpy(start).copy(), as_numpy(end).copy()
     wide = np.flatnonzero(low < high)
@@ -108,7 +121,8 @@ def set_back(
     leading = slots[low[later]]
     if hasattr(order, "let_go"):
         order.let_go()
-    as_numpy(points)[later] = as_numpy(taken(before, leading))
+    for column, column_before in zip(states, before, strict=True):
+        as_numpy(column)[later] = as_numpy(taken(column_before, leading))
     as_numpy(games)[:] -= left
     return as_column(low)
 

@@ -295,7 +295,7 @@ def _light(trace: Trace) -> Trace:
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)
     return replace(
-        trace, earlier=None, before=none, mints=none, adjusted_before=none,
+        trace, earlier=None, states_before=[none] * len(trace.states), mints=none, adjusted_before=none,
         stream=replace(stream, offsets=array("q", [0]), players=array("i"), columns=(), adjustments=[],
                        row=range(trace.count), version=version),
     )  # fmt: skip

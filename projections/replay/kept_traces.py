@@ -245,8 +245,8 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
     )  # fmt: skip
     stream.adjustments = [Inserted(*one) for one in about["inserted"]]
     found = Trace(
-        stream, columns["points"], columns["games"], array("b", b"\1" * len(persons)), {},
-        columns["before"], columns["mint"], columns["adjusted_before"], *(about[total] for total in TOTALS),
+        stream, [columns["points"]], columns["games"], array("b", b"\1" * len(persons)), {},
+        [columns["before"]], columns["mint"], columns["adjusted_before"], *(about[total] for total in TOTALS),
     )  # fmt: skip
     found.began = columns["began"]
     found.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])

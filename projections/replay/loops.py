@@ -109,13 +109,23 @@ def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, coun
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
-    """Return a stand-in for a rule's scoring function: `compiling.around` and `replay` put that in its place."""
+    """Return a stand-in for a rule's scoring function: `compiling.around` puts that in its place."""
     raise NotImplementedError
+
+
+def change_states(
+    n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
+) -> int:
+    """Fill in by how much the states of n players change by a game, and return what it minted; `change` comes zeroed.
+
+    A rule of contract 1 has one column, the points.
+    """
+    return score(n, before[0][:n], columns, constants, table, change[0][:n])
 
 
 def run_ladder(
     constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, offset: Numbers, number: Numbers,
-    columns: Numbers, offset_at: int, slot_at: int, player_at: int, points: Numbers, games: Numbers, seen: Numbers,
+    columns: Numbers, offset_at: int, slot_at: int, player_at: int, states: Numbers, games: Numbers, seen: Numbers,
     totals: Numbers, given: Numbers, change: Numbers, before: Numbers, mints: Numbers, mints_at: int,
     adjusted_at: Numbers, adjusted_player: Numbers, adjusted_units: Numbers, adjusted_begin: Numbers,
     adjusted_before: Numbers,
@@ -124,18 +134,26 @@ def run_ladder(
 
     Returns `NOWHERE`, or why it stopped: `BOOKS`, `BOUNDS` or `ADJUSTED`. Raises what the rule raises.
 
-    begin:     for every player, the points they begin with
-    columns:   the rule's columns of all slots, one row each; `given` and `change` have room for one game
+    states:    by state column, what every player has; the books are kept of column 0, the points
+    begin:     the same, what they begin with
+    columns:   the rule's columns of all slots, one row each; `given` and `change` have room for the states of one game
     offset_at: where the ladder's offsets are in `offset`, and its slots and players in the other arrays
     totals:    started, minted, burned and adjusted, which are added to; the next adjustment, and the game in work
-    before:    receives every slot's points, and `mints` from `mints_at` on what a game minted; or both are empty
+    before:    receives every slot's states, and `mints` from `mints_at` on what a game minted; or both are empty
     adjusted_at: for every adjustment the game it comes before; then whose, how much, their begin, and what they had
     """
+    # column 0 apart: nearly all rules have no other
+    points, points_given, points_change, points_before = states[0], given[0], change[0], before[0]
+    is_kept, width = len(points_before) > 0, len(states)
     for game in range(first, last + 1):
         totals[5] = game
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == game:
             at, who = totals[4], adjusted_player[totals[4]]
-            adjusted_before[at] = adjust(who, adjusted_units[at], adjusted_begin[at], points, seen, totals)
+            if not seen[who]:
+                join(who, adjusted_begin, at, states, seen, totals)
+            adjusted_before[at] = points[who]
+            points[who] += adjusted_units[at]
+            totals[3] += adjusted_units[at]
             if abs(points[who]) > UNITS_MAX:
                 return ADJUSTED
             totals[4] += 1
@@ -146,24 +164,34 @@ def run_ladder(
         for i in range(n):
             player = player_at + number[low + i]
             if not games[player] and not seen[player]:
-                seen[player] = 1
-                points[player] = begin[player]
-                totals[0] += begin[player]
-            given[i] = points[player]
-            change[i] = 0
-            if len(before):
-                before[low + i] = points[player]
+                join(player, begin, player, states, seen, totals)
+            points_given[i] = points[player]
+            points_change[i] = 0
+            if is_kept:
+                points_before[low + i] = points[player]
+        for column in range(1, width):
+            for i in range(n):
+                given[column][i] = states[column][player_at + number[low + i]]
+                change[column][i] = 0
+                if is_kept:
+                    before[column][low + i] = given[column][i]
         # a rule that returns anything but a whole number is not compiled
-        minted = score(n, given[:n], columns[:, low : low + n], constants, table, change[:n]) | 0
+        minted = change_states(n, given, columns[:, low : low + n], constants, table, change) | 0
         total = 0
         for i in range(n):
             player = player_at + number[low + i]
-            after = points[player] + change[i]
+            after = points[player] + points_change[i]
             if after > UNITS_MAX or after < -UNITS_MAX:
                 return BOUNDS
             points[player] = after
             games[player] += 1
-            total += change[i]
+            total += points_change[i]
+        for column in range(1, width):
+            for i in range(n):
+                after = given[column][i] + change[column][i]
+                if after > UNITS_MAX or after < -UNITS_MAX:
+                    return BOUNDS
+                states[column][player_at + number[low + i]] = after
         if minted > UNITS_MAX:
             return BOUNDS
         if minted < 0 or minted < total:
@@ -175,32 +203,29 @@ def run_ladder(
     return NOWHERE
 
 
-def adjust(player: int, units: int, begin: int, points: Numbers, seen: Numbers, totals: Numbers) -> int:
-    """Add `units` to somebody's points, putting them on the ladder if need be; returns what they had before."""
-    if not seen[player]:
-        seen[player] = 1
-        points[player] = begin
-        totals[0] += begin
-    before: int = points[player]
-    points[player] = before + units
-    totals[3] += units
-    return before
+def join(player: int, begin: Numbers, at: int, states: Numbers, seen: Numbers, totals: Numbers) -> None:
+    """Put somebody on the ladder, with the states at `at` in the columns of `begin`."""
+    seen[player] = 1
+    for column in range(len(states)):
+        states[column][player] = begin[column][at]
+    totals[0] += begin[0][at]
 
 
 def run_ladders(
     constants: Numbers, table: Numbers, ladder_from: Numbers, slot_from: Numbers, names_from: Numbers,
-    offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, points: Numbers, games: Numbers, seen: Numbers,
+    offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, states: Numbers, games: Numbers, seen: Numbers,
     totals: Numbers, stopped: Numbers, given: Numbers, change: Numbers, before: Numbers, mints: Numbers, none: Numbers,
+    no_states: Numbers,
 ) -> None:  # fmt: skip
-    """`run_ladder` for every ladder of `gather`, to its end, without adjustments (`none` is empty).
+    """`run_ladder` for every ladder of `gather`, to its end, without adjustments (`none` and `no_states` are empty).
 
     `totals` has a row for each, `stopped` its result.
     """
     for ladder in range(len(ladder_from) - 1):
         stopped[ladder] = run_ladder(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], begin, offset, number, columns,
-            ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], points, games, seen,
-            totals[ladder], given, change, before, mints, ladder_from[ladder], none, none, none, none, none,
+            ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], states, games, seen,
+            totals[ladder], given, change, before, mints, ladder_from[ladder], none, none, none, no_states, none,
         )  # fmt: skip
 
 

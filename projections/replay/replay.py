@@ -8,8 +8,7 @@ interpreted.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -20,9 +19,9 @@ from ratings_ledger.projections.contract import UNITS_MAX, Columns
 from ratings_ledger.projections.facts.columns import Column
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import RuleFailure, balanced, failed
-from ratings_ledger.projections.replay.ladders import LadderBatch, Stream
+from ratings_ledger.projections.replay.ladders import Inserted, LadderBatch, Stream
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
-from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.replay.trace import State, Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -33,28 +32,33 @@ BEYOND = 3 * UNITS_MAX
 OUT_OF_BOUNDS = "the points grow out of bounds"
 
 
-def starting_points(player: str, version: Version, carried: dict[str, int]) -> int:
+def starting_points(player: str, version: Version, carried: Mapping[str, State]) -> int:
     """Return the points, in units, with which a player joins a ladder."""
-    return carried.get(player, version.start) if version.params.carry_over else version.start
+    return starting_state(player, version, carried)[0]
 
 
-def _carried(stream: Stream) -> dict[str, int]:
+def starting_state(player: str, version: Version, carried: Mapping[str, State]) -> State:
+    """Return the state with which a player joins a ladder."""
+    return carried.get(player, version.start_state) if version.params.carry_over else version.start_state
+
+
+def _carried(stream: Stream) -> dict[str, State]:
     """Return what everybody had at the end of the last earlier season they were in, by player id."""
     seasons: list[Stream] = []
     before = stream.previous
     while before is not None:
         seasons.append(before)
         before = before.previous
-    carried: dict[str, int] = {}
+    carried: dict[str, State] = {}
     for season in reversed(seasons):
         # each looks back no further: what it needs of earlier seasons is already carried
         end = replay(season, carried=carried, keep=False)
-        carried |= {name: end.points[n] for n, name in enumerate(season.names) if end.seen[n]}
+        carried |= {name: end.state(player) for player, name in enumerate(season.names) if end.seen[player]}
     return carried
 
 
 def replay(
-    stream: Stream, *, carried: dict[str, int] | None = None, keep: bool = True, earlier: Trace | None = None
+    stream: Stream, *, carried: Mapping[str, State] | None = None, keep: bool = True, earlier: Trace | None = None
 ) -> Trace:
     """Return the trace of a stream. Raises `RuleFailure`.
 
@@ -81,35 +85,32 @@ def replay(
 class Way(NamedTuple):
     """How the loop goes through a stream, interpreted or compiled.
 
-    run:     the loop, given the version that scores; None if it cannot
-    cuts:    the games at which another version begins to score
-    columns: what the rules read, side by side
-    totals:  as `loops.run_ladder` has them
-    room:    for one game: the points before it, and the changes
-    new:     so many integers, all zero
-    see:     what `run` takes for a column
+    run:      the loop, given the version that scores; None if it cannot
+    columns:  what the rules read, side by side
+    totals:   as `loops.run_ladder` has them
+    room:     for the states of one game's players: those before it, and how they change
+    see:      what `run` takes for a column
+    see_rows: what it takes for the rows of an array
     """
 
     run: Callable[..., int | None]
-    cuts: Sequence[int]
     columns: Any
     totals: Any
     room: Sequence[Any]
-    new: Callable[[int], Column]
     see: Callable[[Any], Any]
+    see_rows: Callable[[Any], Any]
 
 
 def replay_interpreted(
-    stream: Stream, carried: dict[str, int], keep: bool = True, earlier: Trace | None = None
+    stream: Stream, carried: Mapping[str, State], keep: bool = True, earlier: Trace | None = None
 ) -> Trace:
     """Return a replay by the interpreter, which says what failed where. Raises `RuleFailure`."""
     totals = [0] * 6
     scoring = {id(version): _careful(stream, version, totals) for version in stream.versions}
-    cuts = [at for at in range(1, len(stream.row)) if stream.version[at] != stream.version[at - 1]]
     most = max((last - first for first, last in pairwise(stream.offsets)), default=0)
 
     def run(version: Version, *arguments: Any) -> int:
-        loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), "score": scoring[id(version)]})
+        loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), "change_states": scoring[id(version)]})
         code: int = loop((), (), *arguments)
         if code == loops.BOUNDS:
             raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, stream.row[totals[5]])
@@ -117,16 +118,13 @@ def replay_interpreted(
             raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, position=stream.adjustments[totals[4]].position)
         return code
 
-    room = [memoryview(_zeros(most)), memoryview(_zeros(most))]
-    way = Way(run, cuts, _SideBySide(stream.columns), totals, room, _zeros, lambda column: column)
+    # lists hold numbers of any size, of which the loop says that they are out of bounds
+    room = [[[0] * most for _ in stream.versions[0].start_state] for _ in range(2)]
+    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, arrays.rows_of)
     with quiet(*(version.rule for version in stream.versions)):
         found = _go(way, stream, carried, keep, earlier)
     assert found is not None
     return found
-
-
-def _zeros(length: int) -> array[int]:
-    return array("q", bytes(8 * length))
 
 
 class _SideBySide(list[Any]):
@@ -147,20 +145,20 @@ def _careful(stream: Stream, version: Version, totals: list[int]) -> Callable[..
     except FAULTS as error:
         raise RuleFailure(stream.ladder, fault(error, rule.table), position=version.position) from error
 
-    def score(n: int, points: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
+    def change_states(n: int, before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
         filled = array("q", bytes(8 * n))
         try:
-            minted = whole(rule.score(n, points.tolist(), columns, version.constants, table, filled), "score")
-            change[:n] = array("q", balanced(n, minted, filled))
+            minted = whole(rule.score(n, before[0][:n], columns, version.constants, table, filled), "score")
+            change[0][:n] = balanced(n, minted, filled)
         except FAULTS as error:
             raise failed(stream.ladder, rule, error, stream.row[totals[5]]) from error
         return minted
 
-    return score
+    return change_states
 
 
 def replay_compiled(
-    stream: Stream, carried: dict[str, int], keep: bool = True, earlier: Trace | None = None
+    stream: Stream, carried: Mapping[str, State], keep: bool = True, earlier: Trace | None = None
 ) -> Trace | None:
     """Return a replay by compiled code; None if numba cannot compile the rule or the rule fails: it is then
     interpreted.
@@ -173,56 +171,68 @@ def replay_compiled(
         found: int | None = compiling.around(loops.run_ladder, version.rule)(*rule_constants(version), *arguments)
         return found
 
-    room = compiling.room_for_a_game(int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
-    cuts = arrays.change_indices(stream.version)
-    new = partial(arrays.zeros, "q")
-    way = Way(run, cuts, columns, np.zeros(6, dtype=np.int64), room, new, arrays.as_numpy)
+    room = compiling.room_for_a_game(_width(stream), int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
+    way = Way(run, columns, np.zeros(6, dtype=np.int64), room, arrays.as_numpy, lambda rows: rows)
     return _go(way, stream, carried, keep, earlier)
 
 
-def _go(way: Way, stream: Stream, carried: dict[str, int], keep: bool, earlier: Trace | None) -> Trace | None:
+def _width(stream: Stream) -> int:
+    return len(stream.versions[0].start_state)
+
+
+def _go(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, earlier: Trace | None) -> Trace | None:
     """Return the trace of a stream, from one change of version to the next; None if the loop stops. Raises what it
     raises.
     """
-    there, names, see = len(earlier.points) if earlier else 0, len(stream.names), way.see
-    found = Trace(
-        stream, _zeros(names), _zeros(names), array("b", b"\1" * there + bytes(names - there)), carried,
-        way.new(len(stream.players) if keep else 0), way.new(len(stream.row) if keep else 0),
-        _zeros(len(stream.adjustments)), earlier=earlier,
+    there, names, games = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
+    states, before = (arrays.zero_rows(_width(stream), length) for length in (names, len(stream.players) * keep))
+    trace = Trace(
+        stream, arrays.rows_of(states), arrays.zeros("q", names), array("b", b"\1" * there + bytes(names - there)),
+        carried, arrays.rows_of(before), arrays.zeros("q", games * keep), arrays.zeros("q", len(stream.adjustments)),
+        earlier=earlier,
     )  # fmt: skip
     if earlier is not None:
-        found.points[:there], found.games[:there] = array("q", earlier.points), array("q", earlier.games)
+        for column, earlier_column in zip((*trace.states, trace.games), (*earlier.states, earlier.games), strict=True):
+            arrays.as_numpy(column)[:there] = arrays.as_numpy(earlier_column)
+    see, see_rows, adjustments = way.see, way.see_rows, stream.adjustments
     fixed = [
-        *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0,
-        *map(see, (found.points, found.games, found.seen)), way.totals, *way.room,
-        *map(see, (found.before, found.mints)), 0, *map(see, _adjusted(stream, carried)), see(found.adjusted_before),
+        *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0, see_rows(states),
+        *map(see, (trace.games, trace.seen)), way.totals, *way.room, see_rows(before), see(trace.mints), 0,
+        *map(see, _adjusted(stream)), see_rows(_starts(stream, adjustments, carried)), see(trace.adjusted_before),
     ]  # fmt: skip
-    games = len(stream.row)
-    for first, last in pairwise(sorted({0, *way.cuts, games})) if games else [(0, 0)]:
+    for first, last in pairwise([*arrays.change_indices(stream.version), games]) if games else [(0, 0)]:
         version = stream.versions[stream.version[first] if games else 0]
-        if way.run(version, first, last, see(_begins(stream, version, carried)), *fixed) != NOWHERE:
+        if way.run(version, first, last, see_rows(_begins(stream, version, carried)), *fixed) != NOWHERE:
             return None
-    before = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
-    found.started, found.minted, found.burned, found.adjusted = map(int.__add__, before, map(int, way.totals[:4]))
-    return found
+    accounts = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
+    trace.started, trace.minted, trace.burned, trace.adjusted = map(int.__add__, accounts, map(int, way.totals[:4]))
+    return trace
 
 
-def _adjusted(stream: Stream, carried: dict[str, int]) -> Iterator[Column]:
-    """Yield the adjustments as the loop reads them: before which game, whose, how much, and their starts."""
-    adjustments = stream.adjustments
-    yield array("q", [one.game for one in adjustments])
-    yield array("q", [one.player for one in adjustments])
-    yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in adjustments])
-    versions = [stream.versions[one.version] for one in adjustments]
-    begins = zip(adjustments, versions, strict=True)
-    yield array("q", [starting_points(stream.names[one.player], version, carried) for one, version in begins])
+def _adjusted(stream: Stream) -> Iterator[Column]:
+    """Yield the adjustments as the loop reads them: before which game, whose, and how much."""
+    yield array("q", [one.game for one in stream.adjustments])
+    yield array("q", [one.player for one in stream.adjustments])
+    yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in stream.adjustments])
 
 
-def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Column:
-    """Return what every player of a stream would begin with."""
+def _starts(stream: Stream, adjustments: Sequence[Inserted], carried: Mapping[str, State]) -> Any:
+    """Return with what the player of each adjustment would join the ladder, as rows by state column."""
+    return _as_rows(stream, [
+        starting_state(stream.names[one.player], stream.versions[one.version], carried) for one in adjustments
+    ])  # fmt: skip
+
+
+def _begins(stream: Stream, version: Version, carried: Mapping[str, State]) -> Any:
+    """Return with what every player of a stream would join the ladder, as rows by state column."""
     if not version.params.carry_over or not carried:
-        return array("q", [version.start]) * len(stream.names)
-    return array("q", [starting_points(name, version, carried) for name in stream.names])
+        return np.repeat(np.array(version.start_state, dtype=np.int64)[:, None], len(stream.names), axis=1)
+    return _as_rows(stream, [starting_state(name, version, carried) for name in stream.names])
+
+
+def _as_rows(stream: Stream, states: Sequence[State]) -> Any:
+    """Return states as rows by state column."""
+    return np.ascontiguousarray(np.array(states, dtype=np.int64).reshape(len(states), _width(stream)).T)
 
 
 def replay_together(streams: Iterable[Stream], keep: bool = False) -> None:
@@ -251,13 +261,14 @@ def _together(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
     if not outcomes:
         return None
     shared, ladder = batch.shared, stream.index
-    totals, stopped, points, games, seen, before, mints = outcomes
+    totals, stopped, states, games, seen, before, mints = outcomes
     if stopped[ladder] != NOWHERE:
         return None
     first, last = batch.numbered.names_from[ladder], batch.numbered.names_from[ladder + 1]
     low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
     return Trace(
-        stream, points[first:last], games[first:last], seen[first:last], {}, before[low:high],
+        stream, [column[first:last] for column in states], games[first:last], seen[first:last], {},
+        [column[low:high] for column in before],
         mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]], array("q"), *totals[ladder][:4].tolist(),
     )  # fmt: skip
 
@@ -271,20 +282,23 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         return None
     ladders, people = len(shared.ladders), numbered.names_from[len(shared.ladders)]
     totals, stopped = np.zeros((ladders, 6), dtype=np.int64), np.empty(ladders, dtype=np.int64)
-    points, games = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
+    width = len(scored_by.start_state)
+    states, before, no_states = (
+        arrays.zero_rows(width, length) for length in (people, shared.slot_from[ladders] * keep, 0)
+    )
+    games, mints, none = (np.zeros(length, dtype=np.int64) for length in (people, len(shared.row) * keep, 0))
     seen = np.zeros(people, dtype=np.int8)
-    before, mints, none = (np.zeros(length, dtype=np.int64) for length in (
-        shared.slot_from[len(shared.ladders)] * keep, len(shared.row) * keep, 0
-    ))  # fmt: skip
+    begin = np.repeat(np.array(scored_by.start_state, dtype=np.int64)[:, None], people, axis=1)
     columns = compiling.read_only(arrays.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
     compiling.around(loops.run_ladders, scored_by.rule)(
         *rule_constants(scored_by),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
-        columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
-        *compiling.room_for_a_game(max(batch.participants, 0)), before, mints, none,
+        columns, begin, states, games, seen, totals, stopped,
+        *compiling.room_for_a_game(width, max(batch.participants, 0)), before, mints, none, no_states,
     )  # fmt: skip
-    return totals, stopped, *map(arrays.as_column, (points, games, seen, before, mints))
+    columns_of_players = map(arrays.as_column, (games, seen))
+    return totals, stopped, arrays.rows_of(states), *columns_of_players, arrays.rows_of(before), arrays.as_column(mints)
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream
 from ratings_ledger.projections.rulesets.versions import Version
+
+# what a player has: a number for each of the rule's columns, the points first
+State: TypeAlias = tuple[int, ...]
 
 PARTS_MAX = 8
 PART_SLOTS = 10_000_000  # so many of a trace's slots are put in order at once
@@ -63,10 +66,11 @@ class Slots(NamedTuple):
 class Trace:
     """A replayed stream; players are numbered as in it, and one with `seen` 0 is not on the ladder yet.
 
-    `points` are those at the end, `games` how many each has played. `before` are those of every participant of every
-    game before it, in the order of the stream, and `mints` what every game minted; both are empty unless they were
-    kept. `adjusted_before` are the points before each adjustment. `carried` are the points, by player id, that those
-    who were on the ladder in an earlier season begin with; `started` is the sum of what everybody on the ladder began
+    `states` are those at the end, by state column and player, `games` how many each has played. `states_before` are
+    those of every participant of every game before it, in the order of the stream, and `mints` what every game minted;
+    both are empty unless they were kept. The books are kept of column 0, the points, and adjustments change it alone:
+    `adjusted_before` are the points before each of them. `carried` are the states, by player id, that those who were on
+    the ladder in an earlier season begin with; `started` is the sum of the points that everybody on the ladder began
     with.
 
     If it continues an `earlier` trace, the stream's first players are that one's, and its games and adjustments come
@@ -74,11 +78,11 @@ class Trace:
     """
 
     stream: Stream
-    points: Column
+    states: Sequence[Column]
     games: Column
     seen: Column
-    carried: dict[str, int]
-    before: Column
+    carried: Mapping[str, State]
+    states_before: Sequence[Column]
     mints: Column
     adjusted_before: Column
     started: int = 0
@@ -87,6 +91,20 @@ class Trace:
     adjusted: int = 0
     earlier: Trace | None = None
     _asked: tuple[int, list[Step]] = field(default=(-1, []), init=False, repr=False, compare=False)
+
+    @property
+    def points(self) -> Column:
+        """Return everybody's points at the end."""
+        return self.states[0]
+
+    @property
+    def before(self) -> Column:
+        """Return the points of every participant of every game before it."""
+        return self.states_before[0]
+
+    def state(self, player: int) -> State:
+        """Return what a player has at the end."""
+        return tuple(column[player] for column in self.states)
 
     @property
     def is_kept(self) -> bool:
@@ -299,7 +317,7 @@ class Trace:
     def _columns(self) -> tuple[Column, ...]:
         stream = self.stream
         return (
-            stream.offsets, stream.players, stream.version, stream.row, self.before, self.points, self.games,
+            stream.offsets, stream.players, stream.version, stream.row, *self.states_before, *self.states, self.games,
             self.mints, self.adjusted_before,
         )  # fmt: skip
 
@@ -350,17 +368,17 @@ class Trace:
             games, adjustments, there = games - earlier.count, adjustments - earlier.adjustments, len(earlier.points)
             minted, adjusted, started = earlier.minted, earlier.adjusted, earlier.started
         end, slots = self.stream.offsets[games], self.slots
-        points, played, following = self._points_at(end, adjustments)
+        states, played, following = self._states_at(end, adjustments)
         # players are numbered as they joined by their games, so those who had not played yet are the last
         joined = bisect_left(
-            range(len(points)), True, there, key=lambda player: slots.start[player] == following[player]
+            range(len(played)), True, there, key=lambda player: slots.start[player] == following[player]
         )
         stream = self.stream.up_to(games, adjustments, joined)
         numbers = array("i", [*range(joined), *(self.stream.numbers[one] for one in stream.persons[joined:])])
         found = Trace(
-            stream, arrays.taken(points, numbers), arrays.taken(played, numbers),
+            stream, [arrays.taken(column, numbers) for column in states], arrays.taken(played, numbers),
             array("b", b"\1" * len(numbers)), self.carried,
-            self.before[:end], self.mints[:games], self.adjusted_before[:adjustments],
+            [column[:end] for column in self.states_before], self.mints[:games], self.adjusted_before[:adjustments],
             started=started + arrays.total(arrays.taken(self.began, numbers[there:])),
             minted=minted + arrays.total(self.mints[:games]),
             adjusted=adjusted + sum(one.units for one in stream.adjustments), earlier=earlier,
@@ -371,20 +389,20 @@ class Trace:
         )  # fmt: skip
         return found
 
-    def _points_at(self, end: int, adjustments: int) -> tuple[Column, Column, Column]:
+    def _states_at(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
         """Return what everybody had after the first slots and adjustments, their games, and where their slots go on."""
-        points, games, slots = _copy(self.points), _copy(self.games), self.slots
-        following = arrays.set_back(points, games, slots.start, slots.end, slots.order, self.before, end)
+        states, games, slots = [*map(_copy, self.states)], _copy(self.games), self.slots
+        following = arrays.set_back(states, games, slots.start, slots.end, slots.order, self.states_before, end)
         for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
             player = self.stream.adjustments[at].player
             later = following[player] < slots.end[player]
             if not later or self._adjusted_at[at] <= slots.order[following[player]]:
-                points[player] = self.adjusted_before[at]
-        return points, games, following
+                states[0][player] = self.adjusted_before[at]
+        return states, games, following
 
     @cached_property
     def began(self) -> Column:
-        """Return what everybody had before the stream's first game and adjustment, or began with."""
+        """Return everybody's points before the stream's first game and adjustment, or those they began with."""
         points, first = _copy(self.points), array("q", [NONE]) * len(self.points)
         self._run(loops.first_slots, self.stream.players, first)
         for player, slot in enumerate(first):
@@ -426,8 +444,9 @@ def _joined(parts: Sequence[Trace]) -> Trace:
         [last.stream.persons[old] for old in order],
     )  # fmt: skip
     return Trace(
-        whole, array("q", [last.points[old] for old in order]), array("q", [last.games[old] for old in order]),
-        last.seen, last.carried, arrays.concatenated("q", [part.before for part in parts]),
+        whole, [array("q", [column[old] for old in order]) for column in last.states],
+        array("q", [last.games[old] for old in order]), last.seen, last.carried,
+        [arrays.concatenated("q", same) for same in zip(*(part.states_before for part in parts), strict=True)],
         arrays.concatenated("q", [part.mints for part in parts]),
         arrays.concatenated("q", [part.adjusted_before for part in parts]),
         last.started, last.minted, last.burned, last.adjusted,

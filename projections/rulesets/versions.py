@@ -65,6 +65,11 @@ class Version(NamedTuple):
         """Return the points of a new player, in units."""
         return self.params.start * self.rule.scale
 
+    @property
+    def start_state(self) -> tuple[int, ...]:
+        """Return the state of a new player: a number for each of the rule's columns, the points first."""
+        return (self.start,)
+
 
 def games_of(versions: Iterable[Version]) -> set[str]:
     """Return the games that versions score, by name."""

@@ -82,6 +82,7 @@ def both(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def plain(trace: Trace) -> dict[str, Any]:
     """A trace with lists in place of columns, and without the stream."""
     values = {name: value for name, value in vars(trace).items() if name != "stream"}
+    values |= {name: [list(column) for column in values[name]] for name in ("states", "states_before")}
     return {name: list(value) if hasattr(value, "tolist") else value for name, value in values.items()}
 
 
@@ -98,7 +99,7 @@ def test_compiled_replay_equals_interpreted(name, monkeypatch):
         replay(stream)
     interpreted, compiled = both(stream, monkeypatch)
     assert compiled == interpreted
-    assert type(compiled[0]["points"][0]) is int
+    assert type(compiled[0]["states"][0][0]) is int
     assert min(map(len, compiled[1])) > 10
 
 
@@ -181,15 +182,15 @@ def numbers(*values):
     return np.array(values, dtype=np.int64)
 
 for name in sys.argv[1:]:
-    points = numbers(0, 0)
+    begin, states = np.zeros((2, 1, 2), dtype=np.int64)
     rule = registry.rule("pairwise-elo/1")._replace(score=import_module(name).score)
     compiling.around(loops.run_ladders, rule)(
         numbers(), numbers(), numbers(0, 1), numbers(0, 2), numbers(0, 2), numbers(0, 2), numbers(0, 1),
-        np.zeros((1, 2), dtype=np.int64), numbers(0, 0), points, numbers(0, 0), np.zeros(2, dtype=np.int8),
-        np.zeros((1, 6), dtype=np.int64), numbers(0), numbers(0, 0), numbers(0, 0),
-        numbers(), numbers(), numbers(),
+        np.zeros((1, 2), dtype=np.int64), begin, states, numbers(0, 0), np.zeros(2, dtype=np.int8),
+        np.zeros((1, 6), dtype=np.int64), numbers(0), *np.zeros((2, 1, 2), dtype=np.int64),
+        np.zeros((1, 0), dtype=np.int64), numbers(), numbers(), np.zeros((1, 0), dtype=np.int64),
     )
-    print(name, points.tolist())
+    print(name, states[0].tolist())
 """
 
 
