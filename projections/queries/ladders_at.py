@@ -40,11 +40,10 @@ from ratings_ledger.projections.queries.coordinates import (
     _unknown_ruleset,
 )
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.continuing import Replayed, can_be_continued, continued, replayed_of
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
 from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
 from ratings_ledger.projections.replay.partition import by_time, cell_values
-from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
 from ratings_ledger.projections.replay.trace import Before, Trace
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, period_of, refuse_months
 

@@ -1,14 +1,18 @@
-"""Replay: drive a stream through its rule, from the beginning. Points come about in no other way.
+"""Replay: drive a stream through its rule, from the beginning or from where an earlier trace of it ends. Points come
+about in no other way.
 
 The loop, `loops.run_ladder`, is interpreted for a short history. For a long one it is compiled, and the scoring
 function with it: integers only, so the points are the same. Where a rule fails or cannot be compiled, it is
-interpreted.
+interpreted. What comes before a first difference stays as it was, since points depend on nothing that is later: the
+price of a late game or a correction is what lies behind it.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -16,14 +20,16 @@ from typing import Any, NamedTuple
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import UNITS_MAX, Columns
-from ratings_ledger.projections.facts.columns import Column
+from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import RuleFailure, balanced, failed
-from ratings_ledger.projections.replay.ladders import Inserted, LadderBatch, Stream
+from ratings_ledger.projections.replay.eligibility import rows_in_order
+from ratings_ledger.projections.replay.ladders import Inserted, LadderBatch, Stream, parse_name, streams
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
 from ratings_ledger.projections.replay.trace import State, Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
-from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.projections.rulesets.versions import Version, games_of
 
 # a ladder of this many games is worth a compiled call of its own, once the code is loaded
 BATCHED_GAMES = 300
@@ -76,9 +82,9 @@ def replay(
             return together
     games = len(stream.row)
     if compiling.is_worthwhile(games) or (stream.batch is not None and games >= BATCHED_GAMES):
-        found = replay_compiled(stream, carried, keep, earlier)
-        if found is not None:
-            return found
+        trace = replay_compiled(stream, carried, keep, earlier)
+        if trace is not None:
+            return trace
     return replay_interpreted(stream, carried, keep, earlier)
 
 
@@ -106,7 +112,7 @@ def replay_interpreted(
 ) -> Trace:
     """Return a replay by the interpreter, which says what failed where. Raises `RuleFailure`."""
     totals = [0] * 6
-    scoring = {id(version): _careful(stream, version, totals) for version in stream.versions}
+    scoring = {id(version): _scoring_carefully(stream, version, totals) for version in stream.versions}
     most = max((last - first for first, last in pairwise(stream.offsets)), default=0)
 
     def run(version: Version, *arguments: Any) -> int:
@@ -122,9 +128,9 @@ def replay_interpreted(
     room = [[[0] * most for _ in stream.versions[0].start_state] for _ in range(2)]
     way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, arrays.rows_of)
     with quiet(*(version.rule for version in stream.versions)):
-        found = _go(way, stream, carried, keep, earlier)
-    assert found is not None
-    return found
+        trace = _run(way, stream, carried, keep, earlier)
+    assert trace is not None
+    return trace
 
 
 class _SideBySide(list[Any]):
@@ -134,7 +140,7 @@ class _SideBySide(list[Any]):
         return [column[key[1]].tolist() for column in self]
 
 
-def _careful(stream: Stream, version: Version, totals: list[int]) -> Callable[..., int]:
+def _scoring_carefully(stream: Stream, version: Version, totals: list[int]) -> Callable[..., int]:
     """Return the scoring function of a version, interpreted: what it does wrong is a failure of the game in work.
 
     Raises `RuleFailure` if its table cannot be used.
@@ -168,19 +174,19 @@ def replay_compiled(
         columns = compiling.read_only(columns, one.rule)
 
     def run(version: Version, *arguments: Any) -> int | None:
-        found: int | None = compiling.around(loops.run_ladder, version.rule)(*rule_constants(version), *arguments)
-        return found
+        code: int | None = compiling.around(loops.run_ladder, version.rule)(*rule_constants(version), *arguments)
+        return code
 
     room = compiling.room_for_a_game(_width(stream), int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
     way = Way(run, columns, np.zeros(6, dtype=np.int64), room, arrays.as_numpy, lambda rows: rows)
-    return _go(way, stream, carried, keep, earlier)
+    return _run(way, stream, carried, keep, earlier)
 
 
 def _width(stream: Stream) -> int:
     return len(stream.versions[0].start_state)
 
 
-def _go(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, earlier: Trace | None) -> Trace | None:
+def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, earlier: Trace | None) -> Trace | None:
     """Return the trace of a stream, from one change of version to the next; None if the loop stops. Raises what it
     raises.
     """
@@ -226,8 +232,13 @@ def _starts(stream: Stream, adjustments: Sequence[Inserted], carried: Mapping[st
 def _begins(stream: Stream, version: Version, carried: Mapping[str, State]) -> Any:
     """Return with what every player of a stream would join the ladder, as rows by state column."""
     if not version.params.carry_over or not carried:
-        return np.repeat(np.array(version.start_state, dtype=np.int64)[:, None], len(stream.names), axis=1)
+        return _same_for_all(version.start_state, len(stream.names))
     return _as_rows(stream, [starting_state(name, version, carried) for name in stream.names])
+
+
+def _same_for_all(state: State, people: int) -> Any:
+    """Return the same state for so many people, as rows by state column."""
+    return np.repeat(np.array(state, dtype=np.int64)[:, None], people, axis=1)
 
 
 def _as_rows(stream: Stream, states: Sequence[State]) -> Any:
@@ -288,7 +299,7 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     )
     games, mints, none = (np.zeros(length, dtype=np.int64) for length in (people, len(shared.row) * keep, 0))
     seen = np.zeros(people, dtype=np.int8)
-    begin = np.repeat(np.array(scored_by.start_state, dtype=np.int64)[:, None], people, axis=1)
+    begin = _same_for_all(scored_by.start_state, people)
     columns = compiling.read_only(arrays.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
     compiling.around(loops.run_ladders, scored_by.rule)(
@@ -303,5 +314,163 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
 
 def rule_constants(version: Version) -> tuple[Any, Any]:
     """Return the constants and the table of a version as compiled code reads them."""
-    made = (compiling.constants(version.constants), compiling.constants(rule_table(version.rule)))
-    return compiling.read_only(made[0], version.rule), compiling.read_only(made[1], version.rule)
+    constants, table = compiling.constants(version.constants), compiling.constants(rule_table(version.rule))
+    return compiling.read_only(constants, version.rule), compiling.read_only(table, version.rule)
+
+
+# a trace is continued if at most this part of the ladder has to be replayed
+TENTH = 10
+
+
+class Replayed(NamedTuple):
+    """What a trace was made from, as JSON has it: up to which position, who was whom, and what else decides.
+
+    renames:     the live ones: old and new id, in the order of the log
+    adjustments: of the ladder: when, the position, the player's id and the points
+    accounts:    if the ladder's versions look at them: the player's id, the time and the account
+    """
+
+    position: int
+    renames: list[list[str]]
+    adjustments: list[list[Any]]
+    accounts: list[list[Any]]
+
+
+def replayed_of(facts: Facts, ladder: str, versions: Sequence[Version]) -> Replayed:
+    """Return what a trace of these facts would be made from."""
+    gone, ids = facts.recorded.withdrawn, facts.players
+    looks_at_accounts = any(version.ruleset.scope.exclude_accounts for version in versions)
+    return Replayed(
+        facts.position,
+        [[ids[one.player], ids[one.new_player]] for one in facts.recorded.renames if one.position not in gone],
+        [
+            [one.occurred_at, one.position, ids[one.player], one.points]
+            for one in sorted(facts.recorded.adjustments) if one.ladder == ladder and one.position not in gone
+        ],
+        [
+            [ids[one.player], one.occurred_at, one.account]
+            for one in facts.recorded.accounts if looks_at_accounts and one.position not in gone
+        ],
+    )  # fmt: skip
+
+
+def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
+    """Return the trace of a ladder for some facts, from one of an earlier state of the same log under the same
+    versions.
+
+    None if it is better replayed from its beginning. Raises `RuleFailure`.
+    """
+    now = replayed_of(facts, ladder, versions)
+    if now.accounts != since.accounts or (
+        now.renames != since.renames and sorted(now.renames) == sorted(since.renames)
+    ):
+        return None
+    changed, others = changed_rows(facts, since.position), _who_differs(since.renames, now.renames)
+    trace = trace.whole() if others else trace
+    games = min([
+        *_games_of(trace, [row for row in changed if facts.first_position[row] <= since.position]),
+        *(one.game for one in trace.stream.adjustments if trace.stream.names[one.player] in others), trace.count,
+    ])  # fmt: skip
+    # games before this one are as they were, and so they are in order
+    moments = [*_moments(facts, changed, versions), *_differing(since.adjustments, now.adjustments)]
+    moments += _first_of(facts, others)
+    games = min([games, *(trace.place(facts, moment, games)[0] for moment in moments)])
+    if games == trace.count and not moments:
+        return trace
+    if (len(changed) + trace.count - games) * TENTH > trace.count or not games:
+        return None
+    if trace.earlier is not None and games < trace.count:
+        return continued(trace.whole(), since, facts, ladder, versions)
+    row = trace.last_row if games == trace.count else trace.stream.row[games - 1]
+    boundary = (facts.occurred_at[row], facts.first_position[row])
+    earlier = trace.up_to(games, sum((one[0], one[1]) < boundary for one in since.adjustments))
+    # who is whom may also decide about games that were not counted
+    among = rows_in_order(facts, None, boundary[0]) if others else None
+    behind = [] if games == trace.count else trace.stream.row[games:]
+    rows = _behind(facts, boundary, [*behind, *changed] if among is None else among)
+    rest = streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
+    if rest is None:
+        return earlier
+    rest.row = arrays.taken(rows, rest.row)
+    return replay(numbered_after(earlier.stream, rest), earlier=earlier)
+
+
+def _behind(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
+    """Those of some rows that come after a (time, position), in ascending order."""
+    rows = arrays.distinct(rows)
+    times, positions = arrays.taken(facts.occurred_at, rows), arrays.taken(facts.first_position, rows)
+    return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])
+
+
+def _moments(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
+    """Return the earliest moment of those games that may be on a ladder of the versions, if there is one."""
+    slugs = {facts.text_numbers.get(name) for name in games_of(versions)}
+    every = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in slugs)
+    first = min(every, default=None)
+    return [] if first is None else [first]
+
+
+def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
+    """Return whether a ladder of these versions depends on nothing but what `Replayed` names and the games."""
+    return (
+        versions[0].ruleset.freeze == "none"
+        and all(version.ranking.running and not version.params.carry_over for version in versions)
+        and not (facts.recorded.clocks and any("seconds_played" in version.rule.columns for version in versions))
+    )
+
+
+def changed_rows(facts: Facts, position: int) -> list[int]:
+    """Return the rows of the games about which something was recorded after a position."""
+    new, live = bisect_right(facts.first_position, position), facts.live_position
+    # columns from a cache name their changes; others are short
+    changes = enumerate(live[:new]) if isinstance(live, array) else live.changes.items()
+    return [*(row for row, at in changes if at > position and row < new), *range(new, len(facts.first_position))]
+
+
+def _games_of(trace: Trace, rows: list[int]) -> list[int]:
+    """Return the first of a trace's games that is among some rows, if there is one."""
+    if not rows:
+        return []
+    if trace.earlier is not None and (first := _games_of(trace.earlier, rows)):
+        return first
+    begin = 0 if trace.earlier is None else trace.earlier.count
+    found: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(trace.stream.row), rows))[:1].tolist()
+    return [begin + game for game in found]
+
+
+def _who_differs(before: list[list[str]], after: list[list[str]]) -> set[str]:
+    """Return the ids of all who were somebody else, along chains of renames."""
+    renames = {tuple(one) for one in before}, {tuple(one) for one in after}
+    reached, found = {player for one in renames[0] ^ renames[1] for player in one}, -1
+    while found < len(reached):
+        found = len(reached)
+        reached |= {player for one in renames[0] | renames[1] if not reached.isdisjoint(one) for player in one}
+    return reached
+
+
+def _first_of(facts: Facts, names: set[str]) -> list[tuple[int, int]]:
+    """Return the moment of the first game of some ids, counted or not: who is whom may decide about that."""
+    numbers = {facts.player_numbers[name] for name in names & facts.player_numbers.keys()}
+    rows = rows_with(facts, numbers) if numbers else []
+    return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
+
+
+def _differing(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
+    """Return the moments of the first adjustments that differ."""
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    return [(one[0], one[1]) for one in (*before[same : same + 1], *after[same : same + 1])]
+
+
+def numbered_after(earlier: Stream, rest: Stream) -> Stream:
+    """Return the rest of a ladder, with the players of its earlier part first; persons are numbered alike in both."""
+    known = earlier.numbers
+    joined = {person: name for person, name in zip(rest.persons, rest.names, strict=True) if person not in known}
+    behind = {person: number for number, person in enumerate(joined, len(known))}
+    mapped = array("i", [known[person] if person in known else behind[person] for person in rest.persons])
+    return replace(
+        rest, players=arrays.taken(mapped, rest.players), batch=None,
+        adjustments=[one._replace(player=mapped[one.player]) for one in rest.adjustments],
+        persons=[*earlier.persons, *joined], names=[*earlier.names, *joined.values()],
+    )  # fmt: skip

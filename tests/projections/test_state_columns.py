@@ -1,0 +1,56 @@
+"""The loop with several state columns: the books are kept of the first; all are there before and after each game."""
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ratings_ledger.projections.contract import UNITS_MAX
+from ratings_ledger.projections.replay import loops
+
+# three players, the games of 0 and 1, 1 and 2, and 0 and 2
+OFFSETS, PLAYERS = [0, 2, 4, 6], [0, 1, 1, 2, 0, 2]
+
+
+def pay_and_count(n: int, before: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
+    """The first of two wins a point and a tenth of their second column, which counts games by hundreds."""
+    points = 1 + before[1][0] // 10
+    change[0][0], change[0][1] = points, -points
+    for player in range(n):
+        change[1][player] = 100
+    return 0
+
+
+def grow_out_of_bounds(n: int, before: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
+    """Changes nothing but the second column, by more than anybody may have."""
+    change[1][1] = UNITS_MAX + 1
+    return 0
+
+
+def run(change_states: Any) -> tuple[int, Any, Any, list[int]]:
+    """The loop's answer, everybody's states, those before every game, and the totals; anybody begins with 500 and 7."""
+    loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), "change_states": change_states})
+    states, before, room = np.zeros((2, 3), int), np.zeros((2, 6), int), np.zeros((2, 2, 2), int)
+    begin, games, totals = np.array([[500] * 3, [7] * 3]), np.zeros(3, int), [0] * 6
+    adjusted = [1], [2], [-40], np.array([[500], [7]]), [0]  # before the second game, the third player loses 40
+    code = loop((), (), 0, 3, begin, OFFSETS, PLAYERS, np.zeros((0, 6), int), 0, 0, 0, states, games, [0] * 3, totals,
+                *room, before, [], 0, *adjusted)  # fmt: skip
+    assert games.tolist() == ([2, 2, 2] if code == loops.NOWHERE else [1, 1, 0])
+    return code, states.tolist(), before.tolist(), totals
+
+
+def test_states_run_on_by_column():
+    """A second column decides the first one's changes, and only the first is in the books and adjusted."""
+    code, states, before, totals = run(pay_and_count)
+    assert code == loops.NOWHERE
+    # a tenth of 7 is no point, of 107 it is ten
+    assert before == [[500, 500, 499, 460, 501, 449], [7, 7, 107, 7, 107, 107]]
+    assert states == [[512, 510, 438], [207, 207, 207]]
+    assert totals[:4] == [1500, 0, 0, -40]
+
+
+def test_every_column_has_bounds():
+    """A ladder fails when any state column grows out of bounds, not only the points."""
+    code, states, _, _ = run(grow_out_of_bounds)
+    assert code == loops.BOUNDS
+    assert states[1][1] == 7
