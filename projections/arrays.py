@@ -28,6 +28,7 @@ __all__ = [
     "LONG_HISTORY",
     "Column",
     "as_column",
+    "as_columns",
     "as_numpy",
     "before_each",
     "change_indices",
@@ -37,7 +38,6 @@ __all__ = [
     "in_memory",
     "largest",
     "np",
-    "rows_of",
     "set_back",
     "shifted",
     "side_by_side",
@@ -65,7 +65,7 @@ def zero_rows(width: int, length: int) -> Any:
     return np.zeros((width, length), dtype=np.int64)
 
 
-def rows_of(rows: Any) -> list[Column]:
+def as_columns(rows: Any) -> list[Column]:
     """Return the rows of a numpy array as columns over the same memory."""
     return [as_column(row) for row in rows]
 

@@ -126,7 +126,7 @@ def replay_interpreted(
 
     # lists hold numbers of any size, of which the loop says that they are out of bounds
     room = [[[0] * most for _ in stream.versions[0].start_state] for _ in range(2)]
-    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, arrays.rows_of)
+    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, arrays.as_columns)
     with quiet(*(version.rule for version in stream.versions)):
         trace = _run(way, stream, carried, keep, earlier)
     assert trace is not None
@@ -193,8 +193,8 @@ def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, ear
     there, names, games = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
     states, before = (arrays.zero_rows(_width(stream), length) for length in (names, len(stream.players) * keep))
     trace = Trace(
-        stream, arrays.rows_of(states), arrays.zeros("q", names), array("b", b"\1" * there + bytes(names - there)),
-        carried, arrays.rows_of(before), arrays.zeros("q", games * keep), arrays.zeros("q", len(stream.adjustments)),
+        stream, arrays.as_columns(states), arrays.zeros("q", names), array("b", b"\1" * there + bytes(names - there)),
+        carried, arrays.as_columns(before), arrays.zeros("q", games * keep), arrays.zeros("q", len(stream.adjustments)),
         earlier=earlier,
     )  # fmt: skip
     if earlier is not None:
@@ -309,7 +309,7 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         *compiling.room_for_a_game(width, max(batch.participants, 0)), before, mints, none, no_states,
     )  # fmt: skip
     columns_of_players = map(arrays.as_column, (games, seen))
-    return totals, stopped, arrays.rows_of(states), *columns_of_players, arrays.rows_of(before), arrays.as_column(mints)
+    return totals, stopped, arrays.as_columns(states), *columns_of_players, arrays.as_columns(before), arrays.as_column(mints)
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:
