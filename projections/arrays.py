@@ -28,7 +28,6 @@ __all__ = [
     "LONG_HISTORY",
     "Column",
     "as_column",
-    "as_columns",
     "as_numpy",
     "before_each",
     "change_indices",
@@ -45,7 +44,6 @@ __all__ = [
     "spans_of",
     "taken",
     "total",
-    "zero_rows",
     "zeros",
 ]
 
@@ -58,16 +56,6 @@ Column: TypeAlias = Any
 def zeros(code: str, length: int) -> Column:
     """Return a column of `length` zeros: what the loops fill."""
     return as_column(np.zeros(length, dtype=code))  # the system zeroes pages when they are first touched
-
-
-def zero_rows(width: int, length: int) -> Any:
-    """Return a numpy array of `width` rows: what the loops fill with states, a row for each of their columns."""
-    return np.zeros((width, length), dtype=np.int64)
-
-
-def as_columns(rows: Any) -> list[Column]:
-    """Return the rows of a numpy array as columns over the same memory."""
-    return [as_column(row) for row in rows]
 
 
 def in_memory(column: Column) -> Column:

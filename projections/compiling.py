@@ -20,7 +20,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any
 
 from ratings_ledger.projections import expected_scores
-from ratings_ledger.projections.arrays import as_numpy, np, zero_rows
+from ratings_ledger.projections.arrays import as_numpy, np
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
@@ -205,7 +205,7 @@ def _standing_alone(
 
 def room_for_a_game(width: int, most: int) -> tuple[Any, Any]:
     """Return what a scoring loop needs for a game of at most `most` players: their states, and how these change."""
-    return zero_rows(width, most), zero_rows(width, most)
+    return np.zeros((width, most), dtype=np.int64), np.zeros((width, most), dtype=np.int64)
 
 
 def constants(numbers: Sequence[int]) -> Any:

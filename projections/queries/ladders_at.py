@@ -498,7 +498,7 @@ class Ladders:
         long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.allowed()
         return Results(
             stream.names,
-            trace.points,
+            trace.states[0],
             trace.games,
             stream.offsets,
             stream.players,

@@ -25,7 +25,7 @@ from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import RuleFailure, balanced, failed
 from ratings_ledger.projections.replay.eligibility import rows_in_order
-from ratings_ledger.projections.replay.ladders import Inserted, LadderBatch, Stream, parse_name, streams
+from ratings_ledger.projections.replay.ladders import LadderBatch, Stream, parse_name, streams
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
 from ratings_ledger.projections.replay.trace import State, Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
@@ -125,8 +125,9 @@ def replay_interpreted(
         return code
 
     # lists hold numbers of any size, of which the loop says that they are out of bounds
-    room = [[[0] * most for _ in stream.versions[0].start_state] for _ in range(2)]
-    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, arrays.as_columns)
+    width = len(stream.versions[0].start_state)
+    room = [[[0] * most for _ in range(width)] for _ in range(2)]
+    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, _as_columns)
     with quiet(*(version.rule for version in stream.versions)):
         trace = _run(way, stream, carried, keep, earlier)
     assert trace is not None
@@ -177,13 +178,10 @@ def replay_compiled(
         code: int | None = compiling.around(loops.run_ladder, version.rule)(*rule_constants(version), *arguments)
         return code
 
-    room = compiling.room_for_a_game(_width(stream), int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
+    width = len(stream.versions[0].start_state)
+    room = compiling.room_for_a_game(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
     way = Way(run, columns, np.zeros(6, dtype=np.int64), room, arrays.as_numpy, lambda rows: rows)
     return _run(way, stream, carried, keep, earlier)
-
-
-def _width(stream: Stream) -> int:
-    return len(stream.versions[0].start_state)
 
 
 def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, earlier: Trace | None) -> Trace | None:
@@ -191,28 +189,43 @@ def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, ear
     raises.
     """
     there, names, games = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
-    states, before = (arrays.zero_rows(_width(stream), length) for length in (names, len(stream.players) * keep))
+    width = len(way.room[0])
+    states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
+    new_games, mints, adjusted_before = _as_columns(map(_zeros, (names, games * keep, len(stream.adjustments))))
     trace = Trace(
-        stream, arrays.as_columns(states), arrays.zeros("q", names), array("b", b"\1" * there + bytes(names - there)),
-        carried, arrays.as_columns(before), arrays.zeros("q", games * keep), arrays.zeros("q", len(stream.adjustments)),
-        earlier=earlier,
+        stream, _as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), carried,
+        _as_columns(before), mints, adjusted_before, earlier=earlier,
     )  # fmt: skip
     if earlier is not None:
-        for column, earlier_column in zip((*trace.states, trace.games), (*earlier.states, earlier.games), strict=True):
-            arrays.as_numpy(column)[:there] = arrays.as_numpy(earlier_column)
-    see, see_rows, adjustments = way.see, way.see_rows, stream.adjustments
+        states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
+        trace.games[:there] = memoryview(arrays.as_numpy(earlier.games))
+    see, see_rows = way.see, way.see_rows
     fixed = [
         *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0, see_rows(states),
         *map(see, (trace.games, trace.seen)), way.totals, *way.room, see_rows(before), see(trace.mints), 0,
-        *map(see, _adjusted(stream)), see_rows(_starts(stream, adjustments, carried)), see(trace.adjusted_before),
+        *map(see, _adjusted(stream)), see_rows(_starts(stream, carried, width)), see(trace.adjusted_before),
     ]  # fmt: skip
-    for first, last in pairwise([*arrays.change_indices(stream.version), games]) if games else [(0, 0)]:
+    cuts = arrays.change_indices(stream.version) if len(stream.versions) > 1 else [0]
+    for first, last in pairwise([*cuts, games]) if games else [(0, 0)]:
         version = stream.versions[stream.version[first] if games else 0]
-        if way.run(version, first, last, see_rows(_begins(stream, version, carried)), *fixed) != NOWHERE:
+        if way.run(version, first, last, see_rows(_begins(stream, version, carried, width)), *fixed) != NOWHERE:
             return None
     accounts = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
     trace.started, trace.minted, trace.burned, trace.adjusted = map(int.__add__, accounts, map(int, way.totals[:4]))
     return trace
+
+
+def _zeros(length: int) -> Any:
+    return np.zeros(length, dtype=np.int64)
+
+
+def _zero_rows(width: int, length: int) -> Any:
+    return np.zeros((width, length), dtype=np.int64)
+
+
+def _as_columns(rows: Iterable[Any]) -> list[Column]:
+    """Return arrays, or the rows of one, as columns over the same memory."""
+    return [memoryview(row) for row in rows]
 
 
 def _adjusted(stream: Stream) -> Iterator[Column]:
@@ -222,18 +235,19 @@ def _adjusted(stream: Stream) -> Iterator[Column]:
     yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in stream.adjustments])
 
 
-def _starts(stream: Stream, adjustments: Sequence[Inserted], carried: Mapping[str, State]) -> Any:
+def _starts(stream: Stream, carried: Mapping[str, State], width: int) -> Any:
     """Return with what the player of each adjustment would join the ladder, as rows by state column."""
-    return _as_rows(stream, [
-        starting_state(stream.names[one.player], stream.versions[one.version], carried) for one in adjustments
-    ])  # fmt: skip
+    states = [
+        starting_state(stream.names[one.player], stream.versions[one.version], carried) for one in stream.adjustments
+    ]
+    return _as_rows(states, width)
 
 
-def _begins(stream: Stream, version: Version, carried: Mapping[str, State]) -> Any:
+def _begins(stream: Stream, version: Version, carried: Mapping[str, State], width: int) -> Any:
     """Return with what every player of a stream would join the ladder, as rows by state column."""
     if not version.params.carry_over or not carried:
         return _same_for_all(version.start_state, len(stream.names))
-    return _as_rows(stream, [starting_state(name, version, carried) for name in stream.names])
+    return _as_rows([starting_state(name, version, carried) for name in stream.names], width)
 
 
 def _same_for_all(state: State, people: int) -> Any:
@@ -241,9 +255,9 @@ def _same_for_all(state: State, people: int) -> Any:
     return np.repeat(np.array(state, dtype=np.int64)[:, None], people, axis=1)
 
 
-def _as_rows(stream: Stream, states: Sequence[State]) -> Any:
+def _as_rows(states: Sequence[State], width: int) -> Any:
     """Return states as rows by state column."""
-    return np.ascontiguousarray(np.array(states, dtype=np.int64).reshape(len(states), _width(stream)).T)
+    return np.ascontiguousarray(np.array(states, dtype=np.int64).reshape(len(states), width).T)
 
 
 def replay_together(streams: Iterable[Stream], keep: bool = False) -> None:
@@ -294,10 +308,8 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     ladders, people = len(shared.ladders), numbered.names_from[len(shared.ladders)]
     totals, stopped = np.zeros((ladders, 6), dtype=np.int64), np.empty(ladders, dtype=np.int64)
     width = len(scored_by.start_state)
-    states, before, no_states = (
-        arrays.zero_rows(width, length) for length in (people, shared.slot_from[ladders] * keep, 0)
-    )
-    games, mints, none = (np.zeros(length, dtype=np.int64) for length in (people, len(shared.row) * keep, 0))
+    states, before, no_states = (_zero_rows(width, length) for length in (people, shared.slot_from[ladders] * keep, 0))
+    games, mints, none = map(_zeros, (people, len(shared.row) * keep, 0))
     seen = np.zeros(people, dtype=np.int8)
     begin = _same_for_all(scored_by.start_state, people)
     columns = compiling.read_only(arrays.side_by_side(batch.columns), scored_by.rule)
@@ -308,8 +320,8 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         columns, begin, states, games, seen, totals, stopped,
         *compiling.room_for_a_game(width, max(batch.participants, 0)), before, mints, none, no_states,
     )  # fmt: skip
-    columns_of_players = map(arrays.as_column, (games, seen))
-    return totals, stopped, arrays.as_columns(states), *columns_of_players, arrays.as_columns(before), arrays.as_column(mints)
+    games, seen, mints = _as_columns((games, seen, mints))
+    return totals, stopped, _as_columns(states), games, seen, _as_columns(before), mints
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:
