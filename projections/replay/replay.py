@@ -198,7 +198,7 @@ def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, ear
     )  # fmt: skip
     if earlier is not None:
         states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
-        trace.games[:there] = memoryview(arrays.as_numpy(earlier.games))
+        arrays.as_numpy(trace.games)[:there] = arrays.as_numpy(earlier.games)
     see, see_rows = way.see, way.see_rows
     fixed = [
         *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0, see_rows(states),
