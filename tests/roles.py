@@ -31,18 +31,18 @@ class Roles(NamedTuple):
 
 
 @contextmanager
-def documented_roles(ratings: Callable[..., Any], url: str, schema: str = "public") -> Iterator[Roles]:
+def documented_roles(ratings: Callable[..., Any], url: str) -> Iterator[Roles]:
     """A ledger without events in a database that there is, its roles made as the program says."""
     prefix = f"r{uuid.uuid4().hex[:8]}_"
     urls = [make_url(url).set(username=f"{prefix}{name}").render_as_string(hide_password=False) for name in NAMES]
     roles = Roles(*urls, prefix, url)
-    told = ["grants", "--sql", "--prefix", prefix, "--schema", schema, "--as"]
+    told = ["grants", "--sql", "--prefix", prefix, "--as"]
     try:
         made = ratings(*told, "administrator", db=url)
         assert (made.exit_code, made.stderr) == (0, "")
         # the database is there already
         own = ("ALTER DATABASE DATABASE_ OWNER TO ROLE_owner", "ALTER SCHEMA public OWNER TO ROLE_owner")
-        roles.execute(*filter(None, (_without_create_database(made.stdout, own if schema == "public" else ()))))
+        roles.execute(*filter(None, (_without_create_database(made.stdout, own))))
         assert ratings("init", "--no-rules", db=roles.owner).exit_code == 0
         with psycopg.connect(roles.owner, autocommit=True) as owner:
             owner.execute(ratings(*told, "owner", db=url).stdout)

@@ -1,14 +1,13 @@
 """`grants`: the roles for a ledger in PostgreSQL."""
 
 import textwrap
-from typing import Any
 
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command, format_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import NotALedger
-from ratings_ledger.ledger.store.dialect import DIALECTS, NAME, PREFIX, SCHEMA
+from ratings_ledger.ledger.store.dialect import DIALECTS, NAME, PREFIX
 from ratings_ledger.ledger.store.opening import parse_url
 
 USED_BY = {
@@ -30,24 +29,22 @@ def _name(context: click.Context, parameter: click.Parameter, value: str) -> str
 @click.option("--sql", is_flag=True, help="Print the statements that make the roles and give them their rights.")
 @click.option("--prefix", default=PREFIX, show_default=True, callback=_name,
               help="How the names of the roles begin; each club on a server has its own prefix.")  # fmt: skip
-@click.option("--schema", default=SCHEMA, show_default=True, callback=_name,
-              help="The schema, where several clubs share a database.")  # fmt: skip
 @click.option("--as", "who", type=OneOf(["administrator", "owner"]),
               help="With --sql: only what this one runs, before init or after it.")  # fmt: skip
 @format_option
 @click.pass_obj
-def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: str) -> None:
+def grants(db: str, sql: bool, prefix: str, who: str | None, form: str) -> None:
     """Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md.
 
     Nothing is done, and no server is asked. The database is the one that --db names. What a server actually grants is
     checked by `ratings doctor`.
     """
-    if (who is not None or schema != SCHEMA) and not sql:
-        raise click.UsageError("--as and --schema belong to --sql")
+    if who is not None and not sql:
+        raise click.UsageError("--as belongs to --sql")
     if sql and form != "table":
         raise click.UsageError("--sql prints statements; leave out --format")
     if sql:
-        for title, statements in _scripts(db, prefix, schema, who):
+        for title, statements in _scripts(db, prefix, who):
             render.echo(f"-- {title}\n" + "\n".join(_folded(f"{statement};") for statement in statements))
         return
     rows = [(f"{prefix}{role}", *told) for role, told in USED_BY.items()]
@@ -59,21 +56,20 @@ def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: 
         render.print_table(("role", "may", "is used by"), rows)
 
 
-def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[str, list[str]]]:
+def _scripts(db: str, prefix: str, who: str | None) -> list[tuple[str, list[str]]]:
     """Return the statements by who runs them, each group with a title. Raises `NotALedger`."""
     url = parse_url(db)
-    made = DIALECTS[url.get_backend_name()]().grant_statements(url.database or "", prefix, schema)
-    if made is None or not url.database or not url.database.isprintable():
+    statements = DIALECTS[url.get_backend_name()]().grant_statements(url.database or "", prefix)
+    if statements is None or not url.database or not url.database.isprintable():
         raise NotALedger(
             "grants are for a ledger in PostgreSQL, and --db names its database: --db postgresql://db.example/ratings"
         )
-    shared = schema != SCHEMA
-    where = f"in the database {url.database}"
-    scripts: dict[str, tuple[str, Any]] = {
-        "administrator": (f"as an administrator of the server{f', {where}' if shared else ''}", made.administrator),
-        "owner": (f"as {prefix}owner, {where}, after `ratings init` and after each upgrade", made.owner),
+    after = f"as {prefix}owner, in the database {url.database}, after `ratings init` and after each upgrade"
+    scripts = {
+        "administrator": ("as an administrator of the server", statements.administrator),
+        "owner": (after, statements.owner),
     }
-    return [told for name, told in scripts.items() if who in (None, name)]
+    return [script for name, script in scripts.items() if who in (None, name)]
 
 
 def _folded(statement: str) -> str:

@@ -6,7 +6,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command, result_format
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.store.dialect import PREFIX, SCHEMA
+from ratings_ledger.ledger.store.dialect import PREFIX
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.stored.rebuild_lock import only_one
 
@@ -61,7 +61,7 @@ def _tell(plan: "UpgradePlan", done: bool) -> None:
     for view in plan.views:
         render.echo(f"The view {view} is gone, and {'is' if done else 'is to be'} made anew.")
     if done:
-        if plan.ledger.dialect.grant_statements("", PREFIX, SCHEMA) is not None:
+        if plan.ledger.dialect.grant_statements("", PREFIX) is not None:
             prefix = plan.owner.removesuffix("owner")
             named = f" --prefix {prefix}" if prefix not in (PREFIX, plan.owner) else ""
             render.echo(f"First, for the rights of the roles on what is new, the statements that {plan.owner} runs:")

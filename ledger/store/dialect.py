@@ -71,7 +71,7 @@ class Setting(NamedTuple):
 
 # rights: who has one too many or lacks one, and the statements that give them
 
-PREFIX, SCHEMA = "ratings_", "public"
+PREFIX = "ratings_"
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
@@ -210,7 +210,7 @@ class Dialect(Protocol):
 
     # rights
 
-    def grant_statements(self, database: str, prefix: str, schema: str) -> Grants | None:
+    def grant_statements(self, database: str, prefix: str) -> Grants | None:
         """Return the statements that make a ledger's roles and their rights; None for a store without roles."""
 
     def wrong_rights(self, connection: Connection) -> tuple[str, list[Wrong]]:

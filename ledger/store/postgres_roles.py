@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, text
 
-from ratings_ledger.ledger.store.dialect import NAME, PREFIX, SCHEMA, Grants, Wrong
+from ratings_ledger.ledger.store.dialect import NAME, PREFIX, Grants, Wrong
 from ratings_ledger.ledger.store.postgres_catalogue import plain_path
 
 # besides reading, what each role may do to which tables; all else is reserved for the owner
@@ -34,38 +34,30 @@ PUBLIC = "PUBLIC"
 ROLES_PAGE = "as docs/postgresql.md has it: ratings grants --sql"
 
 
-def grant_statements(database: str, prefix: str = PREFIX, schema: str = SCHEMA) -> Grants:
-    """Return the statements that make a ledger's roles and give them their rights.
-
-    In the schema `public` the ledger has a database of its own; in any other it shares an existing database.
-    """
+def grant_statements(database: str, prefix: str = PREFIX) -> Grants:
+    """Return the statements that make a ledger's roles and give them their rights, for a database of its own."""
     roles = [f"{prefix}{name}" for name in ("owner", *_READING, "dashboard")]
     owner, readers, used = roles[0], ", ".join(roles[1:4]), ", ".join(roles[1:])
-    where, shared = _quoted(database), schema != SCHEMA
-    make = [f"CREATE ROLE {role} LOGIN" for role in roles]
-    if not shared:
-        make.append(f"CREATE DATABASE {where} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0")
-    close = [f"REVOKE ALL ON DATABASE {where} FROM PUBLIC"]
-    connect = f"GRANT CONNECT ON DATABASE {where} TO"
-    if shared:
-        make += [*close, f"{connect} {', '.join(roles)}", f"CREATE SCHEMA {schema} AUTHORIZATION {owner}"]
-        make += [f"ALTER ROLE {role} IN DATABASE {where} SET search_path = {schema}" for role in roles]
-    else:
-        close.append(f"REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC")
-    written = [
-        f"GRANT {rights} ON {', '.join(f'{schema}.{name}' for name in tables)} TO {prefix}{role}"
+    named = _quoted(database)
+    writes = [
+        f"GRANT {rights} ON {', '.join(f'public.{table}' for table in tables)} TO {prefix}{role}"
         for role in WRITES
         for rights, tables in _together(WRITES[role])
     ]
     return Grants(
-        make,
         [
-            *([] if shared else [*close, f"{connect} {used}"]),
-            f"GRANT USAGE ON SCHEMA {schema} TO {used}",
-            f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {readers}",
-            f"ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA {schema} GRANT SELECT ON TABLES TO {readers}",
-            *written,
-            f"GRANT SELECT ON {', '.join(f'{schema}.{name}' for name in DASHBOARD)} TO {roles[4]}",
+            *(f"CREATE ROLE {role} LOGIN" for role in roles),
+            f"CREATE DATABASE {named} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0",
+        ],
+        [
+            f"REVOKE ALL ON DATABASE {named} FROM PUBLIC",
+            "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+            f"GRANT CONNECT ON DATABASE {named} TO {used}",
+            f"GRANT USAGE ON SCHEMA public TO {used}",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {readers}",
+            f"ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT SELECT ON TABLES TO {readers}",
+            *writes,
+            f"GRANT SELECT ON {', '.join(f'public.{view}' for view in DASHBOARD)} TO {roles[4]}",
         ],
     )
 

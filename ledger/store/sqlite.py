@@ -355,7 +355,7 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     return kind(message.format(location, error), reason)
 
 
-def grant_statements(database: str, prefix: str, schema: str) -> Grants | None:
+def grant_statements(database: str, prefix: str) -> Grants | None:
     """Return a file has no roles; there its permissions count."""
     return None
 

@@ -32,7 +32,7 @@ from ratings_ledger.ledger.processes.identity import this_process
 from ratings_ledger.ledger.store import postgres
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.catalogue import missing_views, object_differences
-from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, SCHEMA, Dialect, dialect_of, transaction
+from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, Dialect, dialect_of, transaction
 from ratings_ledger.ledger.store.log import Head, driver_cursor, head, read_page, read_records
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
@@ -452,7 +452,7 @@ class DialectContract:
 
     def test_grant_statements_are_for_a_store_with_roles(self, ledger: Ledger) -> None:
         """A server has roles, which statements make; a file has none."""
-        made = ledger.dialect.grant_statements("club", PREFIX, SCHEMA)
+        made = ledger.dialect.grant_statements("club", PREFIX)
         assert (made is None) == ledger.dialect.IS_FILE
         assert made is None or all(made)
 
