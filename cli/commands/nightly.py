@@ -27,7 +27,7 @@ from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 from ratings_ledger.ledger.store.runs import leave_unreached, running
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.stored.generations import whole_second
-from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.status import Night, NightPart, last_comparison
 from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt
@@ -174,7 +174,7 @@ def _refuse_unusable(folder: Path) -> None:
 
 
 def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
-    done = rebuild(ledger, clock.now, rule_seconds=rule_seconds, at=at())
+    done = rebuild(ledger, clock.now, options=RebuildOptions(rule_seconds=rule_seconds), at=at())
     note_left_out(done.why_left_out)
     note_failures(done)
     told = f"{render.count(done.ladders, 'ladder')}, generation {done.generation}"

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.results import ABSENT, Result
 from ratings_ledger.projections.stored.generations import before_live, roll_back
-from ratings_ledger.projections.stored.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
+from ratings_ledger.projections.stored.rebuilding import KEPT, HistoryMissing, RebuildOptions, Rebuilt, rebuild
 from ratings_ledger.projections.stored.rule_processes import try_to_load
 from ratings_ledger.projections.stored.verification import verify_standings
 
@@ -65,6 +65,7 @@ def rebuild_(
     keeps = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or keeps):
         raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
+    options = RebuildOptions(check=check, keep=keep, keep_history=keep_history, rule_seconds=rule_seconds)
     written = ProgressLog(log or "plain")
     asked = list(dict.fromkeys(map(composed, names)))
 
@@ -77,11 +78,8 @@ def rebuild_(
             if rollback:
                 return _roll_back(ledger, written if log else None, form, rule_seconds)
             with progress(written if log else None) as tell:
-                done = rebuild(
-                    ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds,
-                    keep_history=keep_history, tell=tell,
-                    at=work_elsewhere(ledger, on, segments, rule_seconds, tell),
-                )  # fmt: skip
+                at = work_elsewhere(ledger, on, segments, rule_seconds, tell)
+                done = rebuild(ledger, clock.now, asked, options, tell=tell, at=at)
     except (UnknownLadder, HistoryMissing) as problem:
         raise click.UsageError(str(problem)) from None
     except LedgerError as problem:

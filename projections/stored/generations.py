@@ -111,9 +111,9 @@ def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]
         dialect_of(connection).insert(cursor, table.name, columns, rows)
 
 
-def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None:
-    """Let a generation name ladders as another one does, with their older builds."""
-    named = iter([(generation, *row[1:]) for row in rows])
+def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]], **renewed: Any) -> None:
+    """Let a generation name ladders as another one does, with their older builds; `renewed` columns have new values."""
+    named = (tuple((row._asdict() | {"generation": generation} | renewed).values()) for row in rows)
     while part := list(islice(named, TRANSACTION_ROWS)):
         with ledger.writing() as connection:
             insert_rows(connection, generation_ladders, part)
@@ -216,18 +216,20 @@ def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, bu
     That number stays if it is being built; anything after it belongs to whoever took over the lock. What goes is chosen
     and marked as unfinished while nobody promotes; its rows are found by its name until none is left.
     """
+    number, listed = generations.c.generation, generation_ladders.c.generation
     with lock.fenced() as connection:
         staying = {row.generation for row in _finished(connection)[:keep]} | ({until} if building else set())
-        numbers = select(generations.c.generation).where(generations.c.generation <= until)
-        gone = sorted(set(connection.execute(numbers).scalars()) - staying)
-        named = _builds(connection, staying) if gone else set()
-        _mark_unfinished(connection, gone)
-    for generation in gone:
+        gone = set(connection.execute(select(number).where(number <= until)).scalars()) - staying
+        lists = set(connection.execute(select(listed).where(listed <= until).distinct()).scalars()) - staying
+        named = _builds(connection, staying) if gone or lists else set()
+        _mark_unfinished(connection, sorted(gone))
+    for generation in sorted(lists):
         _forget(lock.ledger, generation, named)
-    # the newest row stays, with no data: its number has been shown, and is not given again
-    if unused := [number for number in gone if number != until]:
+    # the row of a build that is still named says where it was built; the newest row stays, with no data: its number has
+    # been shown, and is not given again
+    if unused := gone - {until, *(build for build, _ in named)}:
         with lock.ledger.writing() as connection:
-            connection.execute(delete(generations).where(generations.c.generation.in_(unused)))
+            connection.execute(delete(generations).where(number.in_(sorted(unused))))
     _forget_orphans(lock.ledger)
 
 
@@ -382,6 +384,16 @@ def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
 
 
+def incomplete_ladders(connection: Connection, generation: int) -> list[str]:
+    """Return the ladders of a generation that have not as many stored standings as are named, or none at all."""
+    ladders, rows = generation_ladders.c, generation_standings.c
+    there = (rows.build == ladders.build) & (rows.ladder == ladders.ladder)
+    query = select(ladders.ladder).join_from(generation_ladders, generation_standings, there, isouter=True)
+    query = query.where(ladders.generation == generation).group_by(ladders.ladder, ladders.players)
+    short = (func.count(rows.ordinal) != ladders.players) | (ladders.players == 0)
+    return list(connection.execute(query.having(short)).scalars())
+
+
 def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[Any, ...]]:
     """Return a ladder's stored standings in order, each after its ordinal, as the store has them: nothing is converted
     except booleans to 0 or 1.
@@ -414,13 +426,19 @@ def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
 
 
 def built_otherwise(connection: Connection, generation: int) -> list[str]:
-    """Return the ladders of a generation that name another one's build but disagree with it about that build."""
+    """Return the ladders of a generation that share a build with an earlier one but disagree with it about that build.
+
+    They may only differ in the position up to which nothing changed, and in its chain hash and time.
+    """
     here, there = generation_ladders.alias(), generation_ladders.alias()
-    same = [there.c[column.name] == column for column in here.c if column.name != "generation"]
-    built = (there.c.generation == here.c.build) & (there.c.ladder == here.c.ladder)
-    query = select(here.c.ladder).join(there, built).where(here.c.generation == generation, ~and_(*same))
-    later = select(here.c.ladder).where(here.c.generation == generation, here.c.build > generation)
-    return sorted({*connection.execute(query).scalars(), *connection.execute(later).scalars()})
+    renewed = ("generation", "position", "chain_hash", "built_at")
+    same = [there.c[column.name] == column for column in here.c if column.name not in renewed]
+    shared = (there.c.build == here.c.build) & (there.c.ladder == here.c.ladder)
+    earlier = shared & (there.c.generation < here.c.generation)
+    mine = select(here.c.ladder).where(here.c.generation == generation)
+    differing = mine.join(there, earlier).where(~and_(*same, there.c.position <= here.c.position))
+    later = mine.where(here.c.build > generation)
+    return sorted({*connection.execute(differing).scalars(), *connection.execute(later).scalars()})
 
 
 def stored_rows(connection: Connection, build: int, ladder: str) -> list[RankedRow]:

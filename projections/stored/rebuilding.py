@@ -1,12 +1,13 @@
 """`rebuild`: all ladders, or some, are replayed and stored as a new generation, which is then promoted.
 
-Appends continue meanwhile: a rebuild covers the log up to the position where it began to read.
+Appends continue meanwhile: a rebuild covers the log up to the position where it began to read. Ladders that nothing
+recorded since can have changed are not replayed: their rows are taken over as they are.
 """
 
 import json
 import logging
-from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any, NamedTuple
@@ -14,12 +15,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row
 
 from ratings_ledger.ledger.clock import Clock
-from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.published_lists import digest_of
 from ratings_ledger.ledger.events.records import ZERO
-from ratings_ledger.ledger.store.log import head, read_records_at
+from ratings_ledger.ledger.store.log import chain_hash_at, head, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import RunOutcome, running
+from ratings_ledger.ledger.store.runs import RunOutcome, all_runs, running
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_to_store, rulesets_at
@@ -31,6 +31,8 @@ from ratings_ledger.projections.replay.kept_traces import wrong_traces
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.stored import generations, sql_history
+from ratings_ledger.projections.stored.building import HistoryPlan, NewGeneration, Tell, building
+from ratings_ledger.projections.stored.changed_ladders import changed_since, program_digest
 from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,
@@ -41,11 +43,10 @@ from ratings_ledger.projections.stored.computing import (
     plan,
     stored_row,
 )
-from ratings_ledger.projections.stored.rebuild_lock import RebuildLock, only_one
+from ratings_ledger.projections.stored.rebuild_lock import only_one
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
-from ratings_ledger.projections.stored.sql_history import Keeping
 from ratings_ledger.projections.stored.sql_rows import blocks_of
-from ratings_ledger.projections.stored.work import Work, WorkAt, work_here
+from ratings_ledger.projections.stored.work import Results, Work, WorkAt, work_here
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +56,27 @@ TOLD_LADDERS = 500
 # the number of failures named in the message of a run, and stored with it
 NAMED_MAX, TOLD_FAILURES, TOLD_CHARACTERS = 5, 500, 300
 
-# how far a rebuild has got: a word, and the numbers that go with it
-Tell = Callable[[str, dict[str, Any]], None]
-
 
 class HistoryMissing(ValueError):
     """The history of some ladders is asked for while that of the others is not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildOptions:
+    """How to rebuild.
+
+    check:        whether everything is replayed a second time, the plainest way, before it is promoted
+    keep:         how many generations stay, including the live one
+    keep_history: whether changes and games are kept for SQL; None: as last time
+    rule_seconds: how long the rule of a package may take for each ladder, which it computes in a process of its own
+    cores:        how many processes replay; None: one per processor
+    """
+
+    check: bool = False
+    keep: int = KEPT
+    keep_history: bool | None = None
+    rule_seconds: float = RULE_SECONDS
+    cores: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +84,8 @@ class Rebuilt(Result):
     """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave other
     standings than are stored, so nothing was promoted. `left_out` are the positions of events that do not count, with
     the reasons in `why_left_out`. `history` says whether changes and games are kept for SQL; `changes` is how many
-    changes the ladders have that were built. `failed_games` are the games at which rules failed, by position; of what
-    is `not_stored` there are no earlier standings that could stay.
+    changes the `ladders` have. `failed_games` are the games at which rules failed, by position; of what is `not_stored`
+    there are no earlier standings that could stay.
     """
 
     generation: int
@@ -91,114 +107,283 @@ class Rebuilt(Result):
 
 
 class _Order(NamedTuple):
-    """What is to be rebuilt, and by what means."""
+    """What is to be rebuilt, and from what.
 
-    lock: RebuildLock
-    clock: Clock
-    asked: Collection[str]
-    check: bool
-    rule_seconds: float
-    cores: int | None
-    tell: Tell
-    work: Work
-
-
-class _Kept(NamedTuple):
-    """What becomes of the history for SQL: the new generation's if it is kept; the live generation if its own is; the
-    generation it belongs to once the new one is promoted.
+    asked:     the requested ladders and rulesets; all if empty
+    facts:     of the log up to its position
+    work:      what there is to replay
+    live:      the row of the live generation, if there is one, and `stored` those of its ladders
+    unchanged: the rows of `stored` that nothing can have changed since
+    changed:   the other ladders and rulesets; None if all are to be replayed
+    history:   what becomes of the history for SQL
     """
 
-    keeping: Keeping | None
-    before: int | None
-    pointer: int | None
+    asked: Collection[str]
+    options: RebuildOptions
+    facts: Facts
+    work: Work
+    live: Row[Any] | None
+    stored: list[Row[Any]]
+    unchanged: list[Row[Any]]
+    changed: set[str] | None
+    history: HistoryPlan
+
+    @property
+    def covers(self) -> tuple[int, bytes]:
+        """Return the position of the generation and its chain hash: those of what was not requested."""
+        if not self.asked:
+            return self.facts.position, self.facts.chain_hash
+        return (0, ZERO) if self.live is None else (self.live.position, bytes(self.live.chain_hash))
+
+    @property
+    def named(self) -> list[str]:
+        """Return the stored ladders that were asked for: one that no longer has games is stored as it is now, empty."""
+        return [row.ladder for row in self.stored if is_named(row.ladder, self.asked)]
 
 
 def rebuild(
     ledger: Ledger,
     clock: Clock,
     asked: Collection[str] = (),
+    options: RebuildOptions = RebuildOptions(),
     *,
-    keep: int = KEPT,
-    check: bool = False,
-    rule_seconds: float = RULE_SECONDS,
-    cores: int | None = None,
-    keep_history: bool | None = None,
     tell: Tell = lambda what, numbers: None,
-    by: str | None = None,
     at: WorkAt | None = None,
 ) -> Rebuilt:
     """Build and promote a generation of the requested ladders and rulesets (default: all) at the head.
 
-    The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
-    The rules of packages run in processes of their own, each ladder for at most `rule_seconds`. Changes and games are
-    kept for SQL if `keep_history` says so (default: as last time). It leaves a run, `by` the operating system's user if
-    nobody else is named. The work is that `at` the head, by default done here, in `cores` processes.
+    Of all ladders, those that cannot have changed since the live generation keep their rows; with names, the other
+    ladders stay as they were. It leaves a run. The work is that `at` the head, by default done here.
     Raises `AlreadyRunning`, `HistoryMissing`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
     with ExitStack() as stack:
         lock = stack.enter_context(only_one(ledger))
-        run = stack.enter_context(running(ledger, "rebuild", clock, by))
+        run = stack.enter_context(running(ledger, "rebuild", clock))
         stack.enter_context(ledger.translated("rebuilder"))
         tell("reading", {})
-        try_to_load(ledger, rule_seconds)
-        with ledger.reading() as connection:
-            before = generations.live(connection)
-            pointed = sql_history.pointer(connection)
-            # whatever is not computed keeps its history from the live generation, if it has one
-            there = before is not None and before.generation == pointed
-            position = head(connection).position
-            try:
-                _refuse_unknown(connection, position, asked)
-                if asked and keep_history and not there:
-                    raise HistoryMissing(
-                        "the history of all other ladders is not kept; first: ratings rebuild --history"
-                    )
-            except (UnknownLadder, HistoryMissing):
-                run.no_trace = True
-                raise
-            elsewhere = None if at is None else stack.enter_context(at(connection, position))
-            facts = decode_to_store(connection) if elsewhere is None else elsewhere.facts
-        run.position, run.details = facts.position, {"asked": list(asked)} | ({"check": True} if check else {})
-        wanted = pointed is not None if keep_history is None else keep_history
-        # a generation has the position of what was not requested
-        position, chain_hash = facts.position, facts.chain_hash
-        if asked:
-            position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
-        generation = generations.begin_generation(lock, position, chain_hash, clock)
-        sql_history.sweep_history(ledger, generation, building=True)
-        keeping = (
-            sql_history.begin_keeping(ledger, generation, reuse=not check) if wanted and (there or not asked) else None
-        )
-        # a history that is wanted, but waits for the next full rebuild, is still wanted
-        pointer = generation if keeping else pointed if wanted else None
-        # what is checked comes from the first game on
-        work = elsewhere or work_here(replace(facts, cache=None) if check else facts, rule_seconds, cores)
-        tell("planning", {"generation": generation, "position": facts.position, "games": work.games})
+        try_to_load(ledger, options.rule_seconds)
         try:
-            order = _Order(lock, clock, asked, check, rule_seconds, cores, tell, work)
-            done = _make(order, facts, before, generation, _Kept(keeping, pointed if there else None, pointer))
-        except Exception:
-            # what was written is no longer of use, and appends may need the room
-            with suppress(LedgerError):
-                generations.forget_generation(ledger, generation)
-                sql_history.sweep_history(ledger, generation)
+            order = _read_order(stack, ledger, asked, options, at)
+        except (UnknownLadder, HistoryMissing):
+            run.no_trace = True
             raise
-        generations.sweep_generations(lock, generation, keep if done.promoted else None)
-        sql_history.sweep_history(ledger, generation)
-        run.details |= {"generation": generation} if done.promoted else {}
-        _tell_failures(run, done)
+        facts, live = order.facts, order.live
+        run.position, run.details = facts.position, {"asked": list(asked)} | ({"check": True} if options.check else {})
+        with building(lock, facts, clock, order.history, covers=order.covers, keep=options.keep) as generation:
+            numbers = {"position": facts.position, "games": order.work.games}
+            tell("planning", {"generation": generation.number} | numbers)
+            failures = _write_ladders(generation, order, tell)
+            left = _take_over(generation, order, failures)
+            if generation.keeping is not None and not asked:
+                tell("games", {"games": order.work.games})
+                _write_games(ledger, generation.keeping, order)
+            differing = _check(ledger, generation, order, failures, tell) if options.check else []
+            if not differing:
+                tell("promoting", {"generation": generation.number})
+                generation.promote(None if live is None else live.generation)
+        done = _outcome(ledger, generation, order, failures, left, differing)
+        _record_outcome(run, done, is_whole=not asked)
     return done
 
 
-def _tell_failures(run: RunOutcome, done: Rebuilt) -> None:
-    """Record in a rebuild's run which ladders failed, or differ."""
+def _read_order(
+    stack: ExitStack, ledger: Ledger, asked: Collection[str], options: RebuildOptions, at: WorkAt | None
+) -> _Order:  # fmt: skip
+    """Read the log and what is stored. Raises `UnknownLadder`, `HistoryMissing`."""
+    with ledger.reading() as connection:
+        live, pointer = generations.live(connection), sql_history.pointer(connection)
+        source = pointer if live is not None and live.generation == pointer else None
+        position = head(connection).position
+        _refuse_unknown(connection, position, asked)
+        if asked and options.keep_history and source is None:
+            raise HistoryMissing("the history of all other ladders is not kept; first: ratings rebuild --history")
+        is_kept = pointer is not None if options.keep_history is None else options.keep_history
+        # a history that is wanted, but waits for the next full rebuild, is still wanted
+        history = HistoryPlan(
+            is_kept and (source is not None or not asked), source, options.check, pointer if is_kept else None
+        )
+        elsewhere = None if at is None else stack.enter_context(at(connection, position))
+        facts = decode_to_store(connection) if elsewhere is None else elsewhere.facts
+        stored = [] if live is None else generations.ladders_of(connection, live.generation)
+        changed = None
+        if not asked and elsewhere is None and live is not None and not (history.is_kept and source is None):
+            changed = _find_changed(ledger, connection, facts, live, stored)
+    unchanged = [] if changed is None else [row for row in stored if not is_named(row.ladder, changed)]
+    # what is checked comes from the first game on
+    work = elsewhere or work_here(
+        replace(facts, cache=None) if options.check else facts, options.rule_seconds, options.cores
+    )
+    changed = None if options.check else changed
+    return _Order(asked, options, facts, work, live, stored, unchanged, changed, history)
+
+
+def _find_changed(
+    ledger: Ledger, connection: Connection, facts: Facts, live: Row[Any], stored: Sequence[Row[Any]]
+) -> set[str] | None:
+    """Return which ladders and rulesets may be other than in the live generation; None if nothing is known about that.
+
+    That takes a full rebuild by this very program, in a history that the log contains.
+    """
+    runs = all_runs(ledger, connection, now=0)  # only what has ended has details
+    built_by = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
+    if not built_by or built_by[0].details.get("program") != program_digest():
+        return None
+    if not 0 < live.position <= facts.position or chain_hash_at(connection, live.position) != bytes(live.chain_hash):
+        return None
+    changed = changed_since(connection, facts, live.position)
+    if changed is None:
+        return None
+    # an empty ladder disappears, lost rows are replaced, and what failed may work by now
+    again = {*generations.incomplete_ladders(connection, live.generation)}
+    again |= {row.ladder for row in stored if row.position != live.position}
+    return changed | again | {failure["ladder"] for failure in built_by[0].details.get("failed", [])}
+
+
+def _write_ladders(generation: NewGeneration, order: _Order, tell: Tell) -> list[LadderFailure]:
+    """Compute and store the requested ladders, or those that may have changed; returns what could not be built."""
+    known, results = 0, (result for result in list[Built | LadderFailure]())
+    if order.changed != set():
+        names = order.asked or order.changed or ()
+        known, results = order.work.compute(names, order.named, order.history.is_kept)
+    failures: list[LadderFailure] = []
+
+    def report(ladders: int = known) -> None:
+        numbers = {"ladders_done": len(generation.ladders), "ladders": ladders, "standings": generation.rows}
+        tell("building", numbers | {"failures": len(failures)})
+
+    report()
+    with closing(results):
+        for result in results:
+            if isinstance(result, LadderFailure):
+                failures.append(result)
+            elif generation.write(result):
+                report()
+    generation.flush()
+    report(max(known, len(generation.ladders) + len(failures)))
+    return sorted(failures)
+
+
+def _take_over(generation: NewGeneration, order: _Order, failures: Sequence[LadderFailure]) -> list[str]:
+    """Take over what was not built of the live generation; returns the ladders that are as old as they were."""
+    if order.changed is not None:
+        generation.renew(order.unchanged)
+    failed = {failure.ladder for failure in failures}
+    left = [
+        row for row in order.stored
+        if row.ladder not in generation.ladders
+        and (is_named(row.ladder, failed) or (order.asked and not is_named(row.ladder, order.asked)))
+    ]  # fmt: skip
+    # games are those of the last full rebuild, as is a generation's position
+    generation.leave(left, games=bool(order.asked))
+    return [row.ladder for row in left]
+
+
+def _write_games(ledger: Ledger, keeping: sql_history.Keeping, order: _Order) -> None:
+    """Keep the games; workers elsewhere do not leave them here, and what is checked does not come from the cache."""
+    facts = order.facts
+    is_whole = len(facts.first_position) == order.work.games and not order.options.check
+    with ledger.reading() as connection:
+        games = facts if is_whole else decode(connection, facts.position, cached=False)
+        sql_history.write_games(keeping, connection, games)
+
+
+def _check(
+    ledger: Ledger, generation: NewGeneration, order: _Order, failures: Sequence[LadderFailure], tell: Tell
+) -> list[str]:  # fmt: skip
+    """Replay everything a second time, and return the ladders that are stored otherwise.
+
+    A warning names those that were stored otherwise before, though nothing can have changed them.
+    """
+    facts, asked, changes = order.facts, order.asked, generation.keeping is not None
+    tell("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
+    with compiling.interpreting():
+        again, digested = _plainly(ledger, facts.position), _digested_with_changes if changes else _digested
+        results = compute(
+            again, plan(again, asked, order.named, of_packages(facts)), digested, order.options.cores,
+            guarded(again, asked, order.named, digested, order.options.rule_seconds), changes=changes,
+        )  # fmt: skip
+        failed = {failure.ladder for failure in failures}
+        differing = _differing(ledger, generation, order, again.facts, results, failed, tell)
+    for ladder, path in wrong_traces(facts, again.facts):
+        logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
+    if differing and facts.cache is not None:
+        logger.warning(
+            "ratings: the second replay did without the cache, which may be what is wrong; it may be deleted: rm -r %s",
+            quote(str(facts.cache)),
+        )  # fmt: skip
+    return differing
+
+
+def _differing(
+    ledger: Ledger, generation: NewGeneration, order: _Order, facts: Facts, results: Results, failed: set[str],
+    tell: Tell,
+) -> list[str]:  # fmt: skip
+    """Return the ladders of a generation whose rows, as they are stored by now, are not those of another replay."""
+    again, differing, failed_again = set[str](), set[str](), set[str]()
+    before = {row.ladder: row for row in order.unchanged}
+    with closing(results), ledger.reading() as connection:
+        stored = {row.ladder: row for row in generations.ladders_of(connection, generation.number)}
+        parts = sql_history.kept_parts(connection, generation.number) if generation.keeping else {}
+        for number, result in enumerate(results, 1):
+            if isinstance(result, LadderFailure):
+                failed_again.add(result.ladder)
+                continue
+            again.add(result.ladder)
+            if (row := before.get(result.ladder)) and any(generations.standings_differing(connection, row, result)):
+                logger.warning("ratings: %s was not stored as a replay has it; it is replaced", result.ladder)
+            if result.ladder in stored and (
+                any(generations.standings_differing(connection, stored[result.ladder], result))
+                or (generation.keeping and sql_history.differing(connection, parts.get(result.ladder, []), result))
+            ):
+                differing.add(result.ladder)
+            if number % TOLD_LADDERS == 0:
+                tell("checking", {"ladders_done": number, "ladders": len(generation.ladders)})
+        if sql_history.GAMES in parts and sql_history.games_differing(connection, parts[sql_history.GAMES], facts):
+            differing.add("live_games")
+    return sorted(differing | (generation.ladders ^ again) | (failed ^ failed_again))
+
+
+def _outcome(
+    ledger: Ledger, generation: NewGeneration, order: _Order, failures: list[LadderFailure], left: list[str],
+    differing: list[str],
+) -> Rebuilt:  # fmt: skip
+    facts, stored = order.facts, {name for ladder in left for name in (ladder, parse_name(ladder).ruleset_id)}
+    return Rebuilt(
+        generation=generation.number,
+        position=facts.position,
+        chain_hash=facts.chain_hash.hex(),
+        ladders=len(generation.ladders),
+        rows=generation.rows,
+        games=order.work.games,
+        failures=failures,
+        unchanged=len(left),
+        differing=differing,
+        promoted=generation.is_promoted,
+        changes=ABSENT if generation.keeping is None else generation.changes,
+        left_out=tuple(facts.left_out) or ABSENT,
+        history=generation.keeping is not None,
+        why_left_out=facts.left_out,
+        failed_games=_games_at(ledger, [failure.position for failure in failures]) if failures else {},
+        not_stored=frozenset({failure.ladder for failure in failures} - stored),
+    )
+
+
+def _record_outcome(run: RunOutcome, done: Rebuilt, is_whole: bool) -> None:
+    """Record in a rebuild's run what was promoted, and which ladders failed, or differ."""
+    if done.promoted:
+        run.details["generation"] = done.generation
+    if done.promoted and is_whole and len(done.failures) <= TOLD_FAILURES:
+        # the next rebuild may take over what is stored
+        run.details["program"] = program_digest()
     if done.differing:
         run.fail(f"a second replay gives different standings for {_some(done.differing)}; nothing was promoted")
     elif done.failures:
-        told = [f"{one.ladder} (position {one.position}: {one.message})" for one in done.failures]
-        run.fail(f"the rule failed for {_some(told)}")
-        failed = [{**one._asdict(), "message": one.message[:TOLD_CHARACTERS]} for one in done.failures[:TOLD_FAILURES]]
-        run.details["failed"] = failed
+        messages = [f"{failure.ladder} (position {failure.position}: {failure.message})" for failure in done.failures]
+        run.fail(f"the rule failed for {_some(messages)}")
+        run.details["failed"] = [
+            {**failure._asdict(), "message": failure.message[:TOLD_CHARACTERS]}
+            for failure in done.failures[:TOLD_FAILURES]
+        ]
 
 
 def _some(names: list[str]) -> str:
@@ -207,72 +392,12 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int, kept: _Kept) -> Rebuilt:
-    """Build a generation that has begun, and promote it unless a second replay differs."""
-    lock, clock, asked, check, rule_seconds, cores, tell, work = order
-    ledger, keeping = lock.ledger, kept.keeping
-    old = _stored(ledger, before) if asked else []
-    # a requested ladder that no longer has games is stored as it is now, empty
-    named = [row.ladder for row in old if is_named(row.ladder, asked)]
-    known, results = work.compute(asked, named, keeping is not None)
-    ladders, rows, failures, changes = _build(ledger, facts, results, known, generation, clock, keeping, tell)
-    failed = {failure.ladder for failure in failures}
-    failed_games = _games_at(ledger, [failure.position for failure in failures]) if failures else {}
-    unchanged = [
-        row for row in (old or _stored(ledger, before) if asked or failed else ())
-        if row.ladder not in ladders
-        and (is_named(row.ladder, failed) or (asked and not is_named(row.ladder, asked)))
-    ]  # fmt: skip
-    generations.copy_rows(ledger, generation, unchanged)
-    if keeping is not None:
-        _keep_the_rest(order, keeping, facts, kept.before, [row.ladder for row in unchanged])
-    differing: list[str] = []
-    if check:
-        tell("checking", {"ladders_done": 0, "ladders": len(ladders)})
-        with compiling.interpreting():
-            again, digested = _plainly(ledger, facts.position), _digested_with_changes if keeping else _digested
-            results = compute(
-                again, plan(again, asked, named, of_packages(facts)), digested, cores,
-                guarded(again, asked, named, digested, rule_seconds), changes=keeping is not None,
-            )  # fmt: skip
-            differing = _differing(ledger, generation, again.facts, results, ladders, failed, keeping, tell)
-        for ladder, path in wrong_traces(facts, again.facts):
-            logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
-    if differing and facts.cache is not None:
-        logger.warning(
-            "ratings: the second replay did without the cache, which may be what is wrong; it may be deleted: rm -r %s",
-            quote(str(facts.cache)),
-        )  # fmt: skip
-    if not differing:
-        tell("promoting", {"generation": generation})
-        sql_history.refuse_short(ledger, generation)
-        live = None if before is None else before.generation
-        generations.promote(
-            lock, generation, clock, live, lambda connection: sql_history.point_to(connection, kept.pointer)
-        )
-    stored = {name for row in unchanged for name in (row.ladder, parse_name(row.ladder).ruleset_id)}
-    return Rebuilt(
-        generation, facts.position, facts.chain_hash.hex(), len(ladders), rows, work.games, failures,
-        len(unchanged), differing, not differing, ABSENT if keeping is None else changes,
-        tuple(facts.left_out) or ABSENT, keeping is not None, facts.left_out, failed_games,
-        frozenset(failed - stored),
-    )  # fmt: skip
-
-
 def _games_at(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
     """Return the games that some events are about, by position."""
     with ledger.reading() as connection:
         records = read_records_at(connection, positions)
-    found = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
-    return {position: game_id for position, game_id in found.items() if game_id}
-
-
-def _stored(ledger: Ledger, generation: Row[Any] | None) -> list[Row[Any]]:
-    """Return the rows of the ladders of a generation, if there is one."""
-    if generation is None:
-        return []
-    with ledger.reading() as connection:
-        return generations.ladders_of(connection, generation.generation)
+    games = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
+    return {position: game_id for position, game_id in games.items() if game_id}
 
 
 def _refuse_unknown(connection: Connection, position: int, asked: Collection[str]) -> None:
@@ -282,84 +407,6 @@ def _refuse_unknown(connection: Connection, position: int, asked: Collection[str
         known = facts.rulesets.keys() | facts.unusable.keys()
         if name not in known and parse_name(name).ruleset_id not in facts.unusable:
             versions_of(facts, name)
-
-
-def _build(
-    ledger: Ledger, facts: Facts, results: Generator[Built | LadderFailure], known: int, generation: int,
-    clock: Clock, keeping: Keeping | None, tell: Tell,
-) -> tuple[set[str], int, list[LadderFailure], int]:  # fmt: skip
-    """Store the results for the ladders, `known` of them known beforehand; returns the ladders, the number of
-    standings, what could not be built, and the number of changes that are kept."""
-    ladders = set[str]()
-    failures: list[LadderFailure] = []
-    waiting: list[Built] = []
-    rows = waiting_rows = waiting_changes = changes = 0
-    numbers = {"ladders_done": 0, "ladders": known, "standings": 0, "failures": 0}
-    tell("building", numbers)
-    with closing(results):
-        for result in results:
-            if isinstance(result, LadderFailure):
-                failures.append(result)
-                continue
-            ladders.add(result.ladder)
-            waiting.append(result)
-            waiting_rows += len(result.rows) + 1
-            waiting_changes += sum(len(players) for _, players, _, _ in result.changes or ())
-            if waiting_rows + waiting_changes >= generations.TRANSACTION_ROWS:
-                generations.write(ledger, facts, generation, waiting, clock())
-                changes += sql_history.write_changes(keeping, waiting) if keeping else 0
-                rows += waiting_rows - len(waiting)
-                waiting, waiting_rows, waiting_changes = [], 0, 0
-                tell("building", numbers | {"ladders_done": len(ladders), "standings": rows, "failures": len(failures)})
-    generations.write(ledger, facts, generation, waiting, clock())
-    changes += sql_history.write_changes(keeping, waiting) if keeping else 0
-    rows += waiting_rows - len(waiting)
-    done = {"ladders_done": len(ladders), "ladders": max(known, len(ladders) + len(failures))}
-    tell("building", numbers | done | {"standings": rows, "failures": len(failures)})
-    return ladders, rows, sorted(failures), changes
-
-
-def _keep_the_rest(order: _Order, keeping: Keeping, facts: Facts, before: int | None, unchanged: list[str]) -> None:
-    """Keep the games, and the changes of unchanged ladders as the generation `before` has them.
-
-    Games are those of the last full rebuild, as is a generation's position.
-    """
-    if before is not None:
-        sql_history.copy(keeping, before, [*unchanged, *([sql_history.GAMES] if order.asked else [])])
-    if not order.asked:
-        order.tell("games", {"games": order.work.games})
-        with keeping.ledger.reading() as connection:
-            # workers elsewhere do not leave the games here, and what is checked does not come from the cache
-            is_whole = len(facts.first_position) == order.work.games and not order.check
-            sql_history.write_games(
-                keeping, connection, facts if is_whole else decode(connection, facts.position, cached=False)
-            )  # fmt: skip
-
-
-def _differing(
-    ledger: Ledger, generation: int, facts: Facts, results: Generator[Built | LadderFailure], built: set[str],
-    failed: set[str], keeping: Keeping | None, tell: Tell,
-) -> list[str]:  # fmt: skip
-    """Return the ladders of a generation whose rows, as they are stored by now, are not those of another replay."""
-    again, differing, failed_again = set[str](), set[str](), set[str]()
-    with closing(results), ledger.reading() as connection:
-        stored = {row.ladder: row for row in generations.ladders_of(connection, generation)}
-        parts = sql_history.kept_parts(connection, generation) if keeping else {}
-        for number, result in enumerate(results, 1):
-            if isinstance(result, LadderFailure):
-                failed_again.add(result.ladder)
-                continue
-            again.add(result.ladder)
-            if result.ladder in stored and (
-                any(generations.standings_differing(connection, stored[result.ladder], result))
-                or (keeping and sql_history.differing(connection, parts.get(result.ladder, []), result))
-            ):
-                differing.add(result.ladder)
-            if number % TOLD_LADDERS == 0:
-                tell("checking", {"ladders_done": number, "ladders": len(built)})
-        if sql_history.GAMES in parts and sql_history.games_differing(connection, parts[sql_history.GAMES], facts):
-            differing.add("live_games")
-    return sorted(differing | (built ^ again) | (failed ^ failed_again))
 
 
 def _plainly(ledger: Ledger, position: int) -> Ladders:

@@ -120,15 +120,20 @@ def _store(ledger: Ledger, named: list[tuple[Any, ...]], rows: Iterator[tuple[Ta
         named = []
 
 
-def copy(keeping: Keeping, before: int, ladders: Collection[str]) -> None:
-    """Let the generation name the parts of some ladders, or of the games, as the previous one does."""
+def copy(keeping: Keeping, before: int, ladders: Collection[str]) -> int:
+    """Let the generation name the parts of some ladders, or of the games, as the previous one does.
+
+    Returns how many rows they have.
+    """
     table = history_parts
     with keeping.ledger.reading() as connection:
         rows = connection.execute(select(table).where(table.c.generation == before)).all()
-    wanted = set(ladders)
-    named = [(keeping.generation, *row[1:]) for row in rows if row.ladder in wanted]
+    names = set(ladders)
+    copied = [row for row in rows if row.ladder in names]
+    named = [(keeping.generation, *row[1:]) for row in copied]
     for start in range(0, len(named), generations.TRANSACTION_ROWS):
         _store(keeping.ledger, named[start : start + generations.TRANSACTION_ROWS], iter(()))
+    return sum(row.rows for row in copied)
 
 
 def refuse_short(ledger: Ledger, generation: int) -> None:

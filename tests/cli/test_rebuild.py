@@ -175,17 +175,23 @@ def test_json_log_ends_with_the_stop(db: str, ratings: Ratings, monkeypatch: pyt
 @pytest.mark.slow
 def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain log has few lines, however many ladders are rebuilt."""
-    rows = [f"l-{number},2020-01-01T12:00Z,gonzaga,league-{number},anna,ben" for number in range(200)]
-    table = "\n".join(["game_id,occurred_at,game,league,1st,2nd", *rows, ""])
-    assert ratings("import", "-", db=db, input=table).exit_code == 0
+
+    def play(day: int) -> None:
+        rows = [f"l-{number}-{day},2020-01-0{day}T12:00Z,gonzaga,league-{number},anna,ben" for number in range(201)]
+        table = "\n".join(["game_id,occurred_at,game,league,1st,2nd", *rows, ""])
+        assert ratings("import", "-", db=db, input=table).exit_code == 0
+
+    play(1)
     monkeypatch.setattr("ratings_ledger.projections.stored.generations.TRANSACTION_ROWS", 10)
-    quiet, told = ratings("rebuild", db=db), ratings("rebuild", "--log", "plain", db=db)
+    quiet = ratings("rebuild", db=db)
+    play(2)
+    told = ratings("rebuild", "--log", "plain", db=db)
 
     assert quiet.stderr == ""
     assert [line.split(" s  ")[1].split(",")[0] for line in told.stderr.splitlines()] == [
         "reading", "planning", "building", "building", "promoting", "done"
     ]  # fmt: skip
-    assert "building, ladders done 202, ladders 202, standings 406, failures 0" in told.stderr
+    assert "building, ladders done 201, ladders 201, standings 402, failures 0" in told.stderr
 
 
 def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import computing, generations
 from ratings_ledger.projections.stored.generations import ladders_of
-from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
 from ratings_ledger.projections.stored.verification import verify_standings
 
@@ -116,7 +116,7 @@ def rebuild_quietly(url: str) -> None:
 
 
 def rebuild_in_processes(url: str) -> None:
-    rebuild(open_ledger(url), clock.now, cores=2)
+    rebuild(open_ledger(url), clock.now, options=RebuildOptions(cores=2))
 
 
 def watch(url: str) -> None:

@@ -212,9 +212,10 @@ def test_rollback_prevents_promotion(db: str, ratings: Ratings, monkeypatch: pyt
     sound(db)
 
 
-def test_missing_standings_prevent_promotion(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_standings_prevent_promotion(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild is not promoted if some of its standings vanish while it builds."""
     before = sound(db)
+    play(ratings, db, 7)
 
     def happens() -> None:
         with open_ledger(db).writing() as connection:

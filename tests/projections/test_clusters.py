@@ -23,7 +23,7 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.rulesets.versions import newest
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
 from ratings_ledger.projections.stored.verification import verify_all
 
@@ -110,7 +110,7 @@ def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest
             enter(ledger, part)
             stored = []
             for elsewhere in (None, at):
-                done = rebuild(ledger, now, asked, keep_history=kept, at=elsewhere)
+                done = rebuild(ledger, now, asked, RebuildOptions(keep_history=kept), at=elsewhere)
                 with ledger.reading() as connection:
                     rows = generations.ladders_of(connection, done.generation)
                     stored.append([
@@ -120,6 +120,6 @@ def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest
                     ])  # fmt: skip
                 assert verify_all(ledger, at=at).findings == ()
             assert stored[0] == stored[1] != []
-        assert rebuild(ledger, now, check=True, at=at).promoted
+        assert rebuild(ledger, now, options=RebuildOptions(check=True), at=at).promoted
         # no object is of use any more but the segments and their numbers
         assert {name.partition("-")[0] for name in cluster.objects.names("")} <= {"segment", "numbers", "nonce"}

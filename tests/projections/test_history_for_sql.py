@@ -29,7 +29,7 @@ from ratings_ledger.projections.admission.publishing import publish_missing
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.rulesets.versions import shipped
 from ratings_ledger.projections.stored import computing, generations, sql_history, sql_rows
-from ratings_ledger.projections.stored.rebuilding import HistoryMissing, rebuild
+from ratings_ledger.projections.stored.rebuilding import HistoryMissing, RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
 Ratings = Callable[..., Any]
@@ -57,7 +57,7 @@ def with_games(_: Ratings, url: str) -> None:
 def with_history(_: Ratings, url: str) -> None:
     """Make the same, rebuilt with its history for SQL."""
     with_games(_, url)
-    rebuild(open_ledger(url), ticking(), keep_history=True)
+    rebuild(open_ledger(url), ticking(), options=RebuildOptions(keep_history=True))
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
             some, steps = steps[:size], steps[size:]
             met.update(step.event["type"] for step in some if not step.verdict.codes)
             propose(ledger, some).append()
-            rebuild(ledger, ticking(), keep_history=True)
+            rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
             met["changes"] += agree(ratings, ledger)
 
     go()
@@ -179,7 +179,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
 def test_views_match_commands_over_a_year(seed: int, ledger_url: str, ratings: Ratings) -> None:
     """After a year of monthly lists, the SQL views show what the commands show."""
     ledger = fill(ledger_url, year_of(seed))
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     assert agree(ratings, ledger) > 100
     assert any(name.startswith("catan-monthly/") for name in changes_by_sql(ledger))
 
@@ -190,7 +190,7 @@ def test_views_match_after_rule_changes(seed: int, ledger_url: str, ratings: Rat
     """After withdrawn rule changes, the SQL views show what the commands show."""
     ledger = open_ledger(ledger_url)
     enter_events(ledger, time_history(seed, 120))
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     assert agree(ratings, ledger) > 20
 
 
@@ -217,7 +217,7 @@ def test_sql_counts_match_the_games(
     if cached:
         rebuild(ledger, ticking())
         more(ledger, game("later", "anna ben"))
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     assert findings(ledger) == []
     agree(ratings, ledger)
     db = ledger.url.render_as_string(hide_password=False)
@@ -236,7 +236,7 @@ def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> N
     late = game("far", "anna ben cleo", extra={"table": "7"}, city="Köln") | {"occurred_at": "2019-07-01T00:00:00.1Z"}
     late["data"]["participants"][0] |= {"score": "12.5", "seat": 3, "extra": {"colour": "red"}}
     ledger = fill(ledger_url, [ruleset(), early, late, game("low", "anna=ben", score_order="low", rated=False)])
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     agree(ratings, ledger)
     (row,) = select(ledger, "SELECT g.more, p.more AS his FROM live_games g JOIN live_participants p "
                             "ON p.game_id = g.game_id WHERE g.game_id = 'far' AND p.seat = 3")  # fmt: skip
@@ -267,7 +267,7 @@ def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Rating
 def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> None:
     """After a rename, only blocks of games that name the player are written again."""
     more(ledger, *(game(f"z-{n}", "uwe vera") for n in range(6)))
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     before = parts(ledger)
     more(ledger, {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
                   "data": {"player": "vera", "new_player": "vera-2"}})  # fmt: skip
@@ -283,10 +283,10 @@ def test_history_stays_until_dropped(ledger: Ledger, ratings: Ratings) -> None:
     """A rebuild keeps the history for SQL once it exists, until `keep_history=False` drops it."""
     rebuild(ledger, ticking())
     assert (changes_by_sql(ledger), games_by_sql(ledger), info(ledger)["history"]) == ({}, [], False)
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     rebuild(ledger, ticking())
     assert (agree(ratings, ledger) > 0, bool(info(ledger)["history"])) == (True, True)
-    assert not rebuild(ledger, ticking(), keep_history=False).history
+    assert not rebuild(ledger, ticking(), options=RebuildOptions(keep_history=False)).history
     assert (changes_by_sql(ledger), games_by_sql(ledger), bool(info(ledger)["history"])) == ({}, [], False)
     assert not any(stored(ledger).values())
     assert not rebuild(ledger, ticking()).history
@@ -314,7 +314,7 @@ def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
     """Keeping the history of some ladders is refused while the others have none."""
     rebuild(ledger, ticking())
     with pytest.raises(HistoryMissing, match="first: ratings rebuild --history"):
-        rebuild(ledger, ticking(), [ALL], keep_history=True)
+        rebuild(ledger, ticking(), [ALL], RebuildOptions(keep_history=True))
     db = ledger.url.render_as_string(hide_password=False)
     told = ratings("rebuild", ALL, "--history", db=db)
     assert (told.exit_code, told.stdout, "ratings rebuild --history" in told.stderr) == (2, "", True)
@@ -345,7 +345,7 @@ def test_failed_ladder_may_have_no_history(
     """A ladder that fails when history is first kept has none, and that is no finding."""
     rebuild(ledger, ticking())
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     assert changes_by_sql(ledger).keys() == {THREE, FIVE, "other/all"}
     assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
 
@@ -355,7 +355,7 @@ def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) 
     """After a rollback no changes of another generation show, and the next rebuild has them."""
     ledger = rebuilt_ledger
     more(ledger, game("late-0", "emil anna ben", day=1))
-    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     more(ledger, game("late-1", "emil anna ben", day=1))
     generations.roll_back(ledger)
     assert (changes_by_sql(ledger), games_by_sql(ledger), bool(info(ledger)["history"])) == ({}, [], False)
@@ -373,7 +373,7 @@ def test_one_and_many_processes_agree(ledger_url: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     found = []
     for cores in (1, 3):
-        rebuild(ledger, ticking(), cores=cores, check=True, keep_history=True)
+        rebuild(ledger, ticking(), options=RebuildOptions(cores=cores, check=True, keep_history=True))
         found.append((changes_by_sql(ledger), games_by_sql(ledger)))
     assert found[0] == found[1]
 
@@ -386,7 +386,7 @@ def test_checked_rebuild_repairs_rows(rebuilt_ledger: Ledger) -> None:
         connection.exec_driver_sql("UPDATE history_participants SET player = 'eve'")
     rebuild(rebuilt_ledger, ticking())
     assert findings(rebuilt_ledger)
-    rebuild(rebuilt_ledger, ticking(), check=True)
+    rebuild(rebuilt_ledger, ticking(), options=RebuildOptions(check=True))
     assert findings(rebuilt_ledger) == []
 
 

@@ -18,7 +18,7 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import computing, generations, rebuilding
 from ratings_ledger.projections.stored.generations import kept_generations, ladders_of, live, roll_back, stored_rows
 from ratings_ledger.projections.stored.rebuild_lock import only_one
-from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
@@ -200,7 +200,7 @@ def test_verify_finds_ladder_of_other_history(ledger):
 
 def test_agreeing_second_replay_is_promoted(ledger):
     """A checked rebuild whose second replay agrees is promoted."""
-    done = rebuild(ledger, ticking(), check=True)
+    done = rebuild(ledger, ticking(), options=RebuildOptions(check=True))
     assert (done.promoted, done.differing) == (True, [])
     assert stored(ledger)[ALL][2] == replayed(ledger, ALL)
 
@@ -215,7 +215,7 @@ def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypat
     before = stored(ledger)
     plainly = rebuilding._plainly
     monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 1))
-    done = rebuild(ledger, ticking(), check=True)
+    done = rebuild(ledger, ticking(), options=RebuildOptions(check=True))
     assert (done.generation, done.promoted, done.differing) == (2, False, [FIVE, ALL, "other/all"])
     assert (numbers(ledger), stored(ledger)) == ([1], before)
     assert {row.build for row in everything(ledger)["generation_standings"]} == {1}
@@ -245,7 +245,8 @@ ALTERED = {
 @pytest.mark.parametrize("what", ALTERED)
 def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
     """A checked rebuild compares what is stored: whatever altered rows meanwhile, they are not promoted."""
-    rebuild(either, ticking(), keep_history=True)
+    rebuild(either, ticking(), options=RebuildOptions(keep_history=True))
+    more(either, game("late", "emil anna ben"))
     before = stored(either)
     statement, differing = ALTERED[what]
 
@@ -254,7 +255,7 @@ def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
             with either.writing() as connection:
                 assert connection.execute(text(statement), {"ladder": ALL}).rowcount
 
-    done = rebuild(either, ticking(), check=True, tell=alter)
+    done = rebuild(either, ticking(), options=RebuildOptions(check=True), tell=alter)
     assert (done.promoted, done.differing) == (False, differing)
     assert (numbers(either), stored(either)) == ([1], before)
 
@@ -264,15 +265,16 @@ def test_failure_in_one_replay_is_difference(ledger, monkeypatch):
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
     plainly = rebuilding._plainly
     monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 12))
-    assert rebuild(ledger, ticking(), check=True).differing == [ALL]
+    assert rebuild(ledger, ticking(), options=RebuildOptions(check=True)).differing == [ALL]
 
 
 @pytest.mark.slow_cases
 def test_keep_sets_how_many_generations_stay(either):
     """A rebuild keeps as many generations as it was asked to keep."""
     ledger = either
-    for _ in range(4):
-        rebuild(ledger, ticking(), keep=3)
+    for number in range(4):
+        rebuild(ledger, ticking(), options=RebuildOptions(keep=3))
+        more(ledger, *(game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
     assert numbers(ledger) == [4, 3, 2]
     rebuild(ledger, ticking())
     assert numbers(ledger) == [5, 4]
@@ -291,8 +293,9 @@ def test_build_stays_while_generation_uses_it(either, monkeypatch):
     rows = {(row.build, row.ladder) for row in everything(ledger)["generation_standings"]}
     assert rows == {(4, ALL), (3, ALL), (1, THREE), (1, FIVE), (1, "other/all")}
     assert findings(ledger) == []
-    for _ in range(2):
+    for number in range(2):
         rebuild(ledger, ticking())
+        more(ledger, *(game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
     assert {row.build for row in everything(ledger)["generation_standings"]} == {5, 6}
 
 
@@ -312,7 +315,7 @@ def test_repeated_rollback_goes_further_back(either):
     """Each rollback goes one generation further back, and generation numbers are never reused."""
     ledger = either
     for number in range(4):
-        rebuild(ledger, ticking(), keep=3)
+        rebuild(ledger, ticking(), options=RebuildOptions(keep=3))
         more(ledger, game(f"more-{number}", "anna ben cleo"))
     assert numbers(ledger) == [4, 3, 2]
     rolled = roll_back(ledger)
@@ -360,7 +363,7 @@ def test_process_count_does_not_change_result(lists, monkeypatch):
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     found = {}
     for cores in (1, 2, 5):
-        done = rebuild(lists, ticking(), cores=cores, check=True)
+        done = rebuild(lists, ticking(), options=RebuildOptions(cores=cores, check=True))
         assert [failure.ladder for failure in done.failures] == [SEVEN]
         with lists.reading() as connection:
             digests = {row.ladder: row.digest for row in ladders_of(connection, done.generation)}
@@ -374,6 +377,7 @@ def test_process_count_does_not_change_result(lists, monkeypatch):
 def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
     """If a worker process is killed, the rebuild reports the signal and promotes nothing."""
     rebuild(ledger, ticking())
+    more(ledger, game("late", "emil anna ben"))
     before = stored(ledger)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     parent = os.getpid()
@@ -386,11 +390,11 @@ def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
         patch.setattr(Ladders, "of_stream", of_stream)
         patch.setattr(forking, "available_cores", lambda: 2)
         with pytest.raises(WorkerLost, match="killed by signal 9"):
-            rebuild(ledger, ticking(), cores=2)
+            rebuild(ledger, ticking(), options=RebuildOptions(cores=2))
         told = ratings("rebuild", db=db)
     assert (told.exit_code, told.stdout, "killed by signal 9" in told.stderr) == (3, "", True)
     assert stored(ledger) == before
-    assert rebuild(open_ledger(db), ticking(), cores=2).promoted
+    assert rebuild(open_ledger(db), ticking(), options=RebuildOptions(cores=2)).promoted
 
 
 def test_error_in_a_worker_is_reported(ledger, monkeypatch):
@@ -398,7 +402,7 @@ def test_error_in_a_worker_is_reported(ledger, monkeypatch):
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     monkeypatch.setattr(Ladders, "of_stream", lambda self, stream: stream.nothing)
     with pytest.raises(RuntimeError, match="has no attribute 'nothing'"):
-        rebuild(ledger, ticking(), cores=2)
+        rebuild(ledger, ticking(), options=RebuildOptions(cores=2))
 
 
 def test_work_is_split_by_cost():
