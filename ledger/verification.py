@@ -20,6 +20,7 @@ from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, forked
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store import catalogue
+from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import Log, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
@@ -79,14 +80,15 @@ class Verified(NamedTuple):
 
 
 def verify_log(
-    ledger: Ledger, connection: Connection, expected_head: tuple[int, bytes] | None = None
+    ledger: Ledger, connection: Connection, expected: Place | None = None, since: Place | None = None
 ) -> Generator[Finding, None, Verified]:
-    """Yield all findings about the log, in order; `expected_head` is a position and chain hash that it must contain.
+    """Yield all findings about the log, in order, or those about what was recorded `since` a place.
 
-    Returns how much it looked at. What keeps it from looking is raised: a connection error, a lock, a missing right.
-    The walk ends at the head of the log as it was at the start.
+    Both places must be in the log. Returns how much it looked at. What keeps it from looking is raised: a connection
+    error, a lock, a missing right. The walk ends at the head of the log as it was at the start.
     """
-    for message in ledger.dialect.storage_findings(connection):
+    after = 0 if since is None else since.position
+    for message in ledger.dialect.storage_findings(connection) if since is None else ():
         yield Finding("storage", None, message)
     objects, whole = yield from _schema(connection)
     if not whole:
@@ -95,20 +97,22 @@ def verify_log(
         yield Finding(
             "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
         )
-    until, count = _extent(ledger, connection)
+    until, count = _extent(ledger, connection, after)
     walked, explained = 0, False
-    for rows, findings in _walk(ledger, connection, until, count):
+    for rows, findings in _walk(ledger, connection, after, until, count):
         walked += rows
         explained |= any(finding.code in ("missing", "unreadable") for finding in findings)
         yield from findings
-    if (count, walked) != (until, until) and not explained:
-        told = f"{walked:,} events were read and {count:,} are counted, but the last position is {until}"
-        yield Finding("missing", None, told)
-    yield from _links(ledger, connection)
-    asked, asked_chain = (0, ZERO) if expected_head is None else expected_head
-    found = _single_hash(ledger, connection, asked) if asked else (ZERO, 0)
-    if found is None or found[0] != asked_chain:
-        yield Finding("head", asked, f"no history with the chain hash {asked_chain.hex()} at position {asked}")
+    if (count, walked) != (until - after, until - after) and not explained:
+        behind = f" behind position {after}" * bool(after)
+        numbers = f"{walked:,} events were read{behind} and {count:,} are counted"
+        yield Finding("missing", None, f"{numbers}, but the last position is {until}")
+    yield from _links(ledger, connection, after)
+    for place in filter(None, (expected, since)):
+        stored = _single_hash(ledger, connection, place.position) if place.position else (ZERO, 0)
+        if stored is None or stored[0] != place.chain_hash:
+            message = f"no history with the chain hash {place.chain_hash.hex()} at position {place.position}"
+            yield Finding("head", place.position, message)
     return Verified(walked, 2 * walked, len(ledger.dialect.GUARDS), objects)
 
 
@@ -133,15 +137,17 @@ def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]
     return objects, True
 
 
-def _extent(ledger: Ledger, connection: Connection) -> tuple[int, int]:
-    """Return the last position, and how many events there are up to it; a damaged table reports fewer."""
+def _extent(ledger: Ledger, connection: Connection, after: int) -> tuple[int, int]:
+    """Return the last position, at least `after`, and how many events there are behind that; a damaged table reports
+    fewer."""
     last = _read(ledger, connection, "SELECT coalesce(max(position), 0) FROM events")
-    counted = "SELECT count(*) FROM events WHERE position <= :until"
-    count = _read(ledger, connection, counted, until=last[0][0]) if last else None
+    counted = "SELECT count(*) FROM events WHERE position <= :until" + " AND position > :after" * bool(after)
+    given = {"after": after} if after else {}
+    count = _read(ledger, connection, counted, until=last[0][0], **given) if last else None
     if last and count:
-        return max(int(last[0][0]), 0), int(count[0][0])
-    known = _last_position(ledger, connection)
-    return known, known
+        return max(int(last[0][0]), after), int(count[0][0])
+    known = max(_last_position(ledger, connection), after)
+    return known, known - after
 
 
 def _read(ledger: Ledger, connection: Connection, query: str, **given: int) -> Sequence[Any] | None:
@@ -159,14 +165,16 @@ def _read(ledger: Ledger, connection: Connection, query: str, **given: int) -> S
 Part = tuple[int, list[Finding]]
 
 
-def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Iterator[Part]:
-    """Yield the parts of the log in order; a long log without gaps is walked by several processes at once."""
-    cores = available_cores()
-    size = max(PART_EVENTS, -(-until // UNITS_MAX))
-    if cores == 1 or until <= PART_EVENTS or count != until:
-        yield _range(ledger, connection, 1, until)
+def _walk(ledger: Ledger, connection: Connection, after: int, until: int, count: int) -> Iterator[Part]:
+    """Yield the parts of the log behind a position, in order; a long log without gaps is walked by several processes at
+    once.
+    """
+    cores, events = available_cores(), until - after
+    size = max(PART_EVENTS, -(-events // UNITS_MAX))
+    if cores == 1 or events <= PART_EVENTS or count != events:
+        yield _range(ledger, connection, after + 1, until)
         return
-    ranges = [(first, min(first + size - 1, until)) for first in range(1, until + 1, size)]
+    ranges = [(first, min(first + size - 1, until)) for first in range(after + 1, until + 1, size)]
 
     def work(number: int) -> bytes:
         first, last = ranges[number]
@@ -330,13 +338,14 @@ def _last_position(ledger: Ledger, connection: Connection) -> int:
     return 0
 
 
-def _lines(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
+def _lines(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
     """Corrections, voids and reinstatements that do not fit the revisions recorded before them."""
     found = text(
-        f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) ORDER BY position"
+        f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) AND position > :after "
+        "ORDER BY position"
     )
     try:
-        for position, type_name, record, supersedes in connection.execute(found).all():
+        for position, type_name, record, supersedes in connection.execute(found, {"after": after or -(2**63)}).all():
             try:
                 data = parse_object(record.encode())["data"]
                 expected, _ = superseded(Log(connection, until=position - 1), type_name, data)
@@ -378,22 +387,29 @@ def verify_order(
             yield Finding("meaning", position, f"it does not fit the events before it: {problem.message}")
 
 
-def _links(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
+def _links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
     """Links by `supersedes` and what must be unique, straight from the table (a dropped index protects nothing)."""
+
+    def twice(column: str, condition: str) -> str:
+        new = f" AND {column} IN (SELECT {column} FROM events WHERE position > :after)" * bool(after)
+        return (
+            f"SELECT max(position), {column} FROM events WHERE {condition}{new} GROUP BY {column} HAVING count(*) > 1"
+        )
+
     queries = {
         "supersedes": "SELECT position, event_id FROM events "
-        f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})",
-        "twice": "SELECT max(position), event_id FROM events GROUP BY event_id HAVING count(*) > 1 "
-        "UNION ALL SELECT max(position), subject FROM events WHERE type = 'game.recorded' GROUP BY subject "
-        "HAVING count(*) > 1 "
-        "UNION ALL SELECT max(position), supersedes FROM events WHERE supersedes IS NOT NULL GROUP BY supersedes "
-        "HAVING count(*) > 1",
-    }
-    yield from _lines(ledger, connection)
+        f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})" + " AND position > :after" * bool(after),
+        "twice": " UNION ALL ".join(
+            [twice("event_id", "1 = 1"), twice("subject", "type = 'game.recorded'"),
+             twice("supersedes", "supersedes IS NOT NULL")]
+        ),
+    }  # fmt: skip
+    given = {"after": after} if after else {}
+    yield from _lines(ledger, connection, after)
     yield from _renames(ledger, connection)
     for code, query in queries.items():
         try:
-            for position, what in connection.execute(text(query)):
+            for position, what in connection.execute(text(query), given):
                 yield Finding(code, position, f"{shown(what)}: {CODES[code]}")
         except DBAPIError as error:
             _raise_unless_damage(ledger, error)

@@ -384,6 +384,16 @@ def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
 
 
+def built_before(connection: Connection, generation: int, position: int) -> set[str]:
+    """Return the ladders of a generation whose rows were certainly computed before a position."""
+    ladders, builds = generation_ladders.c, generations.alias()
+    # one whose position is its generation's may have been taken over from an earlier build
+    own = select(generations.c.position).where(generations.c.generation == generation).scalar_subquery()
+    earlier = (ladders.position < position) | ((ladders.position == own) & (builds.c.position < position))
+    query = select(ladders.ladder).join_from(generation_ladders, builds, builds.c.generation == ladders.build)
+    return set(connection.execute(query.where(ladders.generation == generation, earlier)).scalars())
+
+
 def incomplete_ladders(connection: Connection, generation: int) -> list[str]:
     """Return the ladders of a generation that have not as many stored standings as are named, or none at all."""
     ladders, rows = generation_ladders.c, generation_standings.c

@@ -1,10 +1,10 @@
 """`verify` for the projections: published lists and stored standings against a replay where they were computed."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import DBAPIError
@@ -12,11 +12,13 @@ from sqlalchemy.exc import DBAPIError
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged, WorkerLost
 from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.processes.forking import TooSlow
 from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.store.exports import Place, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_where
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import running
+from ratings_ledger.ledger.store.runs import DONE, RUNNING, all_runs, running
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
 from ratings_ledger.ledger.verification import Finding, Verified, verify_log, verify_order
 from ratings_ledger.projections.admission.events import RecordedChecks
@@ -33,6 +35,7 @@ from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored import sql_history
 from ratings_ledger.projections.stored.computing import Built, LadderFailure, is_named
 from ratings_ledger.projections.stored.generations import (
+    built_before,
     built_otherwise,
     ladders_of,
     live,
@@ -43,15 +46,17 @@ from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, one_l
 from ratings_ledger.projections.stored.work import WorkAt, work_here_at
 
 
-def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
-    """Results that contradict the game's clock about a player's removal."""
+def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, None, None]:
+    """Results that contradict the game's clock about a player's removal, of games with events behind a position."""
     until = head(connection).position
     if not read_where(connection, until=until, type_name="clock.started"):
         return
-    facts = decode(connection, until, cached=False)
-    for game_id in facts.recorded.clocks:
+    facts = decode(connection, until, cached=bool(after))
+    for game_id, events in facts.recorded.clocks.items():
         clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
         if clock is None or row == NONE or row in facts.voided:
+            continue
+        if max(facts.live_position[row], *(event[0] for event in events)) <= after:
             continue
         sure = {name for name, one in clock.players.items() if one.removed_at is not None}
         # a log may end with something still due: the server had no more to say
@@ -85,14 +90,17 @@ def _is(facts: Facts, player: str, participant: int) -> bool:
     return number is not None and facts.person[number] == facts.person_of(participant)
 
 
-def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS) -> Generator[Finding, None, int]:
+def verify_published(
+    connection: Connection, rule_seconds: float = RULE_SECONDS, after: int = 0
+) -> Generator[Finding, None, int]:
     """Published lists that a replay at their coordinates does not give: what was known, and what had been played.
-    Returns how many lists there are.
+    Returns how many lists there are behind a position.
 
     The rule of a package runs in a process of its own, each list for at most `rule_seconds`; if it gives no result, the
     other lists of its ruleset are not tried.
     """
-    lists = sorted(published_lists(connection, head(connection).position), key=lambda one: one.known_at)
+    published = published_lists(connection, head(connection).position)
+    lists = sorted((one for one in published if one.position > after), key=lambda one: one.known_at)
     if not lists:
         return 0
     # a single pass through the log that stops where each list was computed
@@ -153,10 +161,11 @@ def _why(one: PublishedList, found: Built) -> str:
 
 
 def verify_standings(
-    connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS, at: WorkAt | None = None
-) -> Generator[Finding, None, int]:
+    connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS, at: WorkAt | None = None,
+    since: int = 0,
+) -> Generator[Finding, None, int]:  # fmt: skip
     """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
-    Returns how many ladders there are.
+    Returns how many ladders were compared; those whose rows were computed before the position `since` are not.
 
     Those built at a different position from the generation's are replayed there; the work is that `at` a position, by
     default done here, from the log alone. The rules of packages run in processes of their own, each ladder for at most
@@ -167,57 +176,91 @@ def verify_standings(
         yield Finding("standings", None, message)
     if generation is None:
         return 0
-    parts = sql_history.kept_parts(connection, generation.generation) if _has_history(connection, generation) else None
-    differing, unseen = list[Finding](), set[str]()
     if wrong := _why_unreadable(generation, ladders_of(connection, generation.generation)):
         yield Finding("standings", None, wrong)
         return 0
-    stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
     for name in built_otherwise(connection, generation.generation):
         yield Finding("standings", None, f"{name}: another generation built it, and says something else about it")
-    told: set[str] = set()
-    for position in sorted({generation.position, *(row.position for row in stored.values())}, reverse=True):
-        here = {name: row for name, row in stored.items() if row.position == position}
-        named = {bytes(row.chain_hash) for row in here.values()}
-        named |= {bytes(generation.chain_hash)} if position == generation.position else set()
-        if named != {chain_hash_at(connection, position)}:
-            yield Finding("standings", position, "the live generation was computed from a different history")
-            unseen |= {*here, *([sql_history.GAMES] if position == generation.position else [])}
-            continue
-        asked = () if position == generation.position else tuple(here)
-        found: list[Finding] = []
-        replaying = (at or work_here_at(rule_seconds))(connection, position)
-        with replaying as work, closing(work.compute(asked, asked, parts is not None)[1]) as results:
-            for result in results:
-                if isinstance(result, LadderFailure):
-                    here = {name: row for name, row in here.items() if not is_named(name, [result.ladder])}
-                    if result.ladder not in told:
-                        found.append(Finding("rule", result.position, f"{result.ladder}: {result.message}"))
-                    told.add(result.ladder)
-                elif result.ladder in here:
-                    found += map(_standings, standings_differing(connection, here[result.ladder], result))
-                    if parts is not None:
-                        own, older = parts.pop(result.ladder, []), here[result.ladder].position < generation.position
-                        differing += [] if older and not own else _of(sql_history.differing(connection, own, result))
-                    del here[result.ladder]
-                elif result.ladder not in stored:
-                    found.append(Finding("standings", None, f"{result.ladder} is missing from the stored generation"))
-        found += [Finding("standings", None, f"{name} is missing from a replay") for name in here]
-        if parts is not None and position == generation.position:
-            facts = (
-                work.facts
-                if len(work.facts.first_position) == work.games
-                else decode(connection, position, cached=False)
-            )
-            differing += _of(sql_history.games_differing(connection, parts.pop(sql_history.GAMES, []), facts))
-        yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
-    differing += [Finding("standings", None, f"{name}: it has stored changes that a replay does not have")
-                  for name in parts or () if name not in unseen and not is_named(name, told)]  # fmt: skip
+    comparison = _Comparison(connection, generation, at or work_here_at(rule_seconds), since)
+    for position in comparison.positions():
+        yield from comparison.compare_at(position)
+    differing = comparison.history_findings()
     if differing and not _has_history(connection, generation):
         # it is kept only for the live generation, which has changed meanwhile
-        return (yield from verify_standings(connection, None, rule_seconds, at))
+        return (yield from verify_standings(connection, None, rule_seconds, at, since))
     yield from sorted(differing, key=lambda finding: finding.message)
-    return len(stored)
+    return len(comparison.rows)
+
+
+class _Comparison:
+    """The comparison of a generation with a replay; of the ladders computed since a position, if there is one."""
+
+    def __init__(self, connection: Connection, generation: Row[Any], at: WorkAt, since: int) -> None:
+        self.connection, self.generation, self.at, self.since = connection, generation, at, since
+        self.stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
+        earlier = built_before(connection, generation.generation, since) if since else ()
+        self.rows = {name: row for name, row in self.stored.items() if name not in earlier}
+        has_history = _has_history(connection, generation)
+        # what is kept for SQL and was not compared yet, by ladder
+        self.parts = sql_history.kept_parts(connection, generation.generation) if has_history else None
+        self._failed, self._unseen = set[str](), set[str]()
+        self._history: list[str | None] = []
+
+    def positions(self) -> list[int]:
+        """Return where there is something to replay, the newest first."""
+        every = {row.position for row in self.rows.values()} | ({self.generation.position} if not self.since else set())
+        return sorted(every, reverse=True)
+
+    def compare_at(self, position: int) -> Iterator[Finding]:
+        """Yield how the ladders that were built at a position differ from a replay."""
+        here = {name: row for name, row in self.rows.items() if row.position == position}
+        is_newest = position == self.generation.position and not self.since
+        hashes = {bytes(row.chain_hash) for row in here.values()}
+        hashes |= {bytes(self.generation.chain_hash)} if is_newest else set()
+        if hashes != {chain_hash_at(self.connection, position)}:
+            yield Finding("standings", position, "the live generation was computed from a different history")
+            self._unseen |= {*here, *([sql_history.GAMES] if is_newest else [])}
+            return
+        asked = () if is_newest else tuple(here)
+        findings: list[Finding] = []
+        with self.at(self.connection, position) as work:
+            with closing(work.compute(asked, asked, self.parts is not None)[1]) as results:
+                for result in results:
+                    findings += self._compare(result, here)
+            findings += [Finding("standings", None, f"{name} is missing from a replay") for name in here]
+            if self.parts is not None and is_newest:
+                is_whole = len(work.facts.first_position) == work.games
+                facts = work.facts if is_whole else decode(self.connection, position, cached=False)
+                games = self.parts.pop(sql_history.GAMES, [])
+                self._history.append(sql_history.games_differing(self.connection, games, facts))
+        yield from sorted(findings, key=lambda finding: (finding.position or 0, finding.message))
+
+    def _compare(self, result: Built | LadderFailure, here: dict[str, Row[Any]]) -> Iterator[Finding]:
+        """Yield how a ladder differs from what is stored, and take it out of those still to be compared `here`."""
+        if isinstance(result, LadderFailure):
+            for name in [name for name in here if is_named(name, [result.ladder])]:
+                del here[name]
+            if result.ladder not in self._failed:
+                yield Finding("rule", result.position, f"{result.ladder}: {result.message}")
+            self._failed.add(result.ladder)
+        elif row := here.pop(result.ladder, None):
+            yield from map(_standings, standings_differing(self.connection, row, result))
+            if self.parts is not None:
+                parts, is_older = self.parts.pop(result.ladder, []), row.position < self.generation.position
+                self._history += [] if is_older and not parts else [
+                    sql_history.differing(self.connection, parts, result)
+                ]  # fmt: skip
+        elif result.ladder not in self.stored:
+            yield Finding("standings", None, f"{result.ladder} is missing from the stored generation")
+
+    def history_findings(self) -> list[Finding]:
+        """Return what is wrong with what is kept for SQL; only a whole comparison knows what should not be there."""
+        extra = [
+            f"{name}: it has stored changes that a replay does not have"
+            for name in (self.parts or () if not self.since else ())
+            if name not in self._unseen and not is_named(name, self._failed)
+        ]
+        return [_standings(message) for message in (*self._history, *extra) if message is not None]
 
 
 def _has_history(connection: Connection, generation: Row[Any]) -> bool:
@@ -228,10 +271,6 @@ def _has_history(connection: Connection, generation: Row[Any]) -> bool:
 
 def _standings(message: str) -> Finding:
     return Finding("standings", None, message)
-
-
-def _of(message: str | None) -> list[Finding]:
-    return [] if message is None else [_standings(message)]
 
 
 def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
@@ -262,14 +301,20 @@ T = TypeVar("T")
 
 
 def verify_all(
-    ledger: Ledger, expected: tuple[int, bytes] | None = None, rule_seconds: float = RULE_SECONDS,
-    tell: Callable[[Finding], None] = lambda finding: None, at: WorkAt | None = None,
+    ledger: Ledger, expected: Place | None = None, rule_seconds: float = RULE_SECONDS,
+    tell: Callable[[Finding], None] = lambda finding: None, at: WorkAt | None = None, since: Place | None = None,
 ) -> Verification:  # fmt: skip
     """Check everything that is stored, and tell each finding at once. It leaves a run.
 
-    `expected` is a position and chain hash that the log must contain. The rules of packages run in processes of their
-    own, each ladder for at most `rule_seconds`. The work of replaying the stored standings is that
-    `at` a position, by default done here. Raises `StoreUnavailable` if something kept it from checking.
+    Args:
+        expected: a place that the log must contain.
+        rule_seconds: how long the rule of a package may take for each ladder, in a process of its own.
+        tell: is told each finding.
+        at: the work of replaying the stored standings at a position, by default done here.
+        since: a place that was verified before: only what was recorded, and computed, since is checked.
+
+    Raises:
+        StoreUnavailable: something kept it from checking.
     """
     findings: list[Finding] = []
 
@@ -284,38 +329,67 @@ def verify_all(
             tell(finding)
 
     with running(ledger, "verify", clock.now, only_if_well=True) as run:
+        after = 0 if since is None else since.position
         with ledger.reading() as connection:
-            checked = take(verify_log(ledger, connection, expected))
+            checked = take(verify_log(ledger, connection, expected, since))
             # a log that is unreadable or incomplete says nothing about what is computed from it
             if checked.guards and all(finding.code in REPLAYED for finding in findings):
-                checked = take(_computed(ledger, connection, checked, findings, rule_seconds, at))
-        run.position, run.details = checked.events, {
-            "checked": checked._asdict(), "findings": len(findings), "without_cache": at is None,
-        }  # fmt: skip
+                computed = _Computed(ledger, connection, rule_seconds, at, after)
+                checked = take(computed.verify(checked, findings))
+            run.position = after + checked.events
+            known = None if since is None else last_verified(ledger, connection).place
+            # what lies between two verified parts is not verified
+            if not findings and (since is None or (known is not None and after <= known.position)):
+                run.details["head"] = str(Place(run.position, chain_hash_at(connection, run.position) or ZERO))
+        run.details |= {"checked": checked._asdict(), "findings": len(findings)}
+        run.details |= {"without_cache": at is None} if since is None else {"since": str(since)}
         if findings:
             told = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
             run.fail(f"{told}; the first is {findings[0]}")
     return Verification(tuple(findings), checked)
 
 
-def _computed(
-    ledger: Ledger, connection: Connection, checked: Verified, findings: Sequence[Finding], rule_seconds: float,
-    at: WorkAt | None,
-) -> Generator[Finding, None, Verified]:  # fmt: skip
-    """Yield what is wrong with anything computed from the log; `findings` are those so far, extended by what is
-    yielded.
-    """
-    try:
-        try_to_load(ledger, rule_seconds)
-        yield from verify_clocks(connection)
-        checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds)))
-        yield from verify_order(connection, RecordedChecks, {finding.position for finding in findings})
-        checked = checked._replace(ladders=(yield from verify_standings(connection, rule_seconds=rule_seconds, at=at)))
-        yield from verify_traces(connection)
-    except (StoreDamaged, RulesetUnusable) as problem:
-        yield Finding("rule", None, f"the log cannot be replayed: {problem}")
-    except DBAPIError as error:
-        if not ledger.dialect.is_damage(error.orig or error):
-            raise
-        yield Finding("standings", None, f"what is stored cannot be read: {str(error.orig).splitlines()[0]}")
-    return checked
+class LastVerified(NamedTuple):
+    """The last place up to which a ledger was found well, and whether no `verify` has failed since."""
+
+    place: Place | None
+    is_well: bool
+
+
+def last_verified(ledger: Ledger, connection: Connection) -> LastVerified:
+    """Return how far `verify` last got, as its runs tell."""
+    runs = [run for run in all_runs(ledger, connection, clock.now()) if run.kind == "verify" and run.result != RUNNING]
+    heads = [run.details.get("head") for run in runs if run.result == DONE]
+    places = (read_place(head) for head in heads if isinstance(head, str))
+    return LastVerified(next(filter(None, places), None), bool(runs) and runs[0].result == DONE)
+
+
+class _Computed(NamedTuple):
+    """What is computed from a log, as far as it is checked: all, or what was recorded or computed after a position."""
+
+    ledger: Ledger
+    connection: Connection
+    rule_seconds: float
+    at: WorkAt | None
+    after: int
+
+    def verify(self, checked: Verified, findings: Sequence[Finding]) -> Generator[Finding, None, Verified]:
+        """Yield what is wrong; `findings` are those so far, extended by what is yielded."""
+        ledger, connection, rule_seconds, at, after = self
+        try:
+            try_to_load(ledger, rule_seconds)
+            yield from verify_clocks(connection, after)
+            checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds, after)))
+            if not after:
+                yield from verify_order(connection, RecordedChecks, {finding.position for finding in findings})
+            standings = verify_standings(connection, None, rule_seconds, at, after)
+            checked = checked._replace(ladders=(yield from standings))
+            if not after:
+                yield from verify_traces(connection)
+        except (StoreDamaged, RulesetUnusable) as problem:
+            yield Finding("rule", None, f"the log cannot be replayed: {problem}")
+        except DBAPIError as error:
+            if not ledger.dialect.is_damage(error.orig or error):
+                raise
+            yield Finding("standings", None, f"what is stored cannot be read: {str(error.orig).splitlines()[0]}")
+        return checked
