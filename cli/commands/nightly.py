@@ -29,7 +29,7 @@ from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.stored.generations import whole_second
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.status import Night, NightPart, last_comparison
-from ratings_ledger.projections.stored.verification import last_verified, verify_all
+from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt
 
 SHOWN_FINDINGS = 20
@@ -183,11 +183,7 @@ def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None
 
 
 def _verify(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
-    with ledger.reading() as connection:
-        place, is_well = last_verified(ledger, connection)
-    # after a failure everything is checked, and still has to contain what was well
-    expected, since = (None, place) if is_well else (place, None)
-    done = verify_all(ledger, expected, rule_seconds, at=at(), since=since)
+    done = verify_all(ledger, rule_seconds=rule_seconds, at=at(), only_new=True)
     found, checked = done.findings, done.checked
     for finding in found[:SHOWN_FINDINGS]:
         render.note(f"ratings: verify: {render.plain(str(finding))}")
@@ -195,7 +191,7 @@ def _verify(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]
         render.note(f"ratings: verify: ... and {more:,} more (ratings verify lists them)")
     if found:
         return 1, f"{render.count(len(found), 'finding')}; the first is {render.plain(str(found[0]))}"
-    events = render.count(checked.events, "event") + ("" if since is None else f" since {since.position}")
+    events = render.count(checked.events, "event") + ("" if done.since is None else f" since {done.since.position}")
     return 0, f"{events}, {render.count(checked.ladders, 'stored ladder')}"
 
 

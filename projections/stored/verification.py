@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,12 +24,12 @@ from ratings_ledger.ledger.verification import Finding, Verified, verify_log, ve
 from ratings_ledger.projections.admission.events import RecordedChecks
 from ratings_ledger.projections.facts.column_files import TRACES, files_in
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.decoding import clock_of, decode, extend
+from ratings_ledger.projections.facts.decoding import clock_of, decode, extend, rulesets_at
 from ratings_ledger.projections.game_clock.state import run_out
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published
-from ratings_ledger.projections.queries.results import Result
+from ratings_ledger.projections.queries.results import HIDDEN, Result
 from ratings_ledger.projections.replay.kept_traces import wrong_traces
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored import sql_history
@@ -182,6 +182,8 @@ def verify_standings(
     for name in built_otherwise(connection, generation.generation):
         yield Finding("standings", None, f"{name}: another generation built it, and says something else about it")
     comparison = _Comparison(connection, generation, at or work_here_at(rule_seconds), since)
+    if since:
+        yield from comparison.unusable_findings()
     for position in comparison.positions():
         yield from comparison.compare_at(position)
     differing = comparison.history_findings()
@@ -205,6 +207,12 @@ class _Comparison:
         self.parts = sql_history.kept_parts(connection, generation.generation) if has_history else None
         self._failed, self._unseen = set[str](), set[str]()
         self._history: list[str | None] = []
+
+    def unusable_findings(self) -> Iterator[Finding]:
+        """Yield which rulesets cannot be used; a whole comparison meets them by itself."""
+        for name, version in sorted(rulesets_at(self.connection, self.generation.position).unusable.items()):
+            self._failed.add(name)
+            yield Finding("rule", version.position, f"{name}: {version.reason}")
 
     def positions(self) -> list[int]:
         """Return where there is something to replay, the newest first."""
@@ -289,10 +297,11 @@ def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | 
 
 @dataclass(frozen=True, slots=True)
 class Verification(Result):
-    """What is wrong with what is stored, and how much of each kind was looked at."""
+    """What is wrong with what is stored, or was recorded or computed `since`; how much of each kind was looked at."""
 
     findings: tuple[Finding, ...]
     checked: Verified
+    since: Place | None = field(metadata=HIDDEN)
 
 
 # a log with these findings can be replayed all the same
@@ -303,6 +312,7 @@ T = TypeVar("T")
 def verify_all(
     ledger: Ledger, expected: Place | None = None, rule_seconds: float = RULE_SECONDS,
     tell: Callable[[Finding], None] = lambda finding: None, at: WorkAt | None = None, since: Place | None = None,
+    only_new: bool = False,
 ) -> Verification:  # fmt: skip
     """Check everything that is stored, and tell each finding at once. It leaves a run.
 
@@ -312,6 +322,8 @@ def verify_all(
         tell: is told each finding.
         at: the work of replaying the stored standings at a position, by default done here.
         since: a place that was verified before: only what was recorded, and computed, since is checked.
+        only_new: whether that is the last verified place; after a finding everything is checked until all is well, and
+            that place must be in the log.
 
     Raises:
         StoreUnavailable: something kept it from checking.
@@ -329,15 +341,17 @@ def verify_all(
             tell(finding)
 
     with running(ledger, "verify", clock.now, only_if_well=True) as run:
-        after = 0 if since is None else since.position
         with ledger.reading() as connection:
+            known, is_well = last_verified(ledger, connection) if only_new or since else LastVerified(None, False)
+            if only_new:
+                expected, since = (None, known) if is_well else (known, None)
+            after = 0 if since is None else since.position
             checked = take(verify_log(ledger, connection, expected, since))
             # a log that is unreadable or incomplete says nothing about what is computed from it
             if checked.guards and all(finding.code in REPLAYED for finding in findings):
                 computed = _Computed(ledger, connection, rule_seconds, at, after)
                 checked = take(computed.verify(checked, findings))
             run.position = after + checked.events
-            known = None if since is None else last_verified(ledger, connection).place
             # what lies between two verified parts is not verified
             if not findings and (since is None or (known is not None and after <= known.position)):
                 run.details["head"] = str(Place(run.position, chain_hash_at(connection, run.position) or ZERO))
@@ -346,7 +360,7 @@ def verify_all(
         if findings:
             told = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
             run.fail(f"{told}; the first is {findings[0]}")
-    return Verification(tuple(findings), checked)
+    return Verification(tuple(findings), checked, since)
 
 
 class LastVerified(NamedTuple):
@@ -357,8 +371,12 @@ class LastVerified(NamedTuple):
 
 
 def last_verified(ledger: Ledger, connection: Connection) -> LastVerified:
-    """Return how far `verify` last got, as its runs tell."""
-    runs = [run for run in all_runs(ledger, connection, clock.now()) if run.kind == "verify" and run.result != RUNNING]
+    """Return how far `verify` last got, as its runs tell; if they cannot be read, it got nowhere."""
+    try:
+        every = all_runs(ledger, connection, clock.now())
+    except DBAPIError:
+        return LastVerified(None, False)
+    runs = [run for run in every if run.kind == "verify" and run.result != RUNNING]
     heads = [run.details.get("head") for run in runs if run.result == DONE]
     places = (read_place(head) for head in heads if isinstance(head, str))
     return LastVerified(next(filter(None, places), None), bool(runs) and runs[0].result == DONE)
