@@ -304,6 +304,13 @@ def one_db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> s
     return copied_file(_marked_make(request))
 
 
+@pytest.fixture
+def postgres_db(request: pytest.FixtureRequest, server: str, original_databases: Callable[..., str]) -> Iterator[str]:
+    """The URL of a copy in PostgreSQL of the ledger that the mark `ledger(make=...)` names."""
+    with postgres_database(server, original_databases(_marked_make(request))) as url:
+        yield url
+
+
 def _marked_make(request: pytest.FixtureRequest) -> Callable[..., object]:
     mark = request.node.get_closest_marker("ledger")
     assert mark, "name the ledger: pytestmark = pytest.mark.ledger(make=...)"

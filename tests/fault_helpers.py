@@ -13,15 +13,16 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 import psycopg
+from builders import draft, event, game, game_data
 from sqlalchemy import make_url
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.published_lists import digest_of
 from ratings_ledger.ledger.events.records import EventRow, build, chain_hash, leaf_hash
-from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.appending import Appended, append
-from ratings_ledger.ledger.store.log import head, read_records
+from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.verification import Finding, verify_log
 
@@ -33,47 +34,30 @@ PLAYERS = ("anna", "ben", "cleo", "dora", "emil", "frida", "gero", "hanna")
 
 def game_event(number: int | str, size: int = 4) -> dict[str, Any]:
     """A game `g-NUMBER` as an event that can be imported."""
-    return {
-        "type": "game.recorded",
-        "occurred_at": "2010-03-05T19:30:00Z",
-        "data": {
-            "game_id": f"g-{number}",
-            "game": "club-catan",
-            "group": "basic",
-            "participants": [{"player": name, "place": place} for place, name in enumerate(PLAYERS[:size], 1)],
-        },
-    }
+    return game(f"g-{number}", *PLAYERS[:size], at="2010-03-05T19:30:00Z", game="club-catan", group="basic")
 
 
-def game(number: int | str, size: int = 4) -> Draft:
+def numbered(number: int | str, size: int = 4) -> Draft:
     """The draft of a game `g-NUMBER`."""
-    return read_event(game_event(number, size))[0]
+    return draft(game_event(number, size))
 
 
 def decision(type_name: str, event_id: str | None = None, at: str = "2010-03-06T12:00:00Z", **data: Any) -> Draft:
     """The draft of an event that puts something right, with a reason where one is needed."""
     if type_name.startswith(("game.", "event.", "points.")):
         data = {"reason": "as the referee says", **data}
-    event = {"type": type_name, "occurred_at": at, "data": data}
-    return read_event(event if event_id is None else {"id": event_id, **event})[0]
+    return draft(event(type_name, at, event_id, **data))
 
 
 def corrected(number: int | str, *players: str, reason: str = "wrong way round") -> Draft:
     """The draft of a correction of a game `g-NUMBER`: these players in the order of their places."""
-    participants = [{"player": name, "place": place} for place, name in enumerate(players, 1)]
-    given = {"game_id": f"g-{number}", "game": "club-catan", "group": "basic", "participants": participants}
+    given = game_data(f"g-{number}", *players, game="club-catan", group="basic")
     return decision("game.corrected", game_id=f"g-{number}", reason=reason, game=given)
 
 
 def append_games(url: str, drafts: Sequence[Draft]) -> Appended:
     """Append to the ledger as one batch."""
     return append(open_ledger(url), drafts, by="test", clock=clock.now)
-
-
-def records(url: str) -> dict[int, str]:
-    """All records by position, as the program reads them."""
-    with open_ledger(url).reading() as connection:
-        return {position: record for page in read_records(connection) for position, record in page}
 
 
 def findings(url: str) -> list[Finding]:
@@ -98,11 +82,11 @@ def forged(url: str, event: int | str | Draft = "new", supersedes: str | None = 
     with open_ledger(url).reading() as connection:
         before = head(connection)
     position = changes.get("position", before.position + 1)
-    draft = event if isinstance(event, Draft) else game(event)
-    record = build(draft, position, before.recorded_at, "mallory", supersedes)
+    written = event if isinstance(event, Draft) else numbered(event)
+    record = build(written, position, before.recorded_at, "mallory", supersedes)
     leaf = leaf_hash(record)
     row = EventRow(
-        position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at,
+        position, written.event_id, written.type, written.schema_version, written.subject, written.occurred_at,
         before.recorded_at, "mallory", supersedes, record, leaf, chain_hash(before.chain_hash, leaf),
     )  # fmt: skip
     return {**row._asdict(), **changes}

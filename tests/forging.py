@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ledgers import writing
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import dump, format_instant
 from ratings_ledger.ledger.events.records import EventRow, chain_hash, leaf_hash
 from ratings_ledger.ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.store.opening import connect
 
 AT = 1_767_225_600_000_000  # 2026-01-01
 
@@ -34,7 +34,7 @@ def forge(
 
     Gives its position.
     """
-    with connect(url).writing() as connection:
+    with writing(url) as connection:
         before = head(connection)
         recorded_at = members.pop("recorded_at", before.recorded_at)
         event = {

@@ -218,6 +218,11 @@ def with_shipped_rulesets(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("init", db=url).exit_code == 0
 
 
+def for_chess(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger for chess."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+
+
 def coded(code: str) -> sqlite3.OperationalError:
     """An error of SQLite's."""
     error = sqlite3.OperationalError("what it says")

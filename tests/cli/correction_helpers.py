@@ -6,11 +6,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import builders
+import ledgers
+from builders import NOON
 from stores import taken_in
 from told import exact
-
-from ratings_ledger.ledger.store import log
-from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 # (ladder, player): points before, change and after
@@ -18,35 +18,28 @@ Changes = dict[tuple[str, str], tuple[str | None, str | None, str | None]]
 
 SHIPPED = Path(__file__).parents[2] / "projections" / "shipped"
 RULESETS = ("galactic-points-1", "catan-elo-2009-01")
-NOON = "2010-03-05T12:00:00Z"
 GALACTIC = "galactic-points"
 BASIC = "catan-elo/basic"
 
 
 def event(type_name: str, at: str = NOON, event_id: str | None = None, **data: Any) -> str:
     """An event as a line of JSON."""
-    found = {"type": type_name, "occurred_at": at, "data": data}
-    return json.dumps(found if event_id is None else {"id": event_id, **found}) + "\n"
+    return builders.line(builders.event(type_name, at, event_id, **data))
 
 
 def placing(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
     """The data of a game; the players in the order of their places, tied ones joined by =."""
-    participants: list[dict[str, Any]] = []
-    for seat in players:
-        place = len(participants) + 1
-        participants += [{"player": player, "place": place} for player in seat.split("=")]
-    given = {"game": "galactic-magnate", "participants": participants, **members}
-    return {"game_id": game_id, **given}
+    return builders.game_data(game_id, *players, **{"game": "galactic-magnate", **members})
 
 
-def game(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
+def galactic(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
     """A game of Galactic Magnate, unless `members` say otherwise, as a line of JSON."""
     return event("game.recorded", at, **placing(game_id, *players, **members))
 
 
 def catan(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
     """A game on the ladder catan-elo/basic as a line of JSON."""
-    return game(game_id, *players, at=at, **{"game": "catan", "group": "basic", **members})
+    return galactic(game_id, *players, at=at, **{"game": "catan", "group": "basic", **members})
 
 
 def new_ledger(ratings: Ratings, db: Path | str, *rulesets: str) -> str:
@@ -66,8 +59,7 @@ def read(ratings: Ratings, db: str, *arguments: object) -> Any:
 
 def head(ratings: Ratings, db: str) -> str:
     """The head of the log, `POSITION:CHAINHASH`."""
-    with open_ledger(db).reading() as connection:
-        return str(log.head(connection))
+    return ledgers.head(db)
 
 
 def position(ratings: Ratings, db: str) -> int:
@@ -211,8 +203,8 @@ def small_ledger(ratings: Ratings, path: Path | str) -> str:
     name = new_ledger(ratings, path)
     take_in(
         ratings, name,
-        game("g-1", "anna", "ben", "cleo"), catan("c-1", "anna", "ben", "cleo"),
-        game("g-2", "ben", "anna", at=NEXT_DAY),
+        galactic("g-1", "anna", "ben", "cleo"), catan("c-1", "anna", "ben", "cleo"),
+        galactic("g-2", "ben", "anna", at=NEXT_DAY),
     )  # fmt: skip
     return name
 
@@ -222,5 +214,5 @@ def three_games(ratings: Ratings, path: Path | str) -> str:
     name = new_ledger(ratings, path)
     take_in(ratings, name, catan("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
     take_in(ratings, name, catan("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
-    take_in(ratings, name, game("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
+    take_in(ratings, name, galactic("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
     return name

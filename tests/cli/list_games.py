@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from builders import game
 from stores import taken_in
 
 SHIPPED = Path(__file__).parents[2] / "projections" / "shipped"
@@ -12,14 +13,9 @@ MARCH, OPEN_MARCH, YEAR = "catan-monthly/7/basic/2010-03", "catan-open/basic/201
 KNIGHTS_MARCH, KNIGHTS_YEAR = "catan-monthly/7/cities-knights/2010-03", "catan-annual/7/cities-knights/2010"
 
 
-def game(game_id: str, at: str, result: str, **members: Any) -> dict[str, Any]:
-    """A game from text, tied players joined by =: `game("g-1", "2010-03-01T20:00:00Z", "anna ben=cleo")`."""
-    participants: list[dict[str, Any]] = []
-    for seat in result.split():
-        place = len(participants) + 1
-        participants += [{"player": player, "place": place} for player in seat.split("=")]
-    data = {"game": "catan", "group": "basic", "city": "7", "participants": participants, **members}
-    return {"type": "game.recorded", "occurred_at": at, "data": {"game_id": game_id, **data}}
+def played(game_id: str, at: str, result: str, **members: Any) -> dict[str, Any]:
+    """A game on the ladders of city 7 from text, tied players joined by =: "anna ben=cleo"."""
+    return game(game_id, *result.split(), at=at, **{"group": "basic", "city": "7", **members})
 
 
 def events() -> list[dict[str, Any]]:
@@ -27,20 +23,23 @@ def events() -> list[dict[str, Any]]:
 
     In Cities & Knights ben is before anna, but his account is free at the end of the year.
     """
-    found = [game(f"jan-{day}", f"2010-01-{day:02d}T20:00:00Z", "cleo emil") for day in range(1, 8)]
+    found = [played(f"jan-{day}", f"2010-01-{day:02d}T20:00:00Z", "cleo emil") for day in range(1, 8)]
     for day in range(1, 7):
         result = "anna ben cleo dora" if day % 2 else "ben anna cleo dora"
-        found.append(game(f"mar-{day}", f"2010-03-{day:02d}T20:00:00Z", result))
-    found.append(game("mar-7", "2010-03-07T20:00:00Z", "anna=ben cleo"))
+        found.append(played(f"mar-{day}", f"2010-03-{day:02d}T20:00:00Z", result))
+    found.append(played("mar-7", "2010-03-07T20:00:00Z", "anna=ben cleo"))
     found += [
-        game(f"ck-{day}", f"2010-03-{day:02d}T21:00:00Z", "ben anna", group="cities-knights") for day in range(1, 8)
+        played(f"ck-{day}", f"2010-03-{day:02d}T21:00:00Z", "ben anna", group="cities-knights") for day in range(1, 8)
     ]
-    left = game("feb-1", "2010-02-01T20:00:00Z", "anna ben cleo")
+    left = played("feb-1", "2010-02-01T20:00:00Z", "anna ben cleo")
     left["data"]["participants"][2]["status"] = "abandoned"
     left["data"]["participants"].append({"player": "dora", "place": 3, "status": "substitute", "replaces": "cleo"})
-    found += [left, game("unrated", "2010-03-08T20:00:00Z", "anna ben", rated=False)]
-    found += [game("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game")]
-    found += [game("edge", "2010-02-28T22:59:59.999999Z", "fay gus"), game("late", "2010-02-28T23:30:00Z", "fay gus")]
+    found += [left, played("unrated", "2010-03-08T20:00:00Z", "anna ben", rated=False)]
+    found += [played("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game")]
+    found += [
+        played("edge", "2010-02-28T22:59:59.999999Z", "fay gus"),
+        played("late", "2010-02-28T23:30:00Z", "fay gus"),
+    ]
     free = {"player": "ben", "account": "free"}
     return [*found, {"type": "player.account_changed", "occurred_at": "2010-12-01T00:00:00Z", "data": free}]
 

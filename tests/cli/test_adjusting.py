@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ratings_ledger.cli.arguments.writing import WriteContext
-from ratings_ledger.projections.admission.proposals import Proposal
+from interleaving import before_next
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
@@ -171,24 +169,17 @@ def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: P
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize(
-    ("place", "step"), [(WriteContext, "propose"), (Proposal, "append")], ids=["proposed", "committed"]
-)
-def test_concurrent_adjustment_is_refused(
-    ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch, place: type, step: str
-) -> None:
+@pytest.mark.parametrize("step", ["proposed", "committed"])
+def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, step: str) -> None:
     """`adjust --to` is refused if another adjustment lands between its read and its lock.
 
     Nobody receives both adjustments.
     """
 
-    def meanwhile(*arguments: Any, **options: Any) -> Any:
-        monkeypatch.undo()
+    def meanwhile() -> None:
         assert adjust(ratings, db, "anna", "7", "--at", "2024-01-05").exit_code == 0
-        return done(*arguments, **options)
 
-    done = getattr(place, step)
-    monkeypatch.setattr(place, step, meanwhile)
+    before_next(step, meanwhile)
     told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05")
     assert (told.exit_code, "changed-meanwhile" in told.stderr) == (1, True), told
     assert adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05").exit_code == 0

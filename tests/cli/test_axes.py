@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from list_games import game as catan
+from ledgers import set_clock
+from list_games import played as catan
 from rich.cells import cell_len
-
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import parse_instant
 
 Ratings = Callable[..., Any]
 ALL = "club-catan-elo/all"
@@ -39,14 +37,14 @@ AXES = {
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
+    set_clock(monkeypatch, NOW)
 
 
 @pytest.fixture(scope="module")
 def db(shared_url: str, ratings: Ratings) -> str:
     """A ledger that is only read, on each store in turn."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clock, "now", lambda: parse_instant(NOW))
+        set_clock(patch, NOW)
         return filled(ratings, shared_url)
 
 
@@ -294,7 +292,7 @@ def test_commands_say_ledger_is_empty(ledger_url: str, ratings: Ratings) -> None
 def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the log grows, `--known-at` gives byte for byte the JSON printed at each position."""
     db = str(tmp_path / "ratings.db")
-    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
+    set_clock(monkeypatch, NOW)
     steps = [
         ["rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml"],
         ["import", "-"], ["import", "-"], ["void", "g-2", "--reason", "unfair"], ["player", "rename", "cleo", "clara"],

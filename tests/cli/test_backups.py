@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import game_line
+from ledgers import create_ledger
 from stores import taken_in, with_shipped_rulesets, without_events
 
 from ratings_ledger.ledger import clock
@@ -22,14 +24,12 @@ Ratings = Callable[..., Any]
 FIRST, SECOND, THIRD = 11, 14, 18
 
 
-def game(number: int, *players: str) -> str:
+def club_game(number: int, *players: str) -> str:
     """A game as a line of JSON; the players in the order of their places."""
-    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    data = {"game_id": f"g-{number}", "game": "club-catan", "participants": participants}
-    return json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-{number:02d}T12:00:00Z", "data": data}) + "\n"
+    return game_line(f"g-{number}", *players, at=f"2024-01-{number:02d}T12:00:00Z", game="club-catan")
 
 
-GAMES = [game(number, *("anna", "ben", "cleo", "dora")[: 2 + number % 3]) for number in range(1, THIRD + 1)]
+GAMES = [club_game(number, *("anna", "ben", "cleo", "dora")[: 2 + number % 3]) for number in range(1, THIRD + 1)]
 
 
 def head(ratings: Ratings, db: str) -> str:
@@ -380,9 +380,8 @@ def test_each_ledger_drops_its_own_backups(
     full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
     """Of two ledgers that share a folder, each backup run drops only backups of its own ledger."""
-    from ratings_ledger.ledger.store.upgrading import upgrade
 
-    other = upgrade(str(tmp_path / "other.db")).location
+    other = create_ledger(str(tmp_path / "other.db"))
     folder = tmp_path / "backups"
     for day in ("2026-01-01", "2026-01-02"):
         at(f"{day}T03:00:00")

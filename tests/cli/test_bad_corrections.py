@@ -11,7 +11,7 @@ from correction_helpers import (
     Ratings,
     carry_out,
     event,
-    game,
+    galactic,
     head,
     new_ledger,
     placing,
@@ -98,19 +98,20 @@ def db(shared_url: str, ratings: Ratings) -> str:
     name = new_ledger(ratings, shared_url, *RULESETS)
     take_in(
         ratings, name,
-        game("g-1", "anna", "ben"), game("g-2", "anna", "ben"), event("game.recorded", **b5(*WON)),
+        galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "ben"), event("game.recorded", **b5(*WON)),
         event("game.voided", LATER, game_id="g-2", reason="never played"),
         # uno is due is tre
-        game("u-1", "uno", "ben"), game("u-2", "due", "ben"), game("u-3", "tre", "ben"), game("u-4", "uno", "due"),
+        galactic("u-1", "uno", "ben"), galactic("u-2", "due", "ben"), galactic("u-3", "tre", "ben"),
+        galactic("u-4", "uno", "due"),
         event("game.voided", LATER, game_id="u-4", reason="never played"),
         event("player.renamed", event_id="uno-is-due", player="uno", new_player="due"),
         event("player.renamed", event_id="due-is-tre", player="due", new_player="tre"),
         # s was thought to be t until they met
-        game("s-1", "s", "ben"), game("s-2", "t", "ben"),
+        galactic("s-1", "s", "ben"), galactic("s-2", "t", "ben"),
         event("player.renamed", event_id="s-is-t", player="s", new_player="t"),
-        event("event.voided", event_id="s-is-not-t", id="s-is-t", reason="two people"), game("s-3", "s", "t"),
+        event("event.voided", event_id="s-is-not-t", id="s-is-t", reason="two people"), galactic("s-3", "s", "t"),
         # x was y, and then y became x
-        game("x-1", "x", "ben"), game("x-2", "y", "ben"),
+        galactic("x-1", "x", "ben"), galactic("x-2", "y", "ben"),
         event("player.renamed", event_id="x-is-y", player="x", new_player="y"),
         event("event.voided", event_id="x-is-not-y", id="x-is-y", reason="the other way round"),
         event("player.renamed", event_id="y-is-x", player="y", new_player="x"),
@@ -218,7 +219,7 @@ def test_ledger_verifies_after_refusals(db: str, ratings: Ratings) -> None:
 def test_allowed_uncounted_game_says_why(how: str, ledger_url: str, ratings: Ratings) -> None:
     """With --allow-uncounted, a game no rule can count is stored and `explain` says why it is uncounted."""
     new_ledger(ratings, ledger_url, *RULESETS)
-    take_in(ratings, ledger_url, game("g-1", "anna", "ben"), event("game.recorded", **b5(*WON)))
+    take_in(ratings, ledger_url, galactic("g-1", "anna", "ben"), event("game.recorded", **b5(*WON)))
     games = [(placing("g-1", *SIX), NOON, GALACTIC), (b5(*WON), "2010-04-30T22:30:00Z", "b5-league/2010-1")]
     for data, at, ladder in games:
         if how == "correct":
@@ -257,7 +258,13 @@ def test_game_inside_season_counts(season: str, at: str, db: str, ratings: Ratin
 def test_opponents_merge_once_games_are_gone(ledger_url: str, ratings: Ratings) -> None:
     """Players who met can be merged once their games are voided or corrected, and those games stay out."""
     new_ledger(ratings, ledger_url)
-    take_in(ratings, ledger_url, game("g-1", "anna", "anne"), game("g-2", "anna", "anne"), game("g-3", "anne", "ben"))
+    take_in(
+        ratings,
+        ledger_url,
+        galactic("g-1", "anna", "anne"),
+        galactic("g-2", "anna", "anne"),
+        galactic("g-3", "anne", "ben"),
+    )
     assert refusal(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"
     told(ratings, ledger_url, "void", "g-1", *WHY)
     assert refusal(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"

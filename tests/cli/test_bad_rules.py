@@ -22,18 +22,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from asking import TimelineEntry, asked, get
-from correction_helpers import game
+from asking import TimelineEntry, asked, get, serve
+from correction_helpers import galactic
 from lengths import at_length_but
+from own_rules import forbid_compiling, forget_rules, publish_untried
 from sqlalchemy import make_url
-from stores import taken_in
-
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.admission.publishing import publish_missing
-from ratings_ledger.projections.rulesets import registry
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
+from stores import for_chess, taken_in
+from thresholds import set_thresholds
 
 pytestmark = pytest.mark.slow  # all share what is installed once
 
@@ -112,8 +107,7 @@ def installing() -> Iterator[Callable[[Path], None]]:
         for name in ("plain_rule", *(package.name.replace("-", "_") for package in PACKAGES.iterdir())):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
-        registry.rule.cache_clear()
-        patch.setattr(registry, "_given_up", {})
+        forget_rules(patch)
 
     with pytest.MonkeyPatch.context() as patch:
         yield use
@@ -127,11 +121,6 @@ def installed() -> Iterator[Callable[[Path], None]]:
         yield use
 
 
-def for_chess(ratings: Ratings, url: str) -> None:
-    """Make a ledger for chess."""
-    assert ratings("init", "--for", "chess", db=url).exit_code == 0
-
-
 def with_sound_rule(ratings: Ratings, url: str, folder: Path) -> None:
     """Make a ledger with a ruleset of a package's sound rule, which is published as its author does it."""
     for_chess(ratings, url)
@@ -143,9 +132,9 @@ def with_games(ratings: Ratings, url: str, name: str, sound_url: str) -> None:
     """Make a ledger with games and, beside a sound rule, one that is sound as yet."""
     shutil.copyfile(str(make_url(sound_url).database), str(make_url(url).database))
     # a rule from a package is tried before a command publishes it: once is enough
-    assert publish_missing(open_ledger(url), "mira", [ruleset("bad", name)]) == ["bad@1"]
+    publish_untried(url, ruleset("bad", name))
     seats = [["anna", "ben"], ["ben", "cleo", "anna"], ["cleo", "anna=dora", "ben"]]
-    games = [game(f"g-{number}", *seats[number % 3], at=f"2024-01-{number + 1:02d}T20:00Z", game="chess")
+    games = [galactic(f"g-{number}", *seats[number % 3], at=f"2024-01-{number + 1:02d}T20:00Z", game="chess")
              for number in range(GAMES)]  # fmt: skip
     assert taken_in(url, "".join(games)).appended == GAMES
     assert ratings("rebuild", db=url).exit_code == 0
@@ -346,7 +335,7 @@ def test_compiled_bad_rule_reports_the_same(
     """A bad rule gives the same answer when it is compiled for a long history."""
     db = ledger(name)
     short = ratings("standings", "bad", "--format", "json", db=db)
-    monkeypatch.setattr(compiling, "COMPILED_GAMES", 2)
+    set_thresholds(monkeypatch, compiled_games=2)
     long = ratings("standings", "bad", "--format", "json", db=db)
     assert (long.exit_code, long.stdout) == (short.exit_code, short.stdout)
     assert WHERE.get(name, "") in long.stderr
@@ -442,7 +431,7 @@ def test_sound_rule_is_not_refused_for_waiting(
     ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit counts processor time, so that a machine that lets a sound rule wait does not refuse it."""
-    monkeypatch.setattr(compiling, "allowed", lambda: False)  # compiling takes longer than the rule
+    forbid_compiling(monkeypatch)  # compiling takes longer than the rule
     shutil.copytree(place.sound, tmp_path / "waits")
     waits = "from time import sleep\n" + STAND_IN.format(name="never-ends") + "sleep(2.5)\n"
     (tmp_path / "waits" / "never_ends.py").write_text(waits, encoding="utf-8")
@@ -489,7 +478,7 @@ def test_bad_rule_leaves_other_pages_alone(
         monkeypatch.setattr(
             "ratings_ledger.projections.rulesets.faults._exit", lambda status: os.kill(os.getpid(), signal.SIGKILL)
         )
-    pages = Pages(db, Site(), ["localhost"], rule_seconds=1)
+    pages = serve(db, rule_seconds=1)
     request.addfinalizer(pages.close)
     at_once = ["/ladders/bad", "/ladders/bad?known_at=15", "/ladders/bad?known_at=14", "/", "/ladders/sound"]
 

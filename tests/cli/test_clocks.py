@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from own_rules import shipped_text
 from stores import with_shipped_rulesets
-
-from ratings_ledger.projections.rulesets.versions import shipped
 
 Ratings = Callable[..., Any]
 
@@ -262,7 +261,7 @@ def test_bonus_follows_clock_without_seconds(
 
 def test_clock_takes_timers_of_its_version(db: str, ratings: Ratings, tmp_path: Any) -> None:
     """A clock takes the timers of the ruleset version in force unless it states its own."""
-    text = next(text for text in shipped() if 'id = "galactic-points"' in text)
+    text = shipped_text("galactic-points")
     changed = text.replace('version = "1"', 'version = "2"').replace("main_ms = 120000", "main_ms = 60000")
     (tmp_path / "two.toml").write_text(changed.replace("1900-01-01", "2025-01-01"), encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "two.toml", db=db).exit_code == 0

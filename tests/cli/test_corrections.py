@@ -17,7 +17,7 @@ from correction_helpers import (
     carry_out,
     catan,
     event,
-    game,
+    galactic,
     head,
     new_ledger,
     placing,
@@ -171,7 +171,7 @@ def test_players_keep_their_other_details(db: str, ratings: Ratings) -> None:
     participants = [
         {"player": "anna", "place": 1, "seconds_played": 700, "seat": 2}, {"player": "ben", "place": 2, "seat": 1},
     ]  # fmt: skip
-    take_in(ratings, db, game("g-3", participants=participants, extra={"table": "7"}))
+    take_in(ratings, db, galactic("g-3", participants=participants, extra={"table": "7"}))
     carry_out(ratings, db, "correct", "g-3", "ben", "anna", *WHY)
 
     found = row(ratings, db, "g-3")
@@ -224,7 +224,7 @@ def test_empty_label_is_removed(db: str, ratings: Ratings) -> None:
 def test_any_id_of_renamed_player_works(db: str, ratings: Ratings) -> None:
     """A correction by players accepts any id of a renamed player and keeps the recorded one."""
     participants = [{"player": "anna", "place": 1, "seconds_played": 700}, {"player": "ben", "place": 2}]
-    take_in(ratings, db, game("g-3", participants=participants))
+    take_in(ratings, db, galactic("g-3", participants=participants))
     told(ratings, db, "player", "rename", "anna", "anne")
     carry_out(ratings, db, "correct", "g-3", "ben", "anne", *WHY)
 

@@ -13,7 +13,7 @@ from correction_helpers import (
     catan,
     digests,
     event,
-    game,
+    galactic,
     new_ledger,
     points,
     read,
@@ -41,7 +41,7 @@ def adjustment(points: str, at: str = NOON, player: str = "anna", ladder: str = 
 
 def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None:
     """With `--known-at` before a correction, every command shows what it showed at that position."""
-    take_in(ratings, db, game("g-1", "anna", "ben"), game("g-2", "cleo", "anna", at=LATER))
+    take_in(ratings, db, galactic("g-1", "anna", "ben"), galactic("g-2", "cleo", "anna", at=LATER))
     commands = [
         ("standings", GALACTIC), ("history", "anna", GALACTIC), ("explain", "g-1", GALACTIC), ("games",), ("ladders",),
         ("log",), ("log", "g-1"), ("games", "--player", "anna"), ("books", GALACTIC),
@@ -61,7 +61,8 @@ def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None
 def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
     """With `--as-of`, decisions about earlier games apply no matter when they were made."""
     take_in(
-        ratings, db, game("g-1", "anna", "ben"), game("g-2", "anna", "ben", at=LATER), game("g-3", "cleo", "dora"),
+        ratings, db, galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "ben", at=LATER),
+        galactic("g-3", "cleo", "dora"),
     )  # fmt: skip
     told(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
     told(ratings, db, "void", "g-3", *WHY)
@@ -88,7 +89,7 @@ def test_as_of_uses_effective_times(db: str, ratings: Ratings) -> None:
 @pytest.mark.slow
 def test_corrected_date_moves_game_for_good(db: str, ratings: Ratings) -> None:
     """Correcting a date moves the game, and later corrections and voids keep the corrected date."""
-    take_in(ratings, db, *(game(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, LATER), (3, LATEST))))
+    take_in(ratings, db, *(galactic(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, LATER), (3, LATEST))))
     carry_out(ratings, db, "correct", "g-1", "anna", "ben", "cleo", *WHY)
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
     carry_out(ratings, db, "correct", "g-1", "--at", "2010-03-06T13:00:00Z", *WHY)
@@ -122,7 +123,7 @@ def test_corrected_date_can_make_game_count(db: str, ratings: Ratings) -> None:
 @pytest.mark.parametrize("corrected", [["g-1"], ["g-2"], ["g-3", "g-1"], ["g-3", "g-2", "g-1", "g-2"]])
 def test_simultaneous_games_keep_their_order(corrected: list[str], db: str, ratings: Ratings) -> None:
     """Games at equal times keep their order when they are corrected, voided and reinstated."""
-    take_in(ratings, db, *(game(f"g-{number}", "anna", "ben", "cleo") for number in (1, 2, 3)))
+    take_in(ratings, db, *(galactic(f"g-{number}", "anna", "ben", "cleo") for number in (1, 2, 3)))
     orders = (["ben", "cleo", "anna"], ["cleo", "anna", "ben"], ["cleo", "ben", "anna"])
     for index, game_id in enumerate(corrected):
         told(ratings, db, "correct", game_id, *orders[index % 3], *WHY)
@@ -158,7 +159,13 @@ UNDONE: dict[str, list[list[Any]]] = {
 @pytest.mark.parametrize("commands", UNDONE.values(), ids=UNDONE)
 def test_doing_and_undoing_restores_every_digest(commands: list[list[Any]], db: str, ratings: Ratings) -> None:
     """Doing something and undoing it restores the digest of every ladder."""
-    take_in(ratings, db, game("g-1", "anna", "ben"), game("g-2", "cleo", "ben", at=LATER), catan("c-1", "anna", "ben"))
+    take_in(
+        ratings,
+        db,
+        galactic("g-1", "anna", "ben"),
+        galactic("g-2", "cleo", "ben", at=LATER),
+        catan("c-1", "anna", "ben"),
+    )
     before = digests(ratings, db)
     first = carry_out(ratings, db, *commands[0])
     second = carry_out(ratings, db, *commands[1])
@@ -173,7 +180,7 @@ def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> N
     """Adjustments around a game are replayed by time and, at equal times, by log position."""
     take_in(
         ratings, db,
-        adjustment("1", reason="same time, recorded before"), game("g-1", "anna", "ben"),
+        adjustment("1", reason="same time, recorded before"), galactic("g-1", "anna", "ben"),
         adjustment("10", reason="same time, recorded after"),
         adjustment("100", "2010-03-05T11:59:59.999999Z", reason="before"),
         adjustment("1000", "2010-03-05T12:00:00.000001Z", reason="after"),

@@ -20,8 +20,7 @@ from correction_helpers import (
     take_in,
     three_games,
 )
-
-from ratings_ledger.projections.rulesets import registry
+from own_rules import withdraw_rule
 
 UNDER = "under catan-elo@2009-01"
 
@@ -220,10 +219,7 @@ def test_list_whose_rule_is_gone_is_told(db: str, ratings: Ratings, monkeypatch:
     assert ratings("publish", BASIC, db=db).exit_code == 0
     assert ratings("publish", GALACTIC, db=db).exit_code == 0
     assert ratings("void", "c-2", *WHY, db=db).exit_code == 0
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: None if "pool" in name else registry.rule(name),
-    )
+    withdraw_rule(monkeypatch, "contribution-pool/1")
     told = ratings("diff", "published", "now", db=db)
     assert (told.exit_code, told.stdout.startswith(BASIC)) == (1, True)
     assert "galactic-points@1 cannot be used here: rule: " in told.stderr

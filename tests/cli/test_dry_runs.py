@@ -13,7 +13,7 @@ from correction_helpers import (
     Ratings,
     catan,
     event,
-    game,
+    galactic,
     head,
     new_ledger,
     placing,
@@ -37,7 +37,7 @@ def make_ledger(ratings: Ratings, name: str) -> None:
     take_in(ratings, name, catan("c-1", "anna", "ben", at="2010-03-05T12:00:00Z"))
     take_in(ratings, name, catan("c-2", "ben", "cleo", at="2010-03-06T12:00:00Z"))
     club = [
-        game(f"k-{n}", *(PLAYERS[(n * step) % 5] for step in range(1, 4)), at=f"2010-04-0{n}T12:00:00Z",
+        galactic(f"k-{n}", *(PLAYERS[(n * step) % 5] for step in range(1, 4)), at=f"2010-04-0{n}T12:00:00Z",
              game="club-catan")
         for n in range(1, 9) if n != 5
     ]  # fmt: skip
@@ -167,7 +167,7 @@ def test_later_game_affects_only_whole_list(db: str, ratings: Ratings) -> None:
 
 
 FILES = {
-    "a game": [game("g-1", "anna", "ben")],
+    "a game": [galactic("g-1", "anna", "ben")],
     "a game and its correction": [
         catan("late", "cleo", "anna", at="2010-03-05T10:00:00Z"),
         event("game.corrected", game_id="late", reason="wrong way round",

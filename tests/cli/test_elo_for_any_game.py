@@ -12,12 +12,12 @@ from correction_helpers import Ratings, all_points, event, placing, read, take_i
 BANDS = ("all", "2", "3-4", "5-6", "7-8")
 
 
-@pytest.fixture
-def db(ratings: Ratings, tmp_path: Path) -> str:
-    """A ledger for chess and go."""
-    path = str(tmp_path / "ratings.db")
-    assert ratings("init", "--for", "chess", "--for", "go", "--for", "chess", db=path).exit_code == 0
-    return path
+def for_two_games(ratings: Ratings, url: str) -> None:
+    """Make a ledger for chess and go."""
+    assert ratings("init", "--for", "chess", "--for", "go", "--for", "chess", db=url).exit_code == 0
+
+
+pytestmark = pytest.mark.ledger(make=for_two_games, store="sqlite")
 
 
 def chess(game_id: str, *players: str, day: int = 5) -> str:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 from list_games import KNIGHTS_YEAR, MARCH, YEAR, list_games
-
-from ratings_ledger.projections.rules import catan_points
-from ratings_ledger.projections.rulesets import registry
+from own_rules import built_in, offer_rule
 
 Ratings = Callable[..., Any]
 ELO = "catan-elo/basic"
@@ -106,11 +104,8 @@ def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypa
 
     forms = ("json", "csv")
     whole = {form: ratings("export", "standings", "--format", form, db=db).stdout.splitlines() for form in forms}
-    rule = catan_points.RULE._replace(score=broken)
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: rule if name == rule.id else registry.rule(name),
-    )
+    rule = built_in("catan-points/1")._replace(score=broken)
+    offer_rule(monkeypatch, rule)
     for form in forms:
         result = ratings("export", "standings", "--format", form, db=db)
         assert result.exit_code == 1

@@ -5,10 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from list_games import game
-
-from ratings_ledger.projections.rules import catan_points, pairwise_elo
-from ratings_ledger.projections.rulesets import registry
+from list_games import played
+from own_rules import built_in, offer_rule
 
 Ratings = Callable[..., Any]
 LOST = "every game is recorded all the same; once the rule works again"
@@ -17,19 +15,16 @@ LOST = "every game is recorded all the same; once the rule works again"
 @pytest.mark.slow_cases
 def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a rule breaks at every game, commands report its ladders and never call it a bug."""
-    played = json.dumps(game("g-1", "2010-03-05T20:00:00Z", "anna ben"))
-    assert ratings("import", "-", db=ruled_url, input=played).exit_code == 0
+    line = json.dumps(played("g-1", "2010-03-05T20:00:00Z", "anna ben"))
+    assert ratings("import", "-", db=ruled_url, input=line).exit_code == 0
     league = ("league", "create", "L", "--game", "cartagena", "--players-per-game", 2)
     assert ratings(*league, db=ruled_url).exit_code == 0
 
     def broken(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
 
-    rule = catan_points.RULE._replace(check=broken)
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: rule if name == rule.id else registry.rule(name),
-    )
+    rule = built_in("catan-points/1")._replace(check=broken)
+    offer_rule(monkeypatch, rule)
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
         told = ratings(*command, db=ruled_url)
         assert (told.exit_code, "the rule failed at position 19" in told.stderr) == (code, True), told
@@ -43,13 +38,10 @@ def break_at_four(monkeypatch: pytest.MonkeyPatch) -> None:
     def score(n: int, *arguments: Any) -> int:
         if n == 4:
             raise ZeroDivisionError("of the rule")
-        return pairwise_elo.RULE.score(n, *arguments)
+        return built_in("pairwise-elo/1").score(n, *arguments)
 
-    rule = pairwise_elo.RULE._replace(score=score)
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: rule if name == rule.id else registry.rule(name),
-    )
+    rule = built_in("pairwise-elo/1")._replace(score=score)
+    offer_rule(monkeypatch, rule)
 
 
 def of_four(ratings: Ratings, url: str) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from correction_helpers import Ratings, event, game, head, new_ledger, read
+from correction_helpers import Ratings, event, galactic, head, new_ledger, read
 from followers import following
 from sqlalchemy import make_url
 
+from ratings_ledger import Refused, Rejection
 from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _Lines, answers, batches
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
-from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store import appending
 from ratings_ledger.ledger.store.log import head as store_head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -40,9 +40,11 @@ def recorded(ratings: Ratings, db: str) -> list[str]:
 def test_each_line_is_answered_in_order(db: str, ratings: Ratings) -> None:
     """`import --follow` answers each line in order as appended, existing or rejected."""
     with following(db) as follower:
-        follower.send(game("g-1", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"))
         assert follower.answer() == {"line": 1, "result": "appended", "id": "game:g-1", "position": 2}
-        follower.send(game("g-1", "anna", "ben"), game("g-2", "anna", "anna"), "\n", game("g-3", "ben", "anna"))
+        follower.send(
+            galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "anna"), "\n", galactic("g-3", "ben", "anna")
+        )
         assert follower.answer() == {"line": 2, "result": "existing", "id": "game:g-1", "position": 2}
         refused = follower.answer()
         assert (refused["line"], refused["result"], refused["code"]) == (3, "rejected", "player-twice")
@@ -67,7 +69,7 @@ BAD = {
 def test_lines_around_bad_line_are_taken(line: bytes, code: str, one_db: str, ratings: Ratings) -> None:
     """A bad line is rejected with its code, and the lines around it are appended."""
     with following(one_db) as follower:
-        follower.send(game("g-1", "anna", "ben"), line + b"\n", game("g-2", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"), line + b"\n", galactic("g-2", "anna", "ben"))
         told = follower.end()[1]
     assert [one["result"] for one in told] == ["appended", "rejected", "appended"]
     assert told[1]["code"] == code
@@ -78,7 +80,7 @@ def test_lines_around_bad_line_are_taken(line: bytes, code: str, one_db: str, ra
 def test_follow_prints_notes_to_stderr(one_db: str) -> None:
     """Following prints the notes of an ordinary import, such as new players, to standard error."""
     with following(one_db, "--by", "the site") as follower:
-        follower.send(*(game(f"g-{n}", "anna", "ben", game="chess") for n in range(3)))
+        follower.send(*(galactic(f"g-{n}", "anna", "ben", game="chess") for n in range(3)))
         code, told, noted = follower.end()
     assert (code, len(told)) == (0, 3)
     assert [line.partition(":")[0] for line in noted.splitlines()] == ["note", "note"]
@@ -90,8 +92,8 @@ def test_follow_prints_notes_to_stderr(one_db: str) -> None:
 def test_last_line_needs_no_line_end(one_db: str, ratings: Ratings) -> None:
     """A last line without a line end is read, as are a byte order mark and CRLF line ends."""
     with following(one_db) as follower:
-        follower.send(b"\xef\xbb\xbf" + game("g-1", "anna", "ben").encode().replace(b"\n", b"\r\n"))
-        follower.send(game("g-2", "anna", "ben").rstrip("\n"))
+        follower.send(b"\xef\xbb\xbf" + galactic("g-1", "anna", "ben").encode().replace(b"\n", b"\r\n"))
+        follower.send(galactic("g-2", "anna", "ben").rstrip("\n"))
         code, told, _ = follower.end()
     assert (code, [one["line"] for one in told]) == (0, [1, 2])
 
@@ -99,10 +101,10 @@ def test_last_line_needs_no_line_end(one_db: str, ratings: Ratings) -> None:
 @pytest.mark.slow
 def test_correction_fits_game_of_same_batch(db: str, ratings: Ratings) -> None:
     """A correction of a game in the same batch is accepted; a void of an unknown game is rejected."""
-    data = json.loads(game("g-1", "ben", "anna"))["data"]
+    data = json.loads(galactic("g-1", "ben", "anna"))["data"]
     with following(db) as follower:
         follower.send(
-            game("g-1", "anna", "ben"),
+            galactic("g-1", "anna", "ben"),
             event("game.corrected", game_id="g-1", reason="wrong way round", game=data),
             event("game.voided", game_id="g-2", reason="never played"),
         )
@@ -115,9 +117,9 @@ def test_correction_fits_game_of_same_batch(db: str, ratings: Ratings) -> None:
 def test_signal_ends_follower_after_append(number: signal.Signals, one_db: str, ratings: Ratings) -> None:
     """A signal ends a waiting follower with exit code 0 and every complete line it read in the log."""
     with following(one_db) as follower:
-        follower.send(game("g-1", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"))
         assert follower.answer()["result"] == "appended"
-        follower.send(game("g-2", "anna", "ben"), '{"type":"game.rec')
+        follower.send(galactic("g-2", "anna", "ben"), '{"type":"game.rec')
         assert follower.answer()["result"] == "appended"
         follower.process.send_signal(number)
         assert follower.process.wait(60) == 0
@@ -155,7 +157,7 @@ def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) ->
     """A lost connection means exit code 3 and no answers, and the lines can safely be sent again."""
     a_pool(ratings, postgres_url)
     with following(postgres_url) as follower:
-        follower.send(game("g-1", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"))
         assert follower.answer()["result"] == "appended"
         server = make_url(postgres_url)
         with psycopg.connect(server.render_as_string(hide_password=False), autocommit=True) as connection:
@@ -163,13 +165,13 @@ def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) ->
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-        follower.send(game("g-2", "anna", "ben"), game("g-3", "anna", "ben"))
+        follower.send(galactic("g-2", "anna", "ben"), galactic("g-3", "anna", "ben"))
         code, told, noted = follower.end()
     assert (code, told) == (3, [])
     assert "line 2 and those after it have no answer; send them again, nothing counts twice" in noted
     assert "Traceback" not in noted
     with following(postgres_url) as follower:
-        follower.send(*(game(f"g-{n}", "anna", "ben") for n in (1, 2, 3)))
+        follower.send(*(galactic(f"g-{n}", "anna", "ben") for n in (1, 2, 3)))
         assert [one["result"] for one in follower.end()[1]] == ["existing", "appended", "appended"]
 
 
@@ -177,10 +179,10 @@ def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) ->
 def test_locked_store_ends_with_exit_3(one_db: str, ratings: Ratings) -> None:
     """A line that finds the store locked gets no answer, and the follower ends with exit code 3."""
     with following(f"sqlite:///{one_db}?timeout=0.1") as follower, closing(sqlite3.connect(one_db)) as other:
-        follower.send(game("g-1", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"))
         assert follower.answer()["result"] == "appended"
         other.execute("BEGIN IMMEDIATE")
-        follower.send(game("g-2", "anna", "ben"))
+        follower.send(galactic("g-2", "anna", "ben"))
         code, told, noted = follower.end()
         assert (code, told) == (3, [])
         assert "line 2 and those after it have no answer" in noted
@@ -192,12 +194,12 @@ def test_locked_store_ends_with_exit_3(one_db: str, ratings: Ratings) -> None:
 def test_line_resent_after_kill_is_existing(db: str, ratings: Ratings) -> None:
     """A line resent after its follower was killed is answered as existing and recorded once."""
     with following(db) as follower:
-        follower.send(game("g-1", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"))
         assert follower.answer()["position"] == 2
         follower.process.kill()
         follower.process.wait(60)
     with following(db) as follower:
-        follower.send(game("g-1", "anna", "ben"), game("g-2", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "ben"))
         told = follower.end()[1]
     assert [(one["result"], one["position"]) for one in told] == [("existing", 2), ("appended", 3)]
 
@@ -208,7 +210,7 @@ def test_unread_answers_end_with_exit_3(one_db: str) -> None:
     with following(one_db) as follower:
         assert follower.process.stdout is not None
         follower.process.stdout.close()
-        follower.send(game("g-1", "anna", "ben"))
+        follower.send(galactic("g-1", "anna", "ben"))
         assert follower.process.wait(60) == 3
         assert follower.process.stderr is not None
         assert b"nobody reads the answers any more" in follower.process.stderr.read()
@@ -226,7 +228,7 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
 
     monkeypatch.setattr("ratings_ledger.ledger.intake.intake.append", refused_once)
     terms = ImportPolicy("test", keep_going=True)
-    line = game("g-1", "anna", "ben").encode()
+    line = galactic("g-1", "anna", "ben").encode()
     told = answers(
         store, [(1, line), (2, line)],
         lambda items, reject, settled: Intake(store, items, terms, reject=reject, on_stored=settled).append(),
@@ -248,7 +250,7 @@ def test_file_options_are_refused_when_following(
 ) -> None:
     """`--follow` with a file, or with an option meant for files, is a usage error and appends nothing."""
     monkeypatch.chdir(tmp_path)
-    Path("games.jsonl").write_text(game("g-1", "anna", "ben"))
+    Path("games.jsonl").write_text(galactic("g-1", "anna", "ben"))
     before = head(ratings, one_db)
     assert ratings("import", "--follow", *arguments, db=one_db).exit_code == 2
     assert head(ratings, one_db) == before

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from list_games import game
+from list_games import played
 from stores import with_shipped_rulesets
 from told import without_newcomers
 
@@ -14,27 +14,27 @@ AT = "2010-05-01T20:00:00Z"
 SIDES = [{"player": "anna", "side": "red"}, {"player": "ben", "side": "blue"}]
 CASES = {
     "a misspelled game": (
-        game("g", AT, "anna ben", game="blue-maxx"),
+        played("g", AT, "anna ben", game="blue-maxx"),
         "no ruleset scores games of blue-maxx; did you mean blue-max?",
     ),
     "without its league": (
-        game("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
+        played("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
         "youplay-bluemax needs its league",
     ),
     "of another kind": (
-        game("g", AT, "anna ben", game="blue-max", league="L"),
+        played("g", AT, "anna ben", game="blue-max", league="L"),
         "youplay-bluemax@2 scores games of kind battle, this is of kind placing",
     ),
     "without any label": (
-        game("g", AT, "anna ben", city=None, group=None),
+        played("g", AT, "anna ben", city=None, group=None),
         "catan-elo needs its group; catan-monthly needs its city and group; catan-open needs its group; "
         "catan-annual needs its city and group",
     ),
 }
 FINE = {
-    "on all its ladders": game("g", AT, "anna ben"),
-    "on one of them": game("g", AT, "anna ben", city=None),
-    "not rated": game("g", AT, "anna ben", rated=False),
+    "on all its ladders": played("g", AT, "anna ben"),
+    "on one of them": played("g", AT, "anna ben", city=None),
+    "not rated": played("g", AT, "anna ben", rated=False),
 }
 
 
@@ -63,8 +63,8 @@ def test_game_on_ladder_gets_no_note(event: dict[str, Any], db: str, ratings: Ra
 
 def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
     """An import gives each no-ladder reason once, and none at all if a line is refused."""
-    lines = [json.dumps(game(f"g{number}", AT, "anna ben", game="go")) for number in range(3)]
-    bad = json.dumps(game("bad", AT, "anna anna"))
+    lines = [json.dumps(played(f"g{number}", AT, "anna ben", game="go")) for number in range(3)]
+    bad = json.dumps(played("bad", AT, "anna anna"))
 
     assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
     assert without_newcomers(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
@@ -77,7 +77,7 @@ def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
 def test_single_game_shows_all_recorded_details(db: str, ratings: Ratings) -> None:
     """`games` with one game ID shows everything that was recorded about that game."""
     sides = [{**SIDES[0], "units": 3, "units_lost": 1, "score": 40, "kills": 1}, {**SIDES[1], "units_lost": 1}]
-    event = game("b-1", AT, "anna ben", game="blue-max", kind="battle", league="L", participants=sides)
+    event = played("b-1", AT, "anna ben", game="blue-max", kind="battle", league="L", participants=sides)
     ratings("record", db=db, input=json.dumps(event))
 
     lines = [line.split() for line in ratings("games", "b-1", db=db).stdout.splitlines()]

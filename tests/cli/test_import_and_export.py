@@ -8,22 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import game_line
+from ledgers import create_ledger
+from own_rules import shipped_texts
 from stores import taken_in, without_events
 from told import counts
 
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.rulesets.versions import SHIPPED
 
-
-def game(game_id: str, *players: str, game: str = "club-catan", day: int = 1) -> str:
+def club_game(game_id: str, *players: str, game: str = "club-catan", day: int = 1) -> str:
     """A game as a line of JSON; the players in the order of their places."""
-    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    data = {"game_id": game_id, "game": game, "participants": participants}
-    return json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-{day:02d}T12:00:00Z", "data": data}) + "\n"
+    return game_line(game_id, *players, at=f"2024-01-{day:02d}T12:00:00Z", game=game)
 
 
-GOOD = game("g-1", "anna", "ben", "cleo") + game("g-2", "ben", "anna", "cleo", day=2)
-BAD = game("g-9", "anna")
+GOOD = club_game("g-1", "anna", "ben", "cleo") + club_game("g-2", "ben", "anna", "cleo", day=2)
+BAD = club_game("g-9", "anna")
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def test_restored_export_is_identical(ledger_url: str, tmp_path: Path, ratings: 
 
     restored = ratings("import", backup, "--restore", "--format", "json", db=copy)
 
-    events = len(SHIPPED) + 4  # with the batch of the import
+    events = len(shipped_texts()) + 4  # with the batch of the import
     assert told(restored) == {"appended": events, "existing": 0, "rejected": [], "head": events}
     assert head(ratings, copy) == head(ratings, ledger_url)
     *lines, last = backup.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -82,7 +80,7 @@ def test_restore_between_stores_keeps_hashes(
 def test_plain_import_records_anew(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """An export imported without `--restore` is recorded anew and keeps who recorded each event; it is a batch."""
     ratings("import", "-", "--by", "referee", db=db, input=GOOD)
-    other = upgrade(str(tmp_path / "other.db")).location
+    other = create_ledger(str(tmp_path / "other.db"))
     exported = ratings("export", "events", db=db).stdout
 
     assert told(ratings("import", "-", "--format", "json", db=other, input=exported))["appended"] == 3
@@ -109,7 +107,7 @@ def test_importing_twice_changes_nothing(ledger_url: str, ratings: Callable[...,
 def test_refused_line_appends_nothing(db: str, ratings: Callable[..., Any]) -> None:
     """When a line is refused, nothing is appended and events already there are still counted."""
     ratings("import", "-", db=db, input=GOOD)
-    result = ratings("import", "-", "--format", "json", db=db, input=GOOD + game("g-3", "anna", "ben") + BAD)
+    result = ratings("import", "-", "--format", "json", db=db, input=GOOD + club_game("g-3", "anna", "ben") + BAD)
 
     assert (result.exit_code, told(result)) == (
         1, {"appended": 0, "existing": 2, "rejected": [("-", 4, "too-few-participants")], "head": 3},
@@ -119,7 +117,7 @@ def test_refused_line_appends_nothing(db: str, ratings: Callable[..., Any]) -> N
 def test_bad_line_stops_all_files(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """When one line of several files is bad, nothing from any of them is appended."""
     (tmp_path / "a.jsonl").write_text(GOOD)
-    (tmp_path / "b.jsonl").write_text(game("g-3", "anna", "ben") + BAD)
+    (tmp_path / "b.jsonl").write_text(club_game("g-3", "anna", "ben") + BAD)
     result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--format", "json", db=ledger_url)
 
     assert (result.exit_code, told(result)) == (
@@ -138,7 +136,13 @@ def test_files_are_appended_in_argument_order(db: str, tmp_path: Path, ratings: 
 
 def test_keep_going_writes_rejects(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """With `--keep-going`, good lines are appended and bad ones are written with line numbers."""
-    lines = [game("g-1", "anna", "ben"), "not json\n", BAD, "x" * (1 << 21) + "\n", game("g-2", "anna", "ben")]
+    lines = [
+        club_game("g-1", "anna", "ben"),
+        "not json\n",
+        BAD,
+        "x" * (1 << 21) + "\n",
+        club_game("g-2", "anna", "ben"),
+    ]
     (tmp_path / "a.jsonl").write_text("".join(lines))
     result = ratings("import", tmp_path / "a.jsonl", "--keep-going", "--format", "json", db=ledger_url)
 
@@ -208,7 +212,7 @@ def test_scattered_game_is_rejected_whole(db: str, tmp_path: Path, ratings: Call
 
 def test_first_version_of_a_game_counts(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """With `--keep-going`, the first of two files that differ on a game is the one appended."""
-    (tmp_path / "a.jsonl").write_text(game("g-1", "anna", "ben"))
+    (tmp_path / "a.jsonl").write_text(club_game("g-1", "anna", "ben"))
     (tmp_path / "b.csv").write_text(LONG.replace("anna,1", "dora,1"))
     result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.csv", "--keep-going", "--format", "json", db=db)
 
@@ -367,7 +371,7 @@ def test_old_head_reveals_changed_record(db: str, tmp_path: Path, ratings: Calla
     ratings("import", "-", db=db, input=GOOD)
     forged = ratings("export", "events", db=db).stdout.replace('"anna"', '"emil"')
     (tmp_path / "forged.jsonl").write_text(forged)
-    other = upgrade(str(tmp_path / "other.db")).location
+    other = create_ledger(str(tmp_path / "other.db"))
     honest = head(ratings, db)
     for option in ((), ("--head", honest)):
         assert ratings("import", tmp_path / "forged.jsonl", "--restore", *option, db=other).exit_code == 1
@@ -396,10 +400,10 @@ def test_forged_backup_is_refused(
     forge: Callable[[str], list[str]], db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
     """A backup with a forged record is refused with the record's line, and nothing is stored."""
-    taken_in(db, game("g-1", "anna", "ben"))
+    taken_in(db, club_game("g-1", "anna", "ben"))
     lines = forge(ratings("export", "events", db=db).stdout.rstrip("\n"))
     (tmp_path / "forged.jsonl").write_text("\n".join(lines) + "\n")
-    other = upgrade(str(tmp_path / "other.db")).location
+    other = create_ledger(str(tmp_path / "other.db"))
     result = ratings("import", tmp_path / "forged.jsonl", "--restore", "--format", "json", db=other)
 
     assert (result.exit_code, head(ratings, other).split(":")[0]) == (1, "0")

@@ -14,7 +14,7 @@ from correction_helpers import (
     catan,
     digests,
     event,
-    game,
+    galactic,
     head,
     new_ledger,
     placing,
@@ -51,7 +51,8 @@ def adjusted(event_id: str, player: str, amount: str) -> str:
 
 # every type of event, each line after those that it is about
 STORY = [
-    game("g-1", "anna", "ben"), game("g-2", "cleo", "dora", at=LATER), game("g-3", "anna", "dora", at=LATEST),
+    galactic("g-1", "anna", "ben"), galactic("g-2", "cleo", "dora", at=LATER),
+    galactic("g-3", "anna", "dora", at=LATEST),
     catan("c-1", "anna", "ben", "cleo"), catan("c-2", "emil", "frida"),
     corrected("g-1", "ben", "anna"), corrected("g-1", "ben", "anna", occurred_at=LATEST), corrected("g-1", "ben=anna"),
     decided("game.voided", "g-2"), decided("game.voided", "g-3"), decided("game.reinstated", "g-3", "after all"),
@@ -135,9 +136,10 @@ def test_keep_going_refuses_dependent_lines(tmp_path: Path, ratings: Ratings) ->
     """With --keep-going, corrections of a refused game are refused too, and the rest is appended."""
     db = new_ledger(ratings, tmp_path / "ratings.db")
     lines = [
-        game("g-1", "anna"), corrected("g-1", "anna", "ben"), game("g-2", "anna", "ben"), decided("game.voided", "g-1"),
+        galactic("g-1", "anna"), corrected("g-1", "anna", "ben"), galactic("g-2", "anna", "ben"),
+        decided("game.voided", "g-1"),
         corrected("g-2", "ben"), corrected("g-2", "ben", "anna"),
-        event("player.renamed", player="zoe", new_player="ben"), game("g-3", "zoe", "ben"),
+        event("player.renamed", player="zoe", new_player="ben"), galactic("g-3", "zoe", "ben"),
         decided("game.reinstated", "g-2"),
     ]  # fmt: skip
     (tmp_path / "games.jsonl").write_text("".join(lines))
@@ -246,7 +248,7 @@ def test_tampered_export_is_refused(
     void_2 = event("game.voided", DECIDED, "v-2", game_id="g-2", reason="never played")
     last = json.loads(corrected("g-1", "ben", "anna", reason="once more"))
     take_in(
-        ratings, db, game("g-1", "anna", "ben"), game("g-2", "anna", "ben"), adjusted("p-1", "anna", "5"),
+        ratings, db, galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "ben"), adjusted("p-1", "anna", "5"),
         withdrawn("p-1", "v-1"), void_2, corrected("g-1", "ben", "anna"), json.dumps({**last, "id": "c-2"}),
     )  # fmt: skip
     honest = ratings("export", "events", db=db).stdout
@@ -269,7 +271,7 @@ def test_tampered_export_is_refused(
 def test_circular_renames_are_caught(tmp_path: Path, ratings: Ratings) -> None:
     """Renames that form a circle are refused by a restore or reported by `verify`."""
     db, copy, backup = new_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
-    take_in(ratings, db, game("g-1", "anna", "ben"), event("player.renamed", player="anna", new_player="anne"))
+    take_in(ratings, db, galactic("g-1", "anna", "ben"), event("player.renamed", player="anna", new_player="anne"))
     events = [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
     another(data={"player": "anne", "new_player": "anna"})(events)
     assert ratings("init", "--no-rules", db=copy).exit_code == 0

@@ -3,29 +3,26 @@
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, event, game, new_ledger, read
+from correction_helpers import Ratings, event, galactic, new_ledger, read
+from ledgers import advance_clock, set_clock
 from stores import taken_in
 
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import parse_instant
-
-DAY = 86_400_000_000  # microseconds
+DAY = 86_400
 
 
 def a_week(ratings: Ratings, url: str) -> None:
     """Make a ledger at home in Berlin in which two people record a game, a void and a correction, a day each."""
     with pytest.MonkeyPatch.context() as patch:
-        now = parse_instant("2024-03-01T22:30:00Z")
-        patch.setattr(clock, "now", lambda: now)
+        set_clock(patch, "2024-03-01T22:30:00Z")
         new_ledger(ratings, url, "galactic-points-1")
         assert ratings("zone", "Europe/Berlin", db=url).exit_code == 0
         for number, by in enumerate(["mira", "ben", "mira"], 1):
-            now += DAY
-            line = game(f"g-{number}", "anna", "dora", at=f"2024-02-0{number}T23:30:00Z")
+            advance_clock(patch, DAY)
+            line = galactic(f"g-{number}", "anna", "dora", at=f"2024-02-0{number}T23:30:00Z")
             assert not taken_in(url, line, by=by).rejected
-        now += DAY
+        advance_clock(patch, DAY)
         assert ratings("void", "g-1", "--reason", "a friendly", "--by", "ben", db=url).exit_code == 0
-        now += DAY
+        advance_clock(patch, DAY)
         assert ratings("correct", "g-2", "dora", "anna", "--reason", "swapped", "--by", "mira", db=url).exit_code == 0
         odd = event("player.registered", "2024-03-01T12:00:00Z", player="emil")
         assert not taken_in(url, odd, by='ben "the" judge').rejected
@@ -62,7 +59,7 @@ def test_log_shows_the_part_asked_for(arguments: list[str], positions: list[int]
 
 def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only events that match the filter are counted as hidden by the limit."""
-    lines = "".join(game(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
+    lines = "".join(galactic(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
     assert not taken_in(db, lines, by="site").rejected
     done = ratings("log", "--by", "site", db=db)
     assert (len(done.stdout.splitlines()), done.stderr) == (51, "10 older ones are not shown; all: --limit 0\n")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import pytest
+from ledgers import set_clock
 from stores import with_shipped_rulesets
 
 from ratings_ledger.cli.main import ratings as program
@@ -91,7 +92,7 @@ def test_jobs_print_what_programs_get(
     url = copied(with_shipped_rulesets)
     assert ratings("rebuild", db=url).exit_code == 0
     now = clock.now()
-    monkeypatch.setattr(clock, "now", lambda: now)
+    set_clock(monkeypatch, now)
     ledger = open_ledger(url)
     asked: dict[str, Callable[[], Any]] = {"verify": lambda: verify_all(ledger), "doctor": lambda: checks(ledger)}
     with ledger.reading() as connection:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import rfc8785
+from builders import game_line
 from stores import taken_in
 from told import exact
 
@@ -17,14 +18,14 @@ ROOT = Path(__file__).parents[2]
 SHIPPED_CLUB = ROOT / "projections" / "shipped" / "club-catan-elo-1.toml"
 
 
-def game(game_id: str, *players: str, day: int) -> str:
-    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    data = {"game_id": game_id, "game": "club-catan", "participants": participants}
-    return json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-{day:02d}T12:00:00Z", "data": data}) + "\n"
+def club_game(game_id: str, *players: str, day: int) -> str:
+    return game_line(game_id, *players, at=f"2024-01-{day:02d}T12:00:00Z", game="club-catan")
 
 
 GAMES = (
-    game("g-1", "anna", "ben", "cleo", day=1) + game("g-2", "ben", "anna", day=3) + game("g-0", "cleo", "anna", day=2)
+    club_game("g-1", "anna", "ben", "cleo", day=1)
+    + club_game("g-2", "ben", "anna", day=3)
+    + club_game("g-0", "cleo", "anna", day=2)
 )
 ADJUSTED = json.dumps({
     "type": "points.adjusted", "occurred_at": "2024-01-04T12:00:00Z",

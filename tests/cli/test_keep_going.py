@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import draft, game
+from interleaving import before_next
+from ledgers import append_drafts
 from stores import without_events
-
-from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.intake import intake
-from ratings_ledger.ledger.store.appending import append
-from ratings_ledger.ledger.store.opening import open_ledger
 
 HEADER = "game_id,occurred_at,game,player,place\n"
 Ratings = Callable[..., Any]
@@ -97,23 +95,13 @@ def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: 
     assert json.loads((tmp_path / "t.csv.rejects.2.jsonl").read_text())["code"] == "too-few-participants"
 
 
-def test_concurrent_duplicate_is_refused_alone(
-    db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_duplicate_is_refused_alone(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """A game recorded by another process between check and append is refused; the rest goes in."""
     (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b") + rows("g2", "a", "b"))
-    real = intake.append
 
-    def late(ledger: Any, drafts: Any, **options: Any) -> Any:
-        monkeypatch.setattr(intake, "append", real)
-        data = {
-            "game_id": "g1",
-            "game": "chess",
-            "participants": [{"player": "x", "place": 1}, {"player": "y", "place": 2}],
-        }
-        draft, _ = read_event({"type": "game.recorded", "occurred_at": "2010-01-01T00:00:00Z", "data": data})
-        assert append(open_ledger(db), [draft], by="other", clock=options["clock"]).appended == 1
-        return real(ledger, drafts, **options)
+    def meanwhile() -> None:
+        theirs = game("g1", "x", "y", at="2010-01-01T00:00:00Z", game="chess")
+        assert append_drafts(db, draft(theirs), by="other").appended == 1
 
-    monkeypatch.setattr(intake, "append", late)
+    before_next("appended", meanwhile)
     assert imported(ratings, db, tmp_path / "t.csv") == (["g1", "g2"], ["id-conflict"])

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, SHIPPED, YEAR, game, list_games
+from ledgers import run_command
+from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, SHIPPED, YEAR, list_games, played
+from own_rules import built_in, offer_rule, withdraw_rule
 from stores import with_shipped_rulesets
 from told import exact
-
-from ratings_ledger.cli.main import invoke
-from ratings_ledger.projections.rulesets.registry import rule
 
 Ratings = Callable[..., Any]
 
@@ -153,7 +152,7 @@ def test_game_uncounted_by_months_misses_year(db: str, tmp_path: Path, ratings: 
     The game has seven players, for which there are no points, and is recorded all the same.
     """
     copy = str(shutil.copy(db, tmp_path / "copy.db"))
-    seven = game("seven", "2010-05-01T20:00:00Z", "anna ben cleo dora emil fay gus")
+    seven = played("seven", "2010-05-01T20:00:00Z", "anna ben cleo dora emil fay gus")
     assert ratings("import", "-", "--allow-uncounted", db=copy, input=json.dumps(seven)).exit_code == 0
 
     assert read(ratings, copy, "standings", YEAR)["games"] == read(ratings, db, "standings", YEAR)["games"]
@@ -171,7 +170,7 @@ def test_annual_list_explains_substitute(copied_file: Callable[..., str], tmp_pa
     changed = changed.replace('version = "2008-03"', 'version = "counting"')
     (tmp_path / "counting.toml").write_text(changed, encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "counting.toml", db=name).exit_code == 0
-    taken = [game(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben") for day in range(1, 8)]
+    taken = [played(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben") for day in range(1, 8)]
     for one in taken:
         one["data"]["participants"][0]["status"] = "abandoned"
         one["data"]["participants"].append({"player": "sub", "place": 1, "status": "substitute", "replaces": "anna"})
@@ -224,8 +223,8 @@ def starred(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     (folder / "events.jsonl").write_text("".join(json.dumps(fact) + "\n" for fact in facts), encoding="utf-8")
     name = str(folder / "ratings.db")
-    assert invoke(["--db", name, "init", "--no-rules"]) == 0
-    assert invoke(["--db", name, "import", str(folder / "events.jsonl")]) == 0
+    assert run_command("init", "--no-rules", db=name) == 0
+    assert run_command("import", str(folder / "events.jsonl"), db=name) == 0
     return name
 
 
@@ -308,12 +307,7 @@ def broken(*arguments: Any) -> int:
 
 def test_failing_rule_is_no_program_bug(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a rule fails while gold is computed, its error is reported and not called a program bug."""
-    found = rule("catan-points/1")
-    assert found is not None
-    others = {"catan-points/1": found._replace(score=broken)}
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule", lambda name: others.get(name) or rule(name)
-    )
+    offer_rule(monkeypatch, built_in("catan-points/1")._replace(score=broken))
     result = ratings("statistics", "anna", db=db)
 
     assert "this is a bug" not in result.stderr
@@ -336,10 +330,7 @@ def test_years_survive_a_missing_month_rule(
 
     assert ratings("rebuild", db=copy).exit_code == 0
     before = stored()
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: None if name == "catan-points/1" else rule(name),
-    )
+    withdraw_rule(monkeypatch, "catan-points/1")
 
     assert ratings("standings", YEAR, db=copy).exit_code != 0
     assert ratings("rebuild", db=copy).exit_code == 1

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, head, placing
+from builders import game_line
+from correction_helpers import Ratings, head
 
 import ratings_ledger as rl
 
@@ -28,9 +29,9 @@ def a_club(ratings: Ratings, url: str) -> None:
 pytestmark = pytest.mark.ledger(make=a_club)
 
 
-def game(*names: str) -> str:
+def chess(*names: str) -> str:
     """Return a game of chess as a line of JSON."""
-    return json.dumps({"type": "game.recorded", "occurred_at": AT, "data": placing("g-2", *names, game="chess")})
+    return game_line("g-2", *names, at=AT, game="chess")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -61,7 +62,7 @@ def test_look_alike_is_refused_where_people_type(
 def test_look_alike_is_reported_elsewhere(way: str, name: str, one_db: str, ratings: Ratings) -> None:
     """Where close names are only reported, those that look like known ones are reported with their odd characters."""
     command, content = {
-        "JSON Lines": (("import", "-"), game(name, "ben")),
+        "JSON Lines": (("import", "-"), chess(name, "ben")),
         "adjust": (("adjust", "elo-chess/all", name, "5", *WHY), None),
         "account": (("player", "account", name, "free"), None),
         "rename": (("player", "rename", "ben", name), None),
@@ -78,7 +79,7 @@ def test_look_alike_is_refused_in_proposals(name: str, db: str) -> None:
     """The library refuses a game and a rename that bring such a name, unless new names are accepted."""
     rename = {"type": "player.renamed", "data": {"player": "ben", "new_player": name}}
     with rl.open(db) as ledger:
-        for event in (json.loads(game(name, "ben")), rename):
+        for event in (json.loads(chess(name, "ben")), rename):
             plan = ledger.propose(event, "mira")
             assert [rejection.code for rejection in plan.rejections] == ["close-name"]
             with pytest.raises(rl.Refused, match="did you mean"):
@@ -99,7 +100,7 @@ def test_invisible_characters_are_refused_everywhere(way: str, name: str, one_db
     """A character that no script needs and nobody sees is refused on every way, and nothing is appended."""
     command, content = {
         "table": (("import", "-", "--new-names", "accept"), HEADER + f"g-2,{AT},chess,{name},ben\n"),
-        "JSON Lines": (("import", "-"), game(name, "ben")),
+        "JSON Lines": (("import", "-"), chess(name, "ben")),
         "record": (("record", "--game", "chess", "--game-id", "g-2", "--new-names", "accept", name, "ben"), None),
         "rename": (("player", "rename", "ben", name), None),
     }[way]

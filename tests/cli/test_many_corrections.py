@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, all_points, difference, game, head, new_ledger, read
+from correction_helpers import Ratings, all_points, difference, galactic, head, new_ledger, read
+from interleaving import before_next
 from stores import taken_in
 from told import exact
-
-from ratings_ledger.cli.arguments.writing import WriteContext
-from ratings_ledger.projections.admission.proposals import Proposal
 
 WHY = ("--reason", "entered twice")
 
@@ -19,8 +17,10 @@ def a_season(ratings: Ratings, url: str) -> None:
     """Make a ledger with eight games of Galactic Magnate; g-8 has more members than a table."""
     new_ledger(ratings, url, "galactic-points-1")
     results = ["anna=ben cleo", "ben cleo", "cleo anna dora", "dora anna", "anna dora", "ben anna", "cleo ben"]
-    lines = [game(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z") for n, players in enumerate(results, 1)]
-    lines.append(game("g-8", "anna", "ben", at="2010-03-08T12:00:00Z", group="club", city="Ulm", extra={"table": "4"}))
+    lines = [galactic(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z") for n, players in enumerate(results, 1)]
+    lines.append(
+        galactic("g-8", "anna", "ben", at="2010-03-08T12:00:00Z", group="club", city="Ulm", extra={"table": "4"})
+    )
     assert not taken_in(url, "".join(lines)).rejected
 
 
@@ -186,7 +186,7 @@ REFUSED = {
     "an unknown column": ("game_id,occurred_at,game,1st,colour\n", [(1, "unknown-column")]),
     "a bad cell": (LONG + "g-4,2010-03-04T12:00:00Z,galactic-magnate,anna,first\n", [(2, "not-an-integer")]),
     "a time without a zone": (HEADER + "g-4,2010-03-04,galactic-magnate,anna,dora\n", [(2, "naive-time")]),
-    "JSON": (game("g-4", "anna", "dora"), [(1, "bad-csv")]),
+    "JSON": (galactic("g-4", "anna", "dora"), [(1, "bad-csv")]),
     "nothing": ("", [(None, "empty-file")]),
 }
 
@@ -202,21 +202,14 @@ def test_table_with_mistake_corrects_nothing(
     assert head(ratings, one_db) == before
 
 
-@pytest.mark.parametrize(
-    ("place", "step"), [(WriteContext, "propose"), (Proposal, "append")], ids=["proposed", "committed"]
-)
-def test_concurrent_change_refuses_the_call(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, place: type, step: str
-) -> None:
+@pytest.mark.parametrize("step", ["proposed", "committed"])
+def test_concurrent_change_refuses_the_call(db: str, ratings: Ratings, step: str) -> None:
     """If one of two games is changed before their corrections are entered, neither is corrected."""
-    done = getattr(place, step)
 
-    def late(*arguments: Any, **options: Any) -> Any:
-        monkeypatch.undo()
+    def meanwhile() -> None:
         assert ratings("correct", "g-5", "dora", "anna", "--reason", "quicker", db=db).exit_code == 0
-        return done(*arguments, **options)
 
-    monkeypatch.setattr(place, step, late)
+    before_next(step, meanwhile)
     table = HEADER + row(4, "anna", "dora") + row(5, "ben", "anna")
     done = told(ratings, db, "correct", "--file", "-", *WHY, given=table, code=1)
     assert [one["code"] for one in done["rejected"]] == ["changed-meanwhile"]

@@ -14,14 +14,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from builders import draft, event
 from forging import forged
+from ledgers import append_drafts
 from roles import Roles, documented_roles
 from sqlalchemy import make_url
 from stores import own_server, postgres_database
+from thresholds import set_thresholds
 
-from ratings_ledger.ledger.events.canonical import dump
-from ratings_ledger.ledger.events.types import Draft, read_data
-from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.runs import all_runs, running
 from ratings_ledger.projections.cluster import coordinating
@@ -62,8 +62,7 @@ def uninstalled(db: str) -> None:
     """Publish a ruleset whose rule came with a package that is not here."""
     data = {"id": "darts", "version": "1", "rule": "gone/1", "effective_from": "2000-01-01",
             "scope": {"game": ["darts"]}, "params": {}}  # fmt: skip
-    draft = Draft("darts", "ruleset.published", 1, "ruleset:darts", 0, dump(read_data("ruleset.published", data)))
-    append(open_ledger(db), [draft], by="test", clock=clock.now)
+    append_drafts(db, draft(event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
 
 
 @pytest.mark.slow_cases
@@ -215,7 +214,7 @@ def for_a_second(blocked: Callable[[], AbstractContextManager[Any]]) -> Iterator
 def impatient(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The ledger for somebody who does not wait long for its locks, with a state folder that is empty."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("ratings_ledger.cli.commands.nightly.RETRY_SECONDS", 0.2)
+    set_thresholds(monkeypatch, retry_seconds=0.2)
     url = make_url(f"sqlite:///{db}" if "://" not in db else db)
     return url.update_query_dict({"timeout": "0.2"}).render_as_string(hide_password=False)
 

@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import write_pages
 from stores import without_events
-
-import ratings_ledger
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.site import write_site
 
 Ratings = Callable[..., Any]
 
@@ -107,8 +104,7 @@ def test_games_show_scores(club: str, ratings: Ratings) -> None:
 @pytest.mark.slow
 def test_pages_name_opponents_and_scores(club: str, tmp_path: Path) -> None:
     """A player's page says of each game whom they met, and a game's page what everybody scored."""
-    with ratings_ledger.open(club) as ledger:
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    write_pages(club, tmp_path / "site")
     page = (tmp_path / "site/players/anna/elo-catan/all.html").read_text()
     told = [" ".join(re.sub("<[^>]*>", "", row).split()) for row in re.findall("<small>(place .*?)</small>", page)]
     assert told == [

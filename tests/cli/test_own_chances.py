@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from lengths import at_length_but
+from own_rules import offer_rule
 
 from ratings_ledger.projections.contract import Params, Rule, Term, no_table
-from ratings_ledger.projections.rulesets import registry
 
 Ratings = Callable[..., Any]
 HALF = 1 << 31
@@ -46,10 +46,7 @@ OWN = Rule(
 
 def known_as_own(patch: pytest.MonkeyPatch, rule: Rule) -> None:
     """Let the program find a rule under the name own/1."""
-    patch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: rule if name == "own/1" else registry.rule(name),
-    )
+    offer_rule(patch, rule, "own/1")
 
 
 def ruleset_of(kind: str) -> str:

@@ -17,7 +17,7 @@ from correction_helpers import (
     catan,
     digests,
     event,
-    game,
+    galactic,
     new_ledger,
     placing,
     points,
@@ -35,7 +35,7 @@ LATER = "2010-03-06T12:00:00Z"
 def make_ledger(ratings: Ratings, url: str) -> None:
     """galactic-points@1 and catan-elo@2009-01 at positions 1 and 2, and a game of anna and ben on each at 3 and 4."""
     new_ledger(ratings, url)
-    take_in(ratings, url, game("g-1", "anna", "ben"), catan("c-1", "anna", "ben"))
+    take_in(ratings, url, galactic("g-1", "anna", "ben"), catan("c-1", "anna", "ben"))
 
 
 pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
@@ -144,7 +144,7 @@ def test_renamed_player_found_under_both_ids(db: str, ratings: Ratings) -> None:
 
 def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
     """Merging two ids gives one player the games of both, in the order of time."""
-    take_in(ratings, db, game("g-2", "cleo", "dora"), game("g-0", "dora", "cleo", at="2010-03-04T12:00:00Z"))
+    take_in(ratings, db, galactic("g-2", "cleo", "dora"), galactic("g-0", "dora", "cleo", at="2010-03-04T12:00:00Z"))
     done = carry_out(ratings, db, "player", "rename", "anna", "cleo")
 
     assert done["changes"] == {
@@ -157,7 +157,7 @@ def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
 
 def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
     """In a chain of renames every id leads to the last; withdrawing one splits it there."""
-    take_in(ratings, db, game("g-2", "cleo", "dora"), game("g-3", "emil", "dora", at=LATER))
+    take_in(ratings, db, galactic("g-2", "cleo", "dora"), galactic("g-3", "emil", "dora", at=LATER))
     told(ratings, db, "player", "rename", "anna", "cleo")
     told(ratings, db, "player", "rename", "cleo", "emil")
     rows = history(ratings, db, "emil")
@@ -174,7 +174,7 @@ def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
 
 def test_withdrawn_rename_splits_ids(db: str, ratings: Ratings) -> None:
     """Withdrawing a rename gives two players again, and reinstating it makes them one."""
-    take_in(ratings, db, game("g-2", "cleo", "dora", at=LATER))
+    take_in(ratings, db, galactic("g-2", "cleo", "dora", at=LATER))
     told(ratings, db, "player", "rename", "anna", "cleo")
     merged = digests(ratings, db)
     withdrawn = void(ratings, db, 6)
@@ -194,7 +194,7 @@ def test_renaming_back_names_what_works(chain: tuple[str, ...], db: str, ratings
     # the rename that counts is not the first of its name
     undone = void(ratings, db, at)
     void(ratings, db, undone["event_id"])
-    take_in(ratings, db, game("g-2", last, "cleo", at=LATER))
+    take_in(ratings, db, galactic("g-2", last, "cleo", at=LATER))
     rows, rename = history(ratings, db, first), ("player", "rename", last, first)
     assert refusal(ratings, db, *rename) == "rename-loop"
 
@@ -292,7 +292,7 @@ def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
     assert "; withdrawn at position" in ratings("rules", "show", "galactic-points", db=db).stdout
     assert points(ratings, db, GALACTIC, "--known-at", "4") == {"anna": "1160", "ben": "840"}
     # nobody asks a ladder that is gone
-    take_in(ratings, db, game("g-6", "a", "b", "c", "d", "e", "f", at=LATER))
+    take_in(ratings, db, galactic("g-6", "a", "b", "c", "d", "e", "f", at=LATER))
     void(ratings, db, done["event_id"])
     assert all_points(ratings, db) == before
 
@@ -302,7 +302,7 @@ def test_other_version_scores_again(tmp_path: Path, ratings: Ratings) -> None:
     """When one of two versions is withdrawn, the other scores as it did alone."""
     db = new_ledger(ratings, tmp_path / "club.db", "club-catan-elo-1")
     second = SHIPPED.parents[1] / "examples" / "club-catan-elo-2.toml"
-    take_in(ratings, db, game("g-1", "anna", "ben", "cleo", game="club-catan"))
+    take_in(ratings, db, galactic("g-1", "anna", "ben", "cleo", game="club-catan"))
     first_points = all_points(ratings, db)
     assert ratings("rules", "publish", second, db=db).exit_code == 0
     second_points = all_points(ratings, db)

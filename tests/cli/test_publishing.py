@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 from correction_helpers import WHY, Ratings, catan, head, position, read, take_in
+from ledgers import set_clock
 from publishing_helpers import BASIC, LISTS, MARCH, NEW_YEAR, YEAR, list_ledger, publish, published
-
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import parse_instant
 
 pytestmark = pytest.mark.ledger(make=list_ledger, store="sqlite")
 
@@ -164,7 +162,7 @@ def test_running_period_cannot_be_published(
     now: str, arguments: list[str], db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list whose period is not over yet cannot be published."""
-    monkeypatch.setattr(clock, "now", lambda: parse_instant(now))
+    set_clock(monkeypatch, now)
 
     assert refused(ratings, db, *arguments, "--ignore-clock") == "list-running"
 
@@ -182,7 +180,7 @@ def test_ended_period_can_be_published(
     now: str, arguments: list[str], db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list can be published from the instant at which its period has ended."""
-    monkeypatch.setattr(clock, "now", lambda: parse_instant(now))
+    set_clock(monkeypatch, now)
 
     assert publish(ratings, db, *arguments, "--ignore-clock")["position"] == position(ratings, db)
 

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 from correction_helpers import WHY, Ratings, catan, head, position, read, take_in
+from ledgers import set_clock
+from own_rules import built_in, offer_rule
 from publishing_helpers import BASIC, LISTS, MARCH, YEAR, list_ledger, publish, published
-
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import parse_instant
-from ratings_ledger.projections.rules import catan_points
-from ratings_ledger.projections.rulesets import registry
 
 APRIL = MARCH.replace("03", "04")
 DUE = ("publish", "--due", "--by", "editor")
@@ -65,7 +62,7 @@ def test_running_month_is_not_due(
     """
     db = copied_file(list_ledger)
     for instant, found in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
-        monkeypatch.setattr(clock, "now", lambda instant=instant: parse_instant(instant))
+        set_clock(monkeypatch, instant)
         assert names(due(ratings, db, "--ignore-clock", "--dry-run")) == found
 
 
@@ -106,11 +103,8 @@ def test_failing_rule_publishes_nothing(
     def broken(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
 
-    rule = catan_points.RULE._replace(check=broken)
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: rule if name == rule.id else registry.rule(name),
-    )
+    rule = built_in("catan-points/1")._replace(check=broken)
+    offer_rule(monkeypatch, rule)
     told = ratings(*DUE, db=db)
     assert (told.exit_code, told.stdout, "bug" in told.stderr) == (1, "", False)
     assert "the rule failed" in told.stderr

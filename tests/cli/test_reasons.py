@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from list_games import MARCH, SHIPPED, YEAR, events, game
+from list_games import MARCH, SHIPPED, YEAR, events, played
 from stores import with_shipped_rulesets
 
 Ratings = Callable[..., Any]
@@ -46,7 +46,7 @@ def league(**params: str) -> str:
 
 def gonzaga(game_id: str, day: int, result: str) -> dict[str, Any]:
     """A game of a league."""
-    return game(game_id, f"2010-05-{day:02d}T20:00:00Z", result, game="gonzaga", league="L")
+    return played(game_id, f"2010-05-{day:02d}T20:00:00Z", result, game="gonzaga", league="L")
 
 
 def adjusted(ladder: str, player: str, points: str, day: int) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def test_explain_uses_account_at_that_time(ratings: Ratings, filled: Callable[..
     """`explain` of an annual list names the account that the player had at the time asked for."""
     free = {"player": "cleo", "account": "free"}
     change = {"type": "player.account_changed", "occurred_at": "2010-03-20T12:00:00Z", "data": free}
-    ck = [game(f"c{day}", f"2010-03-{day:02d}T20:00:00Z", "cleo ben", group="cities-knights") for day in range(1, 8)]
+    ck = [played(f"c{day}", f"2010-03-{day:02d}T20:00:00Z", "cleo ben", group="cities-knights") for day in range(1, 8)]
     db = filled([*ck, change])
 
     def why(*axes: str) -> Any:

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from correction_helpers import Ratings, all_points, catan, difference, game, head, read, small_ledger
+from correction_helpers import Ratings, all_points, catan, difference, galactic, head, read, small_ledger
+from thresholds import set_thresholds
 from told import exact
-
-from ratings_ledger.projections.admission import proposals
 
 COMMAND = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "--at", "2010-03-05T10:00Z", "cleo", "anna")
 
@@ -57,7 +56,7 @@ def test_quiet_prints_only_what_is_wrong(db: str, ratings: Ratings) -> None:
 
 def test_long_ledger_is_not_replayed(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long ledger is not replayed to report changes, and the game is still recorded."""
-    monkeypatch.setattr(proposals, "SMALL_GAMES", 3)
+    set_thresholds(monkeypatch, previewed_games=3)
     before = head(ratings, db)
     told = json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)
     assert "changes" not in told
@@ -68,7 +67,7 @@ def test_long_ledger_is_not_replayed(db: str, ratings: Ratings, monkeypatch: pyt
 
 def test_json_input_reports_the_same(db: str, ratings: Ratings) -> None:
     """A game given as JSON reports the same changes in a dry run and when recorded."""
-    line = game("g-9", "cleo", "anna", at="2010-03-05T10:00:00Z")
+    line = galactic("g-9", "cleo", "anna", at="2010-03-05T10:00:00Z")
     dry = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=line).stdout)
     done = json.loads(ratings("record", "--format", "json", db=db, input=line).stdout)
     assert dry["changes"] == done["changes"] != []

@@ -3,22 +3,18 @@
 import json
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import game_line
 from correction_helpers import Ratings, head, placing, read
-
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import format_instant
+from ledgers import set_clock
+from stores import for_chess
 
 HEADER = "game_id,occurred_at,game,1st,2nd\n"
 ROW = "g-{0},2024-03-05T12:00:00Z,chess,anna{0},ben{0}\n"
-
-
-def for_chess(ratings: Ratings, url: str) -> None:
-    """Make a ledger for chess."""
-    assert ratings("init", "--for", "chess", db=url).exit_code == 0
 
 
 pytestmark = pytest.mark.ledger(make=for_chess, store="sqlite")
@@ -102,30 +98,29 @@ def test_spreadsheets_need_their_extra(
 
 # dates
 
-DAY = 86_400_000_000
-NOW = clock.now()
+NOW = datetime.now(UTC)
+LATEST = NOW + timedelta(days=1)
 UNLIKELY = [
     "0025-03-05T12:00:00Z",
     "1899-12-31T23:59:59.999999Z",
-    format_instant(NOW + DAY + 1),
+    f"{LATEST + timedelta(microseconds=1):%Y-%m-%dT%H:%M:%S.%fZ}",
     "9999-12-31T00:00:00Z",
 ]
-LIKELY = ["1900-01-01T00:00:00Z", "2024-03-05T12:00:00Z", format_instant(NOW + DAY)]
+LIKELY = ["1900-01-01T00:00:00Z", "2024-03-05T12:00:00Z", f"{LATEST:%Y-%m-%dT%H:%M:%S.%fZ}"]
 
 
 @pytest.fixture(autouse=True)
 def _now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "now", lambda: NOW)
+    set_clock(monkeypatch, f"{NOW:%Y-%m-%dT%H:%M:%S.%fZ}")
 
 
-def game(at: str, name: str = "g-1") -> str:
+def chess(at: str, name: str = "g-1") -> str:
     """A game of chess at some time as a line of JSON."""
-    data = placing(name, "anna", "ben", game="chess")
-    return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data}) + "\n"
+    return game_line(name, "anna", "ben", at=at, game="chess")
 
 
 COMMANDS: dict[str, Callable[[str], tuple[list[str], str | None]]] = {
-    "import of lines": lambda at: (["import", "-"], game(at)),
+    "import of lines": lambda at: (["import", "-"], chess(at)),
     "import of a table": lambda at: (["import", "-"], f"{HEADER}g-1,{at},chess,anna,ben\n"),
     "record": lambda at: (["record", "--game", "chess", "--game-id", "g-1", "--at", at, "anna", "ben"], None),
     "correct": lambda at: (["correct", "g-0", "--at", at, "--reason", "wrong day"], None),
@@ -138,7 +133,7 @@ def test_unlikely_date_is_refused(
     command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings
 ) -> None:
     """A game with an unlikely date is refused, unless --any-date is given."""
-    ratings("import", "-", db=db, input=game(LIKELY[1], "g-0"))
+    ratings("import", "-", db=db, input=chess(LIKELY[1], "g-0"))
     before, (arguments, given) = head(ratings, db), command(at)
     refused = ratings(*arguments, "--format", "json", db=db, input=given)
     (rejection,) = json.loads(refused.stdout)["rejected"]
@@ -154,7 +149,7 @@ def test_likely_dates_are_accepted(
     command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings
 ) -> None:
     """Games dated from 1900 up to a day ahead are accepted."""
-    ratings("import", "-", db=db, input=game("2025-01-01T00:00:00Z", "g-0"))
+    ratings("import", "-", db=db, input=chess("2025-01-01T00:00:00Z", "g-0"))
     arguments, given = command(at)
     assert ratings(*arguments, db=db, input=given).exit_code == 0
 
@@ -164,7 +159,7 @@ def test_kept_and_other_dates_are_free(db: str, ratings: Ratings) -> None:
 
     The game of 1850 was accepted with --any-date and is then corrected in other respects.
     """
-    assert ratings("import", "-", "--any-date", db=db, input=game("1850-03-05T12:00:00Z")).exit_code == 0
+    assert ratings("import", "-", "--any-date", db=db, input=chess("1850-03-05T12:00:00Z")).exit_code == 0
     assert ratings("correct", "g-1", "ben", "anna", "--reason", "swapped", db=db).exit_code == 0
     (shown,) = read(ratings, db, "games", "g-1")["rows"]
     given = json.dumps({**shown, "participants": placing("", "anna", "ben")["participants"]})
@@ -175,7 +170,7 @@ def test_kept_and_other_dates_are_free(db: str, ratings: Ratings) -> None:
 
 def test_restore_accepts_every_date(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A restore accepts every date."""
-    ratings("import", "-", "--any-date", db=db, input=game("0025-03-05T12:00:00Z"))
+    ratings("import", "-", "--any-date", db=db, input=chess("0025-03-05T12:00:00Z"))
     ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db)
     copy = str(tmp_path / "copy.db")
     ratings("init", "--no-rules", db=copy)

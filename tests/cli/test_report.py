@@ -5,12 +5,10 @@ import re
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
-from correction_helpers import Ratings, catan, game, new_ledger, position, read
-
-from ratings_ledger.cli.commands import report
+from correction_helpers import Ratings, catan, galactic, new_ledger, position, read
+from interleaving import before_next
 
 EVIL = "<script>alert(1)</script> & \"quotes\" 'n' | * _ ` \u202eright to left"
 REASONS = {"void": "entered twice", "correct": "it was another group | see https://club.example", "adjust": EVIL}
@@ -19,14 +17,14 @@ REASONS = {"void": "entered twice", "correct": "it was another group | see https
 def a_day(ratings: Ratings, url: str) -> None:
     """Make a ledger with games up to position 9, and then a day of decisions by two people, and two more games."""
     new_ledger(ratings, url, "galactic-points-1", "catan-elo-2009-01")
-    lines = [game(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z")
+    lines = [galactic(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z")
              for n, players in enumerate(["anna ben", "ben cleo", "cleo anna dora", "dora anna"], 1)]  # fmt: skip
     lines += [catan(f"c-{n}", "anna", "ben", "cleo", at=f"2010-03-0{n}T13:00:00Z") for n in (1, 2, 3)]
     assert ratings("import", "-", db=url, input="".join(lines)).exit_code == 0
     steps: list[tuple[list[str], str | None]] = [
         (["void", "--file", "-", "--reason", REASONS["void"], "--by", "mira & co"], "g-1\ng-2\n"),
         (["correct", "c-1", "ben", "anna", "cleo", "--reason", "wrong way round", "--by", "ben"], None),
-        (["import", "-"], game("g-8", "anna", "ben", at="2010-03-08T12:00:00Z") + game("g-9", "emil", "fay")),
+        (["import", "-"], galactic("g-8", "anna", "ben", at="2010-03-08T12:00:00Z") + galactic("g-9", "emil", "fay")),
         (["adjust", "galactic-points", "anna", "25", "--reason", REASONS["adjust"], "--by", "ben"], None),
         (["player", "rename", "dora", "<dora>", "--by", "ben"], None),
         (["correct", "c-3", "--group", "rivals-duel", "--reason", REASONS["correct"], "--by", "ben"], None),
@@ -183,13 +181,7 @@ def test_report_keeps_an_existing_file(
     assert "exists; nothing was written" in done.stderr
 
     late = tmp_path / "late.html"
-    page = report.decisions_page
-
-    def meanwhile(*arguments: Any) -> Any:
-        late.write_text("mine")
-        return page(*arguments)
-
-    monkeypatch.setattr(report, "decisions_page", meanwhile)
+    before_next("reported", lambda: late.write_text("mine"))
     done = ratings("report", "changes", "--from", "9", "-o", late, db=one_db)
     assert (done.exit_code, late.read_text()) == (2, "mine")
     assert sorted(entry.name for entry in tmp_path.iterdir() if "html" in entry.name) == ["day.html", "late.html"]

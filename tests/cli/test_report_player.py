@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from club import HOSTILE, LADDER, made, ok
 from correction_helpers import event, placing, read, take_in
+from ledgers import advance_clock
 from reported import Reported, number
 from stores import postgres_database
-
-from ratings_ledger.ledger import clock
 
 Ratings = Callable[..., Any]
 CHANGED = "What was recorded since"
@@ -148,7 +147,7 @@ def test_report_is_the_same_bytes_again(
     first = written(ratings, db, tmp_path / "1.html", *arguments)
     head = str(read(ratings, db, "status")["position"])
     with monkeypatch.context() as patch:
-        patch.setattr(clock, "now", lambda now=clock.now: now() + 40 * 86_400 * 1_000_000)
+        advance_clock(patch, 40 * 86_400)
         assert written(ratings, db, tmp_path / "2.html", *arguments) == first
     ok(ratings, "export", "events", "-o", str(tmp_path / "all.jsonl"), db=db)
     ok(ratings, "correct", "g-1", "anna", "benno", "Łukasz", "--reason", "after all", "--by", "mira", db=db)

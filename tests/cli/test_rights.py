@@ -8,12 +8,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from ledgers import reading
 from roles import Roles, documented_roles
 from sqlalchemy import make_url, text
 from stores import without_events
 
 from ratings_ledger.ledger.store.dialect import DIALECTS
-from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, KEPT, WRITES, grant_statements
 from ratings_ledger.ledger.store.schema import metadata
 from ratings_ledger.projections.stored.rebuild_lock import only_one
@@ -128,7 +129,7 @@ def test_doctor_reports_a_superuser(roles: Roles, ratings: Ratings) -> None:
 
 def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
     """`doctor` names a view that is missing."""
-    with connect(ledger_url).reading() as connection:
+    with reading(ledger_url) as connection:
         connection.execute(text("DROP VIEW live_ladders"))
     assert wrong(ratings, ledger_url, "objects") == [
         ("1 difference", "the view live_ladders is missing", wrong(ratings, ledger_url, "objects")[0][2])

@@ -14,7 +14,7 @@ from correction_helpers import (
     Ratings,
     catan,
     event,
-    game,
+    galactic,
     new_ledger,
     points,
     read,
@@ -63,7 +63,7 @@ def test_contribution_pool_pays_better_places(
 ) -> None:
     """Among newcomers in a contribution pool, better places take points from worse ones."""
     db = new_ledger(ratings, tmp_path / "ratings.db")
-    take_in(ratings, db, game("g-1", *places))
+    take_in(ratings, db, galactic("g-1", *places))
     found, accounts = explained(ratings, db, "g-1", GALACTIC)
 
     assert list(found.values()) == changes
@@ -76,7 +76,7 @@ def test_bonus_is_minted_after_600_seconds(seconds: int, bonus: int, tmp_path: P
     """A player who plays for more than 600 seconds gets a minted bonus of 100 points."""
     db = new_ledger(ratings, tmp_path / "ratings.db")
     participants = [{"player": "a", "place": 1}, {"player": "b", "place": 2, "seconds_played": seconds}]
-    take_in(ratings, db, game("g-1", participants=participants))
+    take_in(ratings, db, galactic("g-1", participants=participants))
 
     assert explained(ratings, db, "g-1", GALACTIC) == (
         {"a": "160", "b": str(bonus - 160)}, {"minted": str(-bonus), "burned": "0"},
@@ -90,7 +90,7 @@ def test_dust_burns_only_with_two_winners(tmp_path: Path, ratings: Ratings) -> N
     text = text.replace('version = "1"', 'version = "2"').replace('dust = "burn"', 'dust = "winner"')
     (tmp_path / "second.toml").write_text(text, encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "second.toml", db=db).exit_code == 0
-    take_in(ratings, db, game("g-1", "a", "b", "c", "d", "e"), game("g-2", "f=g", "h", "i", "j"))
+    take_in(ratings, db, galactic("g-1", "a", "b", "c", "d", "e"), galactic("g-2", "f=g", "h", "i", "j"))
 
     changes, accounts = explained(ratings, db, "g-1", GALACTIC)
     assert (changes["a"], accounts["burned"]) == ("324", "0")

@@ -7,9 +7,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pytest
-
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import parse_instant
+from ledgers import set_clock
 
 Ratings = Callable[..., Any]
 NOW = "2025-06-15T12:00:00Z"
@@ -47,7 +45,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 @pytest.fixture
 def db(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> str:
     """The ledger of `make_ledger`, made at one moment, which is now."""
-    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
+    set_clock(monkeypatch, NOW)
     return copied(make_ledger)
 
 

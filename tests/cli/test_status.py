@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import draft, event
+from ledgers import advance_clock, append_drafts
+from own_rules import built_in
 
 from ratings_ledger.cli.output.status import told_age
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import dump, parse_instant
-from ratings_ledger.ledger.events.types import Draft, read_data
-from ratings_ledger.ledger.store.appending import append
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.rules import pairwise_elo
+from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.projections.stored import generations
 
@@ -58,15 +56,14 @@ def problems(ratings: Ratings, db: str, *options: object) -> list[str]:
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
     """Let so much time go by."""
-    now = clock.now
-    monkeypatch.setattr(clock, "now", lambda: now() + seconds * 1_000_000)
+    advance_clock(monkeypatch, seconds)
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """A function that breaks the rule of the ladders from their second game on, or mends it."""
     real = registry.rule
-    rule = pairwise_elo.RULE
+    rule = built_in("pairwise-elo/1")
 
     def score(*arguments: Any) -> int:
         raise ZeroDivisionError("of the rule")
@@ -277,8 +274,7 @@ def uninstalled(db: str) -> str:
     """A ledger with a ruleset whose rule came with a package that is not here."""
     data = {"id": "darts", "version": "1", "rule": "gone/1", "effective_from": "2000-01-01",
             "scope": {"game": ["darts", "chess"]}, "params": {}}  # fmt: skip
-    draft = Draft("darts", "ruleset.published", 1, "ruleset:darts", 0, dump(read_data("ruleset.published", data)))
-    append(open_ledger(db), [draft], by="test", clock=clock.now)
+    append_drafts(db, draft(event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
     return db
 
 

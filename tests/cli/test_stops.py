@@ -7,20 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ledgers import writing
 from sqlalchemy import make_url, text
 
+from ratings_ledger import BadArgument, LedgerError, NoLedger, NotALedger, RuleFailed, StoreUnavailable, Unknown
 from ratings_ledger.ledger import errors
-from ratings_ledger.ledger.errors import (
-    REASONS,
-    BadArgument,
-    LedgerError,
-    NoLedger,
-    NotALedger,
-    RuleFailed,
-    StoreUnavailable,
-    Unknown,
-)
-from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.ledger.errors import REASONS
+from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.stored.rebuild_lock import only_one
 
@@ -72,7 +65,7 @@ def test_each_stop_names_its_cause(ledger_url: str, ratings: Ratings, tmp_path: 
         with open_ledger(ledger_url).writing() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
         assert stopped(ratings, "status", db=ledger_url) == (2, reason)
-        with connect(ledger_url).writing() as connection:
+        with writing(ledger_url) as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": SCHEMA_REVISION})
     assert stopped(ratings, "status", db="postgresql://nobody@127.0.0.1:1/none") == (3, "unreachable")
     assert stopped(ratings, "status", db="mysql://x/y") == (2, "not-a-ledger")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, digests, game
+from correction_helpers import Ratings, digests, galactic
 from fault_helpers import fork
 from sheet_files import xlsx
 from sheets_synced import ROWS, SET, Club, a_club_of_catan, counts
@@ -121,7 +121,7 @@ def test_options_of_sync_need_it(one_club: Club, option: tuple[str, ...]) -> Non
 def test_json_lines_are_refused(one_club: Club) -> None:
     """Events of JSON Lines are not compared: they have ids, and say themselves what they correct."""
     file = one_club.folder / "games.jsonl"
-    file.write_text(game("g-1", "anna", "ben") + game("g-2", "anna", "ben"), encoding="utf-8")
+    file.write_text(galactic("g-1", "anna", "ben") + galactic("g-2", "anna", "ben"), encoding="utf-8")
     done = one_club.ratings("import", file, "--sync", db=one_club.db)
     assert done.exit_code == 1
     assert done.stderr == (

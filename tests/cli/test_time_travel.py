@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import WHY, Ratings, game, new_ledger, read, take_in, told
+from correction_helpers import WHY, Ratings, galactic, new_ledger, read, take_in, told
 
 CLUB, TABLE = "club-catan-elo/all", "youplay-league/L1"
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 def club(game_id: str, *players: str, at: str) -> str:
     """A game of the club as a line."""
-    return game(game_id, *players, at=at, game="club-catan")
+    return galactic(game_id, *players, at=at, game="club-catan")
 
 
 def publish(ratings: Ratings, db: str, ladder: str = CLUB, *options: object) -> int:
@@ -137,7 +137,7 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
     """Games of the same time are each a cause of their own for a change."""
     days = {"k-1": ("anna", "ben", "cleo"), "k-2": ("anna", "cleo", "ben"), "k-3": ("ben", "anna", "cleo")}
     at = {"k-1": "2010-01-05", "k-2": "2010-01-05", "k-3": "2010-02-05"}
-    take_in(ratings, db, *(game(name, *players, at=f"{at[name]}T12:00:00Z", game="gonzaga", league="L1")
+    take_in(ratings, db, *(galactic(name, *players, at=f"{at[name]}T12:00:00Z", game="gonzaga", league="L1")
                            for name, players in days.items()))  # fmt: skip
     rows = read(ratings, db, "history", "anna", TABLE)["rows"]
     way = ("--from", "as-of=2010-01-01", "--to", "now")

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from correction_helpers import BASIC, Ratings, catan, new_ledger, points, position, read, refusal, take_in
+from interleaving import before_next
 from terminals import CTRL_C, typed
-
-from ratings_ledger.ledger.intake import importing
-from ratings_ledger.projections.admission.proposals import Proposal
+from thresholds import set_thresholds
 
 HEADER = "game_id,occurred_at,game,group,1st,2nd,3rd\n"
 LEAGUE = """
@@ -81,7 +80,7 @@ def test_an_import_in_chunks_is_one_act(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import of several transactions is taken back in one, and that again."""
-    monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
+    set_thresholds(monkeypatch, imported_chunk=2)
     (tmp_path / "a.csv").write_text(table("a-1", "a-2", "a-3", "a-4", "a-5"))
     before = points(ratings, db, BASIC)
     assert ratings("import", tmp_path / "a.csv", "--by", "mira", db=db).exit_code == 0
@@ -263,17 +262,10 @@ def test_league_step_goes_unless_it_is_needed(db: str, tmp_path: Path, ratings: 
 
 
 @pytest.mark.slow_cases
-def test_of_two_at_once_one_wins(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_at_once_one_wins(db: str, ratings: Ratings) -> None:
     """If somebody takes an act back while somebody else looks at it, the second is told that it was changed."""
     ratings("correct", "c-1", "ben", "anna", "cleo", "--reason", "r", "--by", "mira", db=db)
-    done = Proposal.append
-
-    def late(*arguments: Any) -> Any:
-        monkeypatch.undo()
-        undone(ratings, db)
-        return done(*arguments)
-
-    monkeypatch.setattr(Proposal, "append", late)
+    before_next("committed", lambda: undone(ratings, db))
     refused = ratings("undo", "--yes", "--by", "mira", "--format", "json", db=db)
     assert [one["code"] for one in json.loads(refused.stdout)["rejected"]] == ["changed-meanwhile"]
     assert (refused.exit_code, position(ratings, db)) == (1, 5)

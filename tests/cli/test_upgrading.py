@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from alembic import command
+from ledgers import reading, writing
 from roles import documented_roles
 from sqlalchemy import make_url, text
 
-from ratings_ledger.ledger.errors import NotALedger
+from ratings_ledger import NotALedger
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.appending import append
@@ -29,7 +30,7 @@ OLD = "0006"
 
 def at(url: str, revision: str) -> str:
     """A ledger as a program of an earlier schema made it, with two events."""
-    with connect(url, create=True).writing() as connection:
+    with writing(url) as connection:
         config = configuration()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
@@ -57,12 +58,12 @@ def register(ledger: Ledger, *numbers: int) -> None:
 
 
 def revision_of(url: str) -> str | None:
-    with connect(url).reading() as connection:
+    with reading(url) as connection:
         return schema_revision(connection)
 
 
 def records(url: str) -> list[Any]:
-    with connect(url).reading() as connection:
+    with reading(url) as connection:
         return list(connection.execute(text("SELECT position, record, chain_hash FROM events ORDER BY position")))
 
 
@@ -106,7 +107,7 @@ def test_older_schema_refuses_other_commands(store: str, ratings: Ratings) -> No
 
 def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
     """A schema of a newer program is refused by every command and left alone."""
-    with connect(ledger_url).writing() as connection:
+    with writing(ledger_url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     for arguments in (
         ["upgrade"],
@@ -158,7 +159,7 @@ def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
 def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
     """An upgrade fails as a whole while someone holds a lock, and works afterwards."""
     at(store, "0005")
-    with connect(store).writing() as connection:
+    with writing(store) as connection:
         # as a reader's long transaction does in PostgreSQL; in SQLite the transaction is the lock
         connection.execute(text("SELECT * FROM live_generation"))
         told = ratings("upgrade", db=make_url(store).update_query_dict({"timeout": "0.2"}).render_as_string(False))
@@ -198,7 +199,7 @@ def test_unwritable_file_is_not_upgraded(tmp_path: Path, ratings: Ratings, monke
 def test_missing_views_are_recreated(ledger_url: str, ratings: Ratings) -> None:
     """An upgrade recreates missing views, and the ledger verifies again."""
     views = ("live_ladders", "events_readable")
-    with connect(ledger_url).reading() as connection:
+    with reading(ledger_url) as connection:
         for view in views:
             connection.execute(text(f"DROP VIEW {view}"))
     assert ratings("verify", db=ledger_url).exit_code == 1

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, event, points, read, take_in
-
-from ratings_ledger.projections.rulesets.versions import read_toml, shipped
+from own_rules import read_ruleset, shipped_texts
 
 FILE = Path(__file__).parents[3] / "shared" / "rules" / "vectors.json"
 VECTORS = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
-STARTS = {ruleset.id: Fraction(int(str(ruleset.params.get("start", 0))))
-          for ruleset, _ in map(read_toml, shipped()) if ruleset is not None}  # fmt: skip
+STARTS = {
+    ruleset.id: Fraction(int(str(ruleset.params.get("start", 0)))) for ruleset in map(read_ruleset, shipped_texts())
+}
 
 
 @pytest.fixture(scope="module")

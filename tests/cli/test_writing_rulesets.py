@@ -4,21 +4,16 @@ import json
 import re
 import sqlite3
 import tomllib
-from functools import partial
 from pathlib import Path
 
 import pytest
 from correction_helpers import Ratings, read
+from ledgers import set_clock
+from own_rules import built_in_names, read_ruleset, shipped_texts, shorten_trials
 from stores import with_shipped_rulesets
+from thresholds import set_thresholds
 
-from ratings_ledger.cli.commands import rule_trials
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.store import sqlite
-from ratings_ledger.projections.admission.trials import try_rule
-from ratings_ledger.projections.rulesets.registry import BUILT_IN
-from ratings_ledger.projections.rulesets.versions import read_toml, shipped
-
-VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, shipped())]
+VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, shipped_texts())]
 
 
 pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
@@ -28,7 +23,7 @@ pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
 def few_games(monkeypatch: pytest.MonkeyPatch, at_length: bool) -> None:
     """In short `rules check` tries a rule on some games: a thousand for each say no more of what is written."""
     if not at_length:
-        monkeypatch.setattr(rule_trials, "try_rule", partial(try_rule, games=50))
+        shorten_trials(monkeypatch, games=50)
 
 
 @pytest.mark.usefixtures("few_games")
@@ -47,21 +42,20 @@ def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, rat
 
 
 @pytest.mark.usefixtures("few_games")
-@pytest.mark.parametrize("rule", sorted(BUILT_IN))
+@pytest.mark.parametrize("rule", sorted(built_in_names()))
 def test_template_can_be_published_as_is(rule: str, ratings: Ratings, tmp_path: Path) -> None:
     """Every rule's template can be published exactly as it is written."""
     file = tmp_path / "new.toml"
     done = ratings("rules", "new", file, "--rule", rule, "--game", "go")
     assert (done.exit_code, done.stdout) == (0, f"{file} is written; next: ratings rules check {file}\n")
-    ruleset, problems = read_toml(file.read_text(encoding="utf-8"))
-    assert problems == []
+    ruleset = read_ruleset(file.read_text(encoding="utf-8"))
     assert ruleset is not None
     assert (ruleset.name, ruleset.rule, ruleset.scope.game) == ("house-go@1", rule, ["go"])
     checked = ratings("rules", "check", file)
     assert (checked.exit_code, checked.stdout.splitlines()[0]) == (0, f"{file}: house-go@1 can be published")
 
 
-@pytest.mark.parametrize("rule", sorted(BUILT_IN))
+@pytest.mark.parametrize("rule", sorted(built_in_names()))
 def test_template_comments_every_key(rule: str, ratings: Ratings) -> None:
     """Every key of a template has a comment, and with its optional keys it is still valid TOML."""
     text = ratings("rules", "new", "--rule", rule).stdout
@@ -138,8 +132,8 @@ def test_doctor_has_remedy_for_each_finding(db: str, ratings: Ratings, monkeypat
     """
     with sqlite3.connect(db) as connection:
         connection.execute("DROP TRIGGER events_refuse_delete")
-    monkeypatch.setattr(clock, "now", lambda: 0)
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 31)
+    set_clock(monkeypatch, 0)
+    set_thresholds(monkeypatch, busy_seconds=31)
     rows = {row["what"]: row for row in read_failing(ratings, db)}
     wrong = {what: row for what, row in rows.items() if row["state"] == "WRONG"}
     assert wrong.keys() == {"busy_timeout", "guards", "clock"}

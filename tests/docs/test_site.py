@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from make_docs import FOLDER
+from stores import for_chess
 
 from ratings_ledger.ledger.events.types import TYPES
 
@@ -30,11 +31,6 @@ def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("RATINGS_DB", url)
     monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
     return url
-
-
-def for_chess(ratings: Callable[..., Any], url: str) -> None:
-    """Make a ledger for chess."""
-    assert ratings("init", "--for", "chess", db=url).exit_code == 0
 
 
 def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:

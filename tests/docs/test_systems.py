@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from console_blocks import refreshed
 from make_docs import ROOT, pages_with_commands
-
-from ratings_ledger.projections.rulesets.versions import shipped, shipped_elo
+from own_rules import elo_text, shipped_texts
 
 FOLDER = ROOT / "docs" / "systems"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path.name != "README.md"}
-RULESETS = [tomllib.loads(text) for text in [*shipped(), shipped_elo("chess")]]
+RULESETS = [tomllib.loads(text) for text in [*shipped_texts(), elo_text("chess")]]
 # the worked examples of the sources, as the pages show them
 CHECKS = {
     "elo": {"ben: 984 +17.469502 = 1001.47", "anna: 1000 +16 = 1016", "+8  vs ben: K 16, expected 0.5, scored 1"},

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ratings_ledger.ledger.store.upgrading import upgrade
+from ledgers import create_ledger
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "catan-year"
 YEAR = runpy.run_path(str(FOLDER / "make_year.py"))
@@ -69,7 +68,7 @@ def test_standings_match_the_arithmetic(year_in: Callable[[str], CoordinateSpec]
 @pytest.mark.slow
 def test_explanations_match_golden_files(year_in: Callable[[str], CoordinateSpec], tmp_path: Path) -> None:
     """The explanations of every game and month, and the statistics of players, match the golden files."""
-    upgrade(str(tmp_path / "ratings.db"))
+    create_ledger(str(tmp_path / "ratings.db"))
     asked = year_in(str(tmp_path / "ratings.db"))
     names = [row["list"] for row in asked("lists")["rows"]]
     for kind in ("monthly", "open", "annual"):

@@ -7,22 +7,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import (
-    COLUMNS,
-    append_games,
-    decision,
-    execute,
-    findings,
-    forged,
-    game,
-    plain_connection,
-    records,
-)
-
-from ratings_ledger.ledger.events.records import EventRow
-from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
+from fault_helpers import COLUMNS, append_games, decision, execute, findings, forged, numbered, plain_connection
+from ledgers import create_ledger, head, records
 
 EVENTS = 5
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)
@@ -31,8 +17,8 @@ AGAIN_ON_CONFLICT = "ON CONFLICT (event_id) DO UPDATE SET recorded_by = 'mallory
 
 def make_ledger(_: object, url: str) -> None:
     """Four games and an event that supersedes the second."""
-    upgrade(url)
-    append_games(url, [game(number) for number in range(1, EVENTS)])
+    create_ledger(url)
+    append_games(url, [numbered(number) for number in range(1, EVENTS)])
     done = append_games(url, [decision("game.voided", game_id="g-2")])
     assert (done.refused, done.head.position, findings(url)) == ([], EVENTS, [])
 
@@ -162,7 +148,7 @@ def test_decoy_table_cannot_replace_the_log(attacked: str, hide: str) -> None:
     or not it has read it before.
     """
     row = forged(attacked, position=1_000)
-    marks = ", ".join(["%s"] * len(EventRow._fields))
+    marks = ", ".join(["%s"] * len(COLUMNS.split(", ")))
     insert = f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})"
     for rows_before in (0, 10):
         with closing(plain_connection(attacked)) as connection:
@@ -183,7 +169,7 @@ def test_fitting_row_passes_beside_a_decoy(attacked: str) -> None:
     row = forged(attacked)
     with closing(plain_connection(attacked)) as connection:
         connection.execute("CREATE TEMPORARY TABLE events (n integer)")
-        marks = ", ".join(["%s"] * len(EventRow._fields))
+        marks = ", ".join(["%s"] * len(COLUMNS.split(", ")))
         connection.execute(f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})", tuple(row.values()))
     assert findings(attacked) == []
 
@@ -270,8 +256,7 @@ def test_rewritten_history_is_found_by_head(attacked: str, ratings: Callable[...
 
     The owner can cut off the log and continue with another history; whoever kept a head can prove it.
     """
-    with open_ledger(attacked).reading() as connection:
-        kept = head(connection)
+    kept = head(attacked)
     definition = drop_trigger(attacked, "events_refuse_delete")
     execute(attacked, f"DELETE FROM events WHERE position = {EVENTS}")
     execute(attacked, definition)

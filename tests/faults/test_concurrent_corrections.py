@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from fault_helpers import append_games, corrected, decision, findings, fork, game, records, wait_for
+from fault_helpers import append_games, corrected, decision, findings, fork, numbered, wait_for
+from ledgers import records, run_command
 
-from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.revisions import Events
 from ratings_ledger.ledger.events.types import Draft
@@ -89,7 +89,7 @@ def test_one_of_two_concurrent_changes_wins(
     """Of two who change the same thing at once, exactly one succeeds."""
     rounds, workers = 500 if at_length else 25, 2
     gift = decision("points.adjusted", "gift", ladder="club-catan-elo/all", player="anna", points="5")
-    append_games(ledger_url, [game(1), game(2), gift])
+    append_games(ledger_url, [numbered(1), numbered(2), gift])
     meet = barrier_for(workers)
     files = [tmp_path / f"{worker}.json" for worker in range(workers)]
     together(*(
@@ -113,14 +113,14 @@ def test_one_of_two_concurrent_changes_wins(
 def command(out: Path, url: str, *arguments: object) -> int:
     """Run a command that prints to a file."""
     with out.open("w", encoding="utf-8") as file, redirect_stdout(file):
-        return invoke(["--db", url, *map(str, arguments)])
+        return run_command(*arguments, db=url)
 
 
 @pytest.mark.slow_cases
 @pytest.mark.timeout(1_800)
 def test_one_of_two_expecting_commands_wins(ledger_url: str, tmp_path: Path, at_length: bool) -> None:
     """Of two commands that expect the same position, exactly one is carried out."""
-    append_games(ledger_url, [game(1)])
+    append_games(ledger_url, [numbered(1)])
     position, files = 1, [tmp_path / name for name in ("one", "other")]
     for number in range(50 if at_length else 2):
         reason = ("--reason", f"round {number}", "--expect", position, "--format", "json")

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, findings, fork, game, records, wait_for
-
-from ratings_ledger.cli.main import invoke
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.proposals import Proposal
-from ratings_ledger.projections.stored.verification import verify_published
+from fault_helpers import append_games, findings, fork, numbered, wait_for
+from interleaving import before_each
+from ledgers import records, run_command
 
 WAIT_SECONDS = 60
 PUBLISHERS = 4
@@ -22,22 +19,16 @@ PUBLISHERS = 4
 
 def publish(url: str, meet: Barrier, out: Path) -> int:
     """Publish the list; what it has computed is appended when all others have computed theirs."""
-    commit = Proposal.append
-
-    def commit_together(*given: Any, **options: Any) -> Any:
-        meet.wait(WAIT_SECONDS)
-        return commit(*given, **options)
-
     with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as stdout:
-        patch.setattr(Proposal, "append", commit_together)
+        before_each(patch, "committed", lambda: meet.wait(WAIT_SECONDS))
         patch.setattr("sys.stdout", stdout)
-        return invoke(["--db", url, "publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json"])
+        return run_command("publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json", db=url)
 
 
 @pytest.mark.slow_cases
 def test_one_of_several_publishers_appends(ruled_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """When several publish the same list at once, one appends it and the others get `list-exists`."""
-    append_games(ruled_url, [game(number) for number in range(5)])
+    append_games(ruled_url, [numbered(number) for number in range(5)])
     before = len(records(ruled_url))
     meet = multiprocessing.get_context("fork").Barrier(PUBLISHERS)
     outputs = [tmp_path / f"{number}.json" for number in range(PUBLISHERS)]
@@ -52,5 +43,4 @@ def test_one_of_several_publishers_appends(ruled_url: str, tmp_path: Path, ratin
         ("list.rows", before + 1), ("list.published", before + 2),
     ]  # fmt: skip
     assert findings(ruled_url) == []
-    with open_ledger(ruled_url).reading() as connection:
-        assert list(verify_published(connection)) == []
+    assert ratings("verify", db=ruled_url).exit_code == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, corrected, decision, game
+from fault_helpers import append_games, corrected, decision, numbered
 from forging import forged
 from stores import without_events
 
@@ -32,7 +32,7 @@ EVENTS = 40
 def with_history(_: Ratings, url: str, first: int) -> None:
     """Make a ledger of games with some decisions; `first` is the number of its first game."""
     without_events(_, url)
-    append_games(url, [game(number) for number in range(first, first + EVENTS - 4)])
+    append_games(url, [numbered(number) for number in range(first, first + EVENTS - 4)])
     append_games(url, [corrected(first, "ben", "anna", "cleo")])
     append_games(url, [decision("game.voided", game_id=f"g-{first + 1}")])
     append_games(url, [decision("player.renamed", player="dora", new_player="dorothea")])
@@ -349,7 +349,7 @@ def test_memory_is_independent_of_log_length(copied_file: Callable[..., str], tm
     peaks = []
     for events in (3_000, 300_000 if at_length else 30_000):
         db = copied_file(without_events, name=f"{events}.db")
-        append_games(db, [game(number) for number in range(events)])
+        append_games(db, [numbered(number) for number in range(events)])
         file = tmp_path / f"{events}.jsonl.gz"
         for command in (["export", "events", "-o", str(file)], ["backup", "check", str(file)]):
             peaks.append(peak("--db", db, *command))

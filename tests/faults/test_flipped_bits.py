@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, game
-
-from ratings_ledger.ledger.events.records import EventRow
-from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.store.upgrading import upgrade
+from builders import draft
+from fault_helpers import COLUMNS, append_games, numbered
+from ledgers import create_ledger
 
 PAGE_BYTES = 4_096
 INNER_PAGE, LEAF_PAGE = 5, 13
@@ -24,12 +22,12 @@ Rows = dict[int, tuple[Any, ...]]
 
 def make_ledger(_: object, url: str) -> None:
     """A hundred events, one of them so long that it has pages of its own."""
-    upgrade(url)
+    create_ledger(url)
     players = [{"player": f"player-{number}", "place": number} for number in range(1, 200)]
     long = {"game_id": "long", "game": "catan", "group": "basic", "participants": players}
     event = {"type": "game.recorded", "occurred_at": "2010-03-06T12:00:00Z", "data": long}
-    append_games(url, [game(number, size=2 + number % 6) for number in range(GAMES)])
-    append_games(url, [read_event(event)[0], *(game(f"late-{number}") for number in range(GAMES))])
+    append_games(url, [numbered(number, size=2 + number % 6) for number in range(GAMES)])
+    append_games(url, [draft(event), *(numbered(f"late-{number}") for number in range(GAMES))])
 
 
 @pytest.fixture
@@ -157,7 +155,7 @@ def test_text_turned_into_blob_is_found(file: Path, ratings: Callable[..., Any])
     In the header of a row, a text and a blob differ by one bit, and no index reveals it.
     """
     content, (_, original) = file.read_bytes(), plain_rows(file)
-    record = original[7][EventRow._fields.index("record")][1]
+    record = original[7][COLUMNS.split(", ").index("record")][1]
     serial_type = 13 + 2 * len(record)
     header = bytes([0x80 | serial_type >> 7, serial_type & 0x7F, 76, 76])  # then two hashes of 32 bytes each
     place = content.rindex(header, 0, content.index(record)) + 1

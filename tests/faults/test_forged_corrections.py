@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 import pytest
-from fault_helpers import append_games, corrected, decision, execute, findings, forged, game
-
-from ratings_ledger.ledger.events.types import Draft
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
+from fault_helpers import append_games, corrected, decision, execute, findings, forged, numbered
+from ledgers import create_ledger
+from sqlalchemy import make_url
 
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.IntegrityError)
 INSERT = "INSERT INTO events VALUES"
@@ -19,9 +17,9 @@ EVENTS = 8
 
 def make_ledger(_: object, url: str) -> None:
     """Games g-1, corrected at 4, g-2, voided at 5, and g-3; an account change withdrawn at 7, a rename at 8."""
-    upgrade(url)
+    create_ledger(url)
     done = append_games(url, [
-        game(1), game(2), game(3),
+        numbered(1), numbered(2), numbered(3),
         corrected(1, "ben", "anna")._replace(event_id="c-1"),
         decision("game.voided", "v-2", game_id="g-2"),
         decision("player.account_changed", "a-1", player="anna", account="free"),
@@ -40,7 +38,7 @@ def url(copied: Callable[..., str]) -> str:
 class Forgery(NamedTuple):
     """An event, what it claims to supersede, and what `verify` calls it; by which stores it is refused."""
 
-    event: Draft
+    event: Any
     supersedes: str | None
     code: str = "supersedes"
     refused_by: tuple[str, ...] = ()
@@ -58,7 +56,7 @@ FORGERIES = {
     "a correction of itself": Forgery(corrected(3, "anna", "ben")._replace(event_id="itself"), "itself"),
     "a game corrected twice off the same event": Forgery(corrected(1, "anna", "ben"), "game:g-1", "twice", BOTH),
     "an event withdrawn twice": Forgery(decision("event.voided", id="a-1", reason="again"), "a-1", "twice", BOTH),
-    "a link where none belongs": Forgery(game(9), "game:g-3"),
+    "a link where none belongs": Forgery(numbered(9), "game:g-3"),
     "a rename with a link": Forgery(decision("player.renamed", player="anna", new_player="anne"), "r-1"),
     "a correction of a voided game": Forgery(corrected(2, "anna", "ben"), "v-2"),
     "a reinstatement of a live game": Forgery(decision("game.reinstated", game_id="g-3"), "game:g-3"),
@@ -74,7 +72,7 @@ def test_forged_correction_is_caught(what: str, url: str, ratings: Callable[...,
     """A forged correction is refused by the database or found by `verify` at its position."""
     forgery = FORGERIES[what]
     row = forged(url, forgery.event, supersedes=forgery.supersedes)
-    if open_ledger(url).engine.dialect.name in forgery.refused_by:
+    if make_url(url).get_backend_name() in forgery.refused_by:
         with pytest.raises(REFUSALS):
             execute(url, INSERT, row)
         assert findings(url) == []

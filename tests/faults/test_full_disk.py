@@ -16,17 +16,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import findings, records
+from fault_helpers import findings
+from ledgers import create_ledger, records
 from sqlalchemy import event, text
+from thresholds import set_thresholds
 
-from ratings_ledger.ledger.errors import StoreUnavailable
-from ratings_ledger.ledger.intake import importing
+from ratings_ledger import StoreUnavailable
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.stored import generations
 
 GAMES = 2_000
@@ -35,8 +35,7 @@ CHUNK_EVENTS = 250
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "CHUNK_EVENTS", CHUNK_EVENTS)
-    monkeypatch.setattr(generations, "TRANSACTION_ROWS", CHUNK_EVENTS)
+    set_thresholds(monkeypatch, imported_chunk=CHUNK_EVENTS, stored_rows=CHUNK_EVENTS)
 
 
 @pytest.fixture
@@ -75,7 +74,7 @@ def assert_whole_chunks(url: str) -> int:
 def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Callable[..., Any]) -> None:
     """An import into a file that may not grow keeps whole chunks, and a rerun completes it."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
-    upgrade(url)
+    create_ledger(url)
     ledger = open_ledger(url)
 
     @event.listens_for(ledger.engine, "connect")

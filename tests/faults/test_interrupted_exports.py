@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, fork, game, records, wait_for
+from fault_helpers import append_games, fork, numbered, wait_for
+from ledgers import records, run_command
 from stores import without_events
 
-from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger import own_files
 from ratings_ledger.ledger.backups.backup_folder import LIST, LOCK, read_list
 from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
@@ -29,7 +29,7 @@ FULL = "No space left on device; free some space and run the same command again"
 def with_games(_: Ratings, url: str) -> None:
     """Make a ledger with so many games that an export takes a while."""
     without_events(_, url)
-    append_games(url, [game(number) for number in range(EVENTS)])
+    append_games(url, [numbered(number) for number in range(EVENTS)])
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def run(*arguments: object) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return invoke([str(argument) for argument in arguments])
+    return run_command(*arguments)
 
 
 def struck(number: int, seconds: float, *arguments: object) -> int:

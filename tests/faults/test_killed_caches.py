@@ -10,10 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fault_helpers import append_games, fork, game
+from fault_helpers import append_games, fork, numbered
+from ledgers import create_ledger
+from thresholds import set_thresholds
 
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import column_cache, decoding
 from ratings_ledger.projections.facts.column_files import TRACES
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -33,12 +34,10 @@ def test_killed_cache_writes_leave_right_facts(
     The cache grows by a few events at a time, so that most of the time is spent writing it.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
-    monkeypatch.setattr(decoding, "DELTA_EVENTS", 5)
-    monkeypatch.setattr(decoding, "BULK_EVENTS", 10**9)
+    set_thresholds(monkeypatch, cached_events=1, delta_events=5, scanned_events=10**9)
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
-    upgrade(url)
-    append_games(url, [game(number) for number in range(GAMES)])
+    create_ledger(url)
+    append_games(url, [numbered(number) for number in range(GAMES)])
     chance, killed, positions = random.Random(7), 0, set()
     kills = 2_000 if at_length else 20
     started = time.monotonic()
@@ -82,10 +81,8 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
 ) -> None:
     """However often writers of traces are killed, a trace is there whole or not at all, and nobody is told of it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
-    monkeypatch.setattr(decoding, "BULK_EVENTS", 10**9)
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
-    append_games(ruled_url, [game(number) for number in range(GAMES)])
+    set_thresholds(monkeypatch, cached_events=1, scanned_events=10**9, traced_games=1)
+    append_games(ruled_url, [numbered(number) for number in range(GAMES)])
     chance, killed, met = random.Random(8), 0, Counter[bool]()
     ledger = open_ledger(ruled_url)
     with ledger.reading() as connection:

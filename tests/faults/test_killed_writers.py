@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 import pytest
-from fault_helpers import append_games, findings, fork, game, records, wait_for
+from fault_helpers import append_games, findings, fork, numbered, wait_for
+from ledgers import records
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import Draft
@@ -26,7 +27,7 @@ BATCH_EVENTS_MAX = 8
 
 def batch(writer: int, number: int) -> list[Draft]:
     """The batch of that number of a writer, always the same."""
-    return [game(f"{writer}-{number}-{place}") for place in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)]
+    return [numbered(f"{writer}-{number}-{place}") for place in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)]
 
 
 def commit_batches(url: str, writer: int, number: int, acknowledge: int) -> None:
@@ -125,7 +126,7 @@ def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) ->
 def append_singly(url: str, writer: int, count: int) -> None:
     ledger = open_ledger(url, keep_open=True)
     for number in range(count):
-        done = append(ledger, [game(f"{writer}-{number}")], by="test", clock=clock.now)
+        done = append(ledger, [numbered(f"{writer}-{number}")], by="test", clock=clock.now)
         assert done.appended == 1
 
 
@@ -154,7 +155,7 @@ def test_tailing_reader_misses_no_event(ledger_url: str, at_length: bool) -> Non
 
 def test_identical_batches_are_appended_once(ledger_url: str) -> None:
     """When several writers append the same batch at once, it is stored once."""
-    drafts = [game(number) for number in range(40)]
+    drafts = [numbered(number) for number in range(40)]
     children = [fork(append_games, ledger_url, drafts) for _ in range(WRITERS)]
     assert wait_for(children) == [0] * WRITERS
     assert [json.loads(record)["id"] for record in records(ledger_url).values()] == [d.event_id for d in drafts]

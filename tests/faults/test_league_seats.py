@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from fault_helpers import findings, fork, wait_for
+from ledgers import run_command
 from stores import with_shipped_rulesets
-
-from ratings_ledger.cli.main import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +49,7 @@ def url(copied: Callable[..., str], wanting: int) -> str:
 def subscribe(url: str, player: str) -> None:
     """Try to get a seat; the process ends with what the command ended with."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        code = invoke(["--db", url, "league", "join", "L1", player, "--at", "2026-02-02T12:00Z"])
+        code = run_command("league", "join", "L1", player, "--at", "2026-02-02T12:00Z", db=url)
     os._exit(code)
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import fork, records, wait_for, wait_until
+from fault_helpers import fork, wait_for, wait_until
+from ledgers import records, run_command
+from thresholds import set_thresholds
 
-from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import WorkerLost
-from ratings_ledger.ledger.intake import parsing
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
@@ -34,8 +34,7 @@ PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "BLOCK_ITEMS", 7)
-    monkeypatch.setattr(parsing, "ALONE_BLOCKS", 2)
+    set_thresholds(monkeypatch, parsed_items=7, parsed_alone=2)
     monkeypatch.setattr("ratings_ledger.cli.commands.import_.available_cores", lambda: 2)
 
 
@@ -142,7 +141,7 @@ def import_by_command(url: str, path: Path) -> int:
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
-    return invoke(["--db", url, "import", str(path)])
+    return run_command("import", str(path), db=url)
 
 
 @pytest.fixture

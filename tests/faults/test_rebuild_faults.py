@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import SEEN, append_games, assert_whole, fork, game, plain_connection, wait_for, wait_until
+from fault_helpers import SEEN, append_games, assert_whole, fork, numbered, plain_connection, wait_for, wait_until
+from ledgers import run_command
 from sqlalchemy import select
+from thresholds import set_thresholds
 
-from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.verification import Finding
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.stored import computing, generations
+from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.generations import ladders_of
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
@@ -34,7 +35,7 @@ RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-el
 def rated_url(ledger_url: str, ratings: Callable[..., Any]) -> str:
     """A ledger with a ruleset and some games on all of its ladders; a rebuild takes a moment."""
     assert ratings("rules", "publish", RULESET, db=ledger_url).exit_code == 0
-    append_games(ledger_url, [game(number, size=3 + number % 6) for number in range(60)])
+    append_games(ledger_url, [numbered(number, size=3 + number % 6) for number in range(60)])
     return ledger_url
 
 
@@ -86,14 +87,14 @@ def test_second_rebuild_does_nothing(rated_url: str, ratings: Callable[..., Any]
     """A second rebuild says that another one is running and does nothing."""
     assert ratings("rebuild", db=rated_url).exit_code == 0
     before = live_position(rated_url)
-    append_games(rated_url, [game("later")])
+    append_games(rated_url, [numbered("later")])
     with rebuild_under_way(rated_url):
         result = ratings("rebuild", db=rated_url)
         assert (result.exit_code, result.stdout) == (4, "")
         assert "another rebuild" in result.stderr
         assert live_position(rated_url) == before
         # appends and readers do not wait for a rebuild
-        append_games(rated_url, [game("meanwhile")])
+        append_games(rated_url, [numbered("meanwhile")])
         assert ratings("standings", "club-catan-elo/all", db=rated_url).exit_code == 0
     # the lock died with its holder
     wait_until(lambda: ratings("rebuild", db=rated_url).exit_code == 0)
@@ -167,8 +168,7 @@ def test_killed_rebuild_leaves_old_or_new(
 ) -> None:  # fmt: skip
     # many small transactions: many places to be killed at
     """A rebuild killed at any moment leaves readers the whole old generation or the whole new one."""
-    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
-    monkeypatch.setattr(computing, "FORKING_COST", 0)
+    set_thresholds(monkeypatch, stored_rows=10, forking_cost=0)
     kills = (in_server if rated_url.startswith("postgres") else in_file) * (25 if at_length else 1)
     chance = random.Random(kills)
     seconds = duration(rated_url, work)
@@ -176,7 +176,7 @@ def test_killed_rebuild_leaves_old_or_new(
     with watched(rated_url):
         for number in range(kills):
             before = live_position(rated_url) or 0
-            append_games(rated_url, [game(f"more-{number}", size=3 + number % 6)])
+            append_games(rated_url, [numbered(f"more-{number}", size=3 + number % 6)])
             child = fork(work, rated_url)
             time.sleep(chance.uniform(0, seconds))
             os.kill(child, signal.SIGKILL)
@@ -205,7 +205,7 @@ def test_killed_rebuild_leaves_old_or_new(
 def appending(url: str) -> None:
     """Append one game after the other, forever."""
     for number in range(1_000_000):
-        append_games(url, [game(f"busy-{number}", size=3 + number % 6)])
+        append_games(url, [numbered(f"busy-{number}", size=3 + number % 6)])
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def rebuild_by_command(url: str) -> int:
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
-    return invoke(["--db", url, "rebuild"])
+    return run_command("rebuild", db=url)
 
 
 def interrupted(child: int, seconds: float = 2) -> int:
@@ -259,15 +259,14 @@ def test_ctrl_c_ends_rebuild_cleanly(
     cores: int, rated_url: str, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
     """Ctrl-C ends a rebuild within two seconds with exit code 130 and leaves nothing half done."""
-    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
-    monkeypatch.setattr(computing, "FORKING_COST", 0)
+    set_thresholds(monkeypatch, stored_rows=10, forking_cost=0)
     monkeypatch.setattr("ratings_ledger.ledger.processes.forking.available_cores", lambda: cores)
     seconds = duration(rated_url, rebuild_by_command)
     chance = random.Random(cores)
     codes = []
     for number in range(100 if at_length else 5):
         before = live_position(rated_url)
-        append_games(rated_url, [game(f"more-{number}")])
+        append_games(rated_url, [numbered(f"more-{number}")])
         child = fork(rebuild_by_command, rated_url)
         time.sleep(chance.uniform(seconds / 10, seconds))
         codes.append(interrupted(child))
@@ -317,7 +316,7 @@ def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "workers"
     path.touch()
     monkeypatch.setenv("WORKERS", str(path))
-    monkeypatch.setattr(computing, "FORKING_COST", 0)
+    set_thresholds(monkeypatch, forking_cost=0)
     monkeypatch.setattr("ratings_ledger.ledger.processes.forking.available_cores", lambda: 2)
     monkeypatch.setattr(Ladders, "of_stream", forever)
     return path

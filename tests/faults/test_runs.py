@@ -15,10 +15,10 @@ import pytest
 from fault_helpers import fork, wait_for, wait_until
 from sqlalchemy import make_url, text
 from stores import without_events
+from thresholds import set_thresholds
 
-from ratings_ledger.ledger.errors import AlreadyRunning, StoreUnavailable
+from ratings_ledger import AlreadyRunning, StoreUnavailable
 from ratings_ledger.ledger.processes.identity import is_there, this_process
-from ratings_ledger.ledger.store import runs
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.runs import Run, all_runs, latest_runs, running, runs_ahead
 
@@ -144,7 +144,7 @@ def test_concurrent_run_is_not_lost(ledger_url: str) -> None:
 @pytest.mark.slow_cases
 def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeping keeps the newest runs of a kind, its last success and its last failure."""
-    monkeypatch.setattr(runs, "KEPT", 3)
+    set_thresholds(monkeypatch, runs_kept=3)
     ledger, clock = open_ledger(ledger_url), ticking()
     with running(ledger, "verify", clock) as run:
         run.fail("long ago")
@@ -210,7 +210,7 @@ def test_readers_killed_run_is_lost(reader_url: str, state: Path) -> None:
 @pytest.mark.slow_cases
 def test_readers_old_run_files_are_swept(reader_url: str, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old run files of someone who can only read are removed, except for the last failure."""
-    monkeypatch.setattr(runs, "KEPT", 3)
+    set_thresholds(monkeypatch, runs_kept=3)
     ledger, clock = open_ledger(reader_url), ticking()
     for number in range(8):
         with running(ledger, "verify", clock) as run:

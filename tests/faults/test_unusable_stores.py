@@ -12,7 +12,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import append_games, findings, fork, game, plain_connection, records, wait_for
+from fault_helpers import append_games, findings, fork, numbered, plain_connection, wait_for
+from ledgers import records
 from sqlalchemy import make_url
 
 from ratings_ledger.ledger import clock
@@ -47,7 +48,7 @@ def assert_all_end(
 def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
     """A head from the future stops appends until `--ignore-clock` allows them."""
     future = clock.now() + HOUR
-    append(open_ledger(ledger_url), [game(1)], by="test", clock=lambda: future)
+    append(open_ledger(ledger_url), [numbered(1)], by="test", clock=lambda: future)
     before = records(ledger_url)
     result = ratings(*RECORD, db=ledger_url)
     assert (result.exit_code, result.stdout) == (1, "")
@@ -62,8 +63,8 @@ def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
 def test_small_step_back_keeps_head_time(ledger_url: str) -> None:
     """When the clock steps back a little, events are recorded at the time of the head."""
     soon = clock.now() + 4 * 60 * 1_000_000
-    append(open_ledger(ledger_url), [game(1)], by="test", clock=lambda: soon)
-    append_games(ledger_url, [game(2)])
+    append(open_ledger(ledger_url), [numbered(1)], by="test", clock=lambda: soon)
+    append_games(ledger_url, [numbered(2)])
     assert recorded_times(ledger_url) == [soon, soon]
 
 
@@ -78,7 +79,7 @@ def recorded_times(url: str) -> list[int]:
 def make_ledger(_: object, url: str) -> None:
     """Two games."""
     upgrade(url)
-    append_games(url, [game(1), game(2)])
+    append_games(url, [numbered(1), numbered(2)])
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant
 from ratings_ledger.ledger.events.records import chain_hash, leaf_hash
 from ratings_ledger.ledger.events.revisions import superseded
 from ratings_ledger.ledger.events.types import TYPES, default_id
-from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 
 

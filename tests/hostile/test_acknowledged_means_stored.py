@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ledgers import reading
 from sqlalchemy import text
-
-from ratings_ledger.ledger.store.opening import connect
 
 Ratings = Callable[..., Any]
 SQLITE = {
@@ -58,7 +57,7 @@ def imported(ratings: Ratings, db: str, numbers: range) -> Any:
 
 
 def execute(db: str, statements: str) -> None:
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         parts = [statements] if "$$" in statements or "BEGIN" in statements else statements.split("; ")
         if connection.dialect.name == "sqlite":
             connection.connection.driver_connection.executescript(statements)  # type: ignore[union-attr]
@@ -68,7 +67,7 @@ def execute(db: str, statements: str) -> None:
 
 
 def count(db: str) -> int:
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         return int(connection.execute(text("SELECT count(*) FROM events")).scalar_one())
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from catalogue_mutations import EVIL, TRIGGER, Mutation, of_columns, of_constraints, of_indexes, of_tables, shape
+from ledgers import reading, writing
 from lengths import at_length_but
 from running_mutations import of_functions, of_triggers, of_views, standing_in
 from sqlalchemy import Connection, make_url
@@ -24,7 +25,7 @@ from stores import postgres_database, postgres_of, programs_of_older_servers, wi
 from ratings_ledger.ledger import verification
 from ratings_ledger.ledger.store import catalogue
 from ratings_ledger.ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
-from ratings_ledger.ledger.store.opening import Ledger, connect
+from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 
 Ratings = Callable[..., Any]
@@ -230,7 +231,7 @@ def test_verify_reports_postgresql_mutations(
 ) -> None:
     """For a fixed part of the mutations, `verify` exits with 1 and names it, or cannot open the ledger."""
     original = original_databases(without_events)
-    with connect(original).reading() as connection:
+    with reading(original) as connection:
         ledger = shape(connection)
         # roles are the server's, and what is temporary is gone with its session
         possible = [
@@ -243,7 +244,7 @@ def test_verify_reports_postgresql_mutations(
         with postgres_database(server, original) as url:
             # the search path is to be that of later sessions
             setting = f"ALTER DATABASE {make_url(url).database} SET search_path = "
-            with connect(url).writing() as connection:
+            with writing(url) as connection:
                 do(connection, *(re.sub(r"SELECT set_config\('search_path', '(.*)', true\)", rf"{setting}\1", one)
                                  for one in mutation.sql))  # fmt: skip
             told = ratings("verify", db=url)

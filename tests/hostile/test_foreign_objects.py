@@ -7,14 +7,15 @@ from typing import Any
 
 import make_catalogue
 import pytest
+from ledgers import reading, writing
 from stores import postgres_database, without_events
 from test_verify import do, made
 
-from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger import StoreDamaged
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.guards import POSTGRES_APPEND_LOCK
-from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
 Ratings = Callable[..., Any]
 STATE = (
@@ -85,7 +86,7 @@ OWN = {
 
 
 def state(db: str) -> list[Any]:
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         return [connection.exec_driver_sql(query).all() for query in STATE]
 
 
@@ -197,7 +198,7 @@ def test_comparison_is_under_the_append_lock(ledger_url: str) -> None:
             refused.append(str(problem))
 
     thread = threading.Thread(target=wait)
-    with connect(ledger_url).writing() as connection:
+    with writing(ledger_url) as connection:
         if not sqlite:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})")
         thread.start()

@@ -10,13 +10,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import game, game_event
+from fault_helpers import game_event, numbered
+from ledgers import reading
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import OperationalError
 from stores import OwnServer, own_server, postgres_database
+from thresholds import set_thresholds
 
+from ratings_ledger import StoreUnavailable
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.store import postgres, postgres_connection
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import read_records
@@ -36,8 +38,8 @@ def server_of_its_own() -> Iterator[OwnServer]:
 @pytest.fixture
 def db(server_of_its_own: OwnServer, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A ledger with a game, on a server that is soon given up."""
-    monkeypatch.setattr(postgres_connection, "SILENT_SECONDS", 0.5)
-    monkeypatch.setattr(postgres_connection, "PING_SECONDS", 2)  # the least that libpq waits
+    set_thresholds(monkeypatch, silent_seconds=0.5)
+    set_thresholds(monkeypatch, ping_seconds=2)  # the least that libpq waits
     with postgres_database(server_of_its_own.url) as url:
         url += "&connect_timeout=2"
         assert ratings("init", "--for", "club-catan", db=url).exit_code == 0
@@ -124,7 +126,7 @@ def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Rating
         return clock.now()
 
     ledger = open_ledger(db, keep_open=True)
-    drafts = [game(number) for number in range(10, 10 + games)]
+    drafts = [numbered(number) for number in range(10, 10 + games)]
     with pytest.raises(StoreUnavailable, match="does not answer at all"):
         append(ledger, drafts, by="test", clock=freezing)
     freeze()
@@ -184,11 +186,11 @@ def test_frozen_server_is_not_waited_for_twice(
     db: str, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once a server was given up, other connections to it are given up without waiting, until it answers again."""
-    with connect(db).reading() as first, connect(db).reading() as second, connect(db).reading() as third:
+    with reading(db) as first, reading(db) as second, reading(db) as third:
         freeze()
         with pytest.raises(OperationalError, match="does not answer at all"):
             first.execute(text("SELECT 7"))
-        monkeypatch.setattr(postgres_connection, "SILENT_SECONDS", 10_000)
+        set_thresholds(monkeypatch, silent_seconds=10_000)
         with pytest.raises(OperationalError, match="still says nothing, and does not answer at all"):
             second.execute(text("SELECT 7"))
         freeze()
@@ -199,7 +201,7 @@ def test_frozen_server_is_not_waited_for_twice(
 @pytest.mark.slow
 def test_slow_statement_is_waited_for(db: str) -> None:
     """A statement that takes long is waited for while the server answers others."""
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
@@ -209,7 +211,7 @@ def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) ->
 
     A refusal is an answer too: a server that refuses is there.
     """
-    with connect(db).reading() as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
+    with reading(db) as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
         administrator.execute(f"ALTER DATABASE {make_url(db).database} ALLOW_CONNECTIONS false")
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
@@ -217,7 +219,7 @@ def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) ->
 @pytest.mark.slow
 def test_frozen_backend_is_waited_for(db: str) -> None:
     """One frozen process of a server that answers is waited for."""
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
         os.kill(process, signal.SIGSTOP)
         threading.Timer(1.5, os.kill, (process, signal.SIGCONT)).start()
@@ -228,7 +230,7 @@ def test_connections_use_keepalives(
     db: str,
 ) -> None:
     """A silent connection sends keepalives after 60 s, or after the time that the URL sets."""
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         found: Any = connection.connection.driver_connection
         assert found.info.get_parameters()["keepalives_idle"] == "60"
     with connect(f"{db}&keepalives_idle=5").reading() as connection:

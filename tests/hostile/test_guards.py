@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
 from test_verify import made, verified
 
+from ratings_ledger import LedgerError
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, dump, format_instant
 from ratings_ledger.ledger.events.records import EventRow, chain_hash, leaf_hash
 from ratings_ledger.ledger.store.log import head

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from ledgers import create_ledger, downgrade, writing
 from sqlalchemy import make_url
 from test_verify import do, verified
 
@@ -116,23 +117,15 @@ def test_upgrade_extends_rights_to_the_history(store: str) -> None:
 
     Whoever could write the standings of an older ledger can write its history, and no more.
     """
-    from alembic import command
-
-    from ratings_ledger.ledger.store.migrations import configuration
-    from ratings_ledger.ledger.store.opening import connect
-    from ratings_ledger.ledger.store.upgrading import upgrade
-
-    upgrade(store)
+    create_ledger(store)
     role = f'Night "{make_url(store).database}'
     quoted = '"' + role.replace('"', '""') + '"'
-    with connect(store).writing() as connection:
-        config = configuration()
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0008")
+    with writing(store) as connection:
+        downgrade(connection, "0008")
         connection.exec_driver_sql(f"CREATE ROLE {quoted}")
         connection.exec_driver_sql(f"GRANT SELECT, INSERT, DELETE ON generation_standings TO {quoted}")
         connection.exec_driver_sql("GRANT SELECT ON generation_standings TO PUBLIC")
-    upgrade(store)
+    create_ledger(store)
     with psycopg.connect(store, autocommit=True) as connection:
         rights = "SELECT has_table_privilege(%s, %s, %s)"
         tables = ("live_history", "history_parts", "history_changes", "history_games", "history_participants")

@@ -11,8 +11,9 @@ import pytest
 from fault_helpers import lose
 from sqlalchemy import text
 
+from ratings_ledger import LedgerError, StoreUnavailable
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import LedgerError, LockLost, StoreUnavailable
+from ratings_ledger.ledger.errors import LockLost
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.stored import generations, rebuilding
 from ratings_ledger.projections.stored.generations import live

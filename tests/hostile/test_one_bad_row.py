@@ -2,20 +2,18 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from forging import FORGED, GAME, OTHERS, WRITTEN, forge, forged, instead
+from ledgers import reading
 from lengths import at_length_but
 from sqlalchemy import text
-from stores import postgres_database
 from test_verify import do, made, rename, verified
-
-from ratings_ledger.ledger.store.opening import connect
-from ratings_ledger.projections.facts import decoding
+from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 Forge = Callable[[str], object]
@@ -142,7 +140,7 @@ def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
 
     Whatever reads lists reads their records again.
     """
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         query = text("SELECT record FROM events WHERE type = 'list.published'")
         data = json.loads(connection.execute(query).scalar_one())["data"] | {"known_at": 1}
     forge(db, data, "ladder:elo-chess/all", id="x", type="list.published",
@@ -261,7 +259,7 @@ def test_uncounted_game_is_not_explained(db: str, ratings: Ratings) -> None:
 
 def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A correction by SQL of a game that does not count changes no other game in the cache."""
-    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
+    set_thresholds(monkeypatch, cached_events=1)
     command = ("standings", "elo-chess/all", "--format", "json")
     forged("a gap", db)
     assert ratings("record", db=db, input=json.dumps({**GAME, "game_id": "behind"})).exit_code == 0
@@ -295,12 +293,6 @@ SQLITE_HEADS = {
     "a short chain hash": "chain_hash = x'00'", "a time that is a text": "recorded_at = 'x'",
     "a time with a fraction": "recorded_at = 9e30", "a time after all times": "recorded_at = 4611686018427387904",
 }  # fmt: skip
-
-
-@pytest.fixture
-def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
-    with postgres_database(server, original_databases(made)) as url:
-        yield url
 
 
 def damage_head(path: str, change: str) -> None:

@@ -3,10 +3,12 @@ it there; and what one of them takes, the others take. Of every type of event.""
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from builders import game_data
 from forged_events import append
 
 from ratings_ledger.ledger.events.canonical import format_instant
@@ -21,9 +23,7 @@ CHESS = "elo-chess/all"
 EIGHT = [f"p{number}" for number in range(1, 9)]
 
 
-def game(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
-    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    return {"game": "chess", "game_id": game_id, "participants": participants, **members}
+game = partial(game_data, game="chess")
 
 
 def line(type_name: str, data: dict[str, Any], at: str = AT, **members: Any) -> str:

@@ -12,13 +12,14 @@ from typing import Any
 import psycopg
 import pytest
 from fault_helpers import game_event, wait_until
+from ledgers import writing
 from lengths import at_length_but
 from sqlalchemy import make_url, text
+from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump
-from ratings_ledger.ledger.store import postgres
-from ratings_ledger.ledger.store.opening import connect, open_ledger
+from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.rebuilding import rebuild
 
@@ -107,7 +108,7 @@ def test_session_pooling_keeps_locks(ratings: Ratings, postgres_url: str, monkey
         monkeypatch.setattr(generations, "promote", promoting)
         assert rebuild(open_ledger(db), clock.now).promoted
         assert [(one.exit_code, "another rebuild" in one.stderr) for one in told] == [(4, True)]
-        with connect(postgres_url).writing() as connection:
+        with writing(postgres_url) as connection:
             connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
             busy = ratings("record", *CHESS, "--game-id", "g-2", "anna", "ben", db=f"{db}&timeout=0.2")
         assert (busy.exit_code, "is busy" in busy.stderr) == (3, True), busy
@@ -118,7 +119,7 @@ def test_pooling_without_sessions_is_refused(
     mode: str, ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pooler that keeps no session is refused by every command, and nothing is changed."""
-    monkeypatch.setattr(postgres, "HEARING_SECONDS", 1)
+    set_thresholds(monkeypatch, hearing_seconds=1)
     with pooled(postgres_url, mode) as db:
         for made in (False, True):
             if made:
@@ -136,7 +137,7 @@ def test_single_pooled_connection_suffices(
     ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pooler that claims session mode is trusted when it has only one connection to check it with."""
-    monkeypatch.setattr(postgres, "HEARING_SECONDS", 1)
+    set_thresholds(monkeypatch, hearing_seconds=1)
     assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
     with pooled(postgres_url, "session", connections=1) as db:
         told = ratings("status", db=db)

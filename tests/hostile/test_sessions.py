@@ -11,12 +11,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from ledgers import reading, writing
 from lengths import at_length_but
 from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
-from stores import postgres_database
+from stores import for_chess, postgres_database
 
-from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger import StoreUnavailable
 from ratings_ledger.ledger.store.locations import hidden
 from ratings_ledger.ledger.store.opening import connect, open_ledger
 from ratings_ledger.ledger.store.postgres_connection import AnsweringConnection
@@ -34,12 +35,8 @@ SETTINGS = [
 @pytest.fixture
 def db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
     """A ledger without games in PostgreSQL."""
-    with postgres_database(server, original_databases(with_elo_for_chess)) as url:
+    with postgres_database(server, original_databases(for_chess)) as url:
         yield url
-
-
-def with_elo_for_chess(ratings: Ratings, url: str) -> None:
-    assert ratings("init", "--for", "chess", db=url).exit_code == 0
 
 
 def play(ratings: Ratings, db: str, number: int, name: str = "Zoë \\ ' 陳美") -> Any:
@@ -48,7 +45,7 @@ def play(ratings: Ratings, db: str, number: int, name: str = "Zoë \\ ' 陳美")
 
 
 def execute(db: str, statement: str) -> None:
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         connection.execute(text(statement.replace("ALTER DATABASE", f"ALTER DATABASE {make_url(db).database}")))
 
 
@@ -171,7 +168,7 @@ def test_read_only_database_is_reported(ratings: Ratings, db: str) -> None:
     """A read-only default is overruled, and a read-only server is reported as a standby."""
     execute(db, "ALTER DATABASE SET default_transaction_read_only = on")
     assert play(ratings, db, 1).exit_code == 0  # a default is overruled
-    with connect(db).reading() as connection:
+    with reading(db) as connection:
         failure = connect(db).dialect.failure(
             Failed("25006", "cannot execute INSERT in a read-only transaction"), "there"
         )
@@ -200,7 +197,7 @@ def test_server_error_is_no_bug(state: str, db: str) -> None:
 
 def test_zero_timeout_does_not_wait_forever(ratings: Ratings, db: str) -> None:
     """With a timeout of zero, a held lock is reported as busy rather than waited for."""
-    with connect(db).writing() as connection:
+    with writing(db) as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
         told = ratings("status", db=f"{db}{'&' if '?' in db else '?'}timeout=0")
     assert (told.exit_code, "is busy" in told.stderr) == (3, True)

@@ -9,16 +9,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unicodedata import category
 
 import pytest
+from builders import game_data
 from forged_events import append
+from ledgers import writing
 from terminals import on_terminal
 
 from ratings_ledger.ledger.rejections import escaped, shown
-from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
@@ -46,10 +48,7 @@ REASON, BY = f"why {TURNED}é", f"referee {TURNED}é"
 LADDER = f"elo-go/{CITY}"
 
 
-def game(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
-    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    return {"game": "go", "game_id": game_id, "city": CITY, "group": CITY, "participants": participants,
-            "extra": {"note": ANYTHING}, **members}  # fmt: skip
+game = partial(game_data, game="go", city=CITY, group=CITY, extra={"note": ANYTHING})
 
 
 RULESET = {
@@ -81,14 +80,14 @@ EVENTS = [
 def make_ledger(ratings: Ratings, url: str) -> None:
     """Such characters in every text that a record can hold, and in a published list."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
-    with open_ledger(url).writing() as connection:
+    with writing(url) as connection:
         for number, (type_name, data) in enumerate(EVENTS):
             once = type_name if type_name == "points.adjusted" and number < 12 else f"{type_name}{number}"
             append(connection, type_name, data, AT, BY, name(once))
     told = ratings("publish", LADDER, "--by", BY.replace("\n\t", ""), db=url)
     assert told.exit_code == 0, told.stderr
     listed = json.loads(ratings("export", "events", db=url).stdout.split("\n")[-2])
-    with open_ledger(url).writing() as connection:
+    with writing(url) as connection:
         append(connection, listed["type"], listed["data"], AT, BY, name("list"))
     assert ratings("rebuild", db=url).exit_code == 0
     assert ratings("verify", db=url) == (0, "", "")

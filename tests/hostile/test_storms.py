@@ -21,22 +21,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import (
-    SEEN,
-    assert_whole,
-    fork,
-    game,
-    game_event,
-    lose,
-    plain_connection,
-    records,
-    wait_for,
-    wait_until,
-)
+from fault_helpers import SEEN, assert_whole, fork, game_event, lose, numbered, plain_connection, wait_for, wait_until
+from ledgers import records
 from stores import OwnServer, own_server
 
+from ratings_ledger import LedgerError
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.store.appending import append, same_content
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
@@ -97,7 +87,7 @@ def by_library(opened: dict[str, Ledger], url: str, path: Path, games: dict[str,
     try:
         if url not in opened:
             opened[url] = open_ledger(url, keep_open=True)
-        drafts = [game(name, size) for name, size in games.items()]
+        drafts = [numbered(name, size) for name, size in games.items()]
         done = append(opened[url], drafts, by="test", clock=clock.now)
     except LedgerError as problem:
         note(path, failed=str(problem), exit_code=problem.exit_code)
@@ -273,7 +263,7 @@ def assert_kept(url: str, folder: Path) -> int:
     count = 0
     for batch in noted(folder, "writer"):
         games = batch.get("games", {})
-        drafts = [game(name, size) for name, size in games.items()]
+        drafts = [numbered(name, size) for name, size in games.items()]
         assert all(same_content(stored[places[draft.event_id]], draft) for draft in drafts)
         found = [places[draft.event_id] for draft in drafts]
         assert found == sorted(found)

@@ -5,27 +5,18 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from forging import FORGED, GAME, forge
+from ledgers import reading, writing
 from sqlalchemy import make_url, text
-from stores import postgres_database
-
-from ratings_ledger.ledger import verification
-from ratings_ledger.ledger.store.opening import connect
+from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
-
-
-@pytest.fixture
-def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
-    """The same in PostgreSQL."""
-    with postgres_database(server, original_databases(made)) as url:
-        yield url
 
 
 def made(ratings: Ratings, url: str) -> None:
@@ -57,7 +48,7 @@ def do(url: str, *statements: str) -> None:
             for statement in statements:
                 connection.execute(statement)
         return
-    with connect(url).reading() as connection:
+    with reading(url) as connection:
         for statement in statements:
             connection.execute(text(statement))
 
@@ -194,7 +185,7 @@ def test_locked_events_are_no_damage(timeout: str, postgres_db: str, ratings: Ra
     There is a forged record under the lock.
     """
     forge(postgres_db, FORGED["nobody"])
-    with connect(postgres_db).writing() as connection:
+    with writing(postgres_db) as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
         told = ratings("verify", db=f"{postgres_db}&timeout={timeout}")
     assert (told.exit_code, told.stdout) == (3, ""), told
@@ -241,12 +232,12 @@ def test_parallel_verify_finds_the_same(tmp_path: Path, ratings: Ratings, monkey
         for number in range(200)
     ]
     assert ratings("import", "-", db=db, input="\n".join(map(json.dumps, games))).exit_code == 0
-    monkeypatch.setattr(verification, "PART_EVENTS", 7)
+    set_thresholds(monkeypatch, verified_events=7)
     assert ratings("verify", db=db) == (0, "", "")
     do(db, "DROP TRIGGER events_refuse_update",
        "UPDATE events SET recorded_by = 'eve' WHERE position IN (7, 8, 14, 15, 150, 201)")  # fmt: skip
     together = verified(ratings, db)
-    monkeypatch.setattr(verification, "PART_EVENTS", 10**6)
+    set_thresholds(monkeypatch, verified_events=10**6)
     assert verified(ratings, db) == together
     assert sum(one.startswith("column: ") for one in together) == 6
 

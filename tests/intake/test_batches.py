@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import game
+from fault_helpers import numbered
 from stores import without_events
+from thresholds import set_thresholds
 
+from ratings_ledger import Refused, StoreUnavailable
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.intake import importing
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.batches import recorded_batches
@@ -99,7 +98,7 @@ def test_any_file_name_can_be_a_batch(name: str, copied_file: Callable[..., str]
 
 def meanwhile(ledger: Ledger, event_id: str) -> None:
     """Somebody else records a game under an id."""
-    append(ledger, [game("other")._replace(event_id=event_id)], by="ben", clock=clock.now)
+    append(ledger, [numbered("other")._replace(event_id=event_id)], by="ben", clock=clock.now)
 
 
 def items(*names: str) -> list[Any]:
@@ -109,7 +108,7 @@ def items(*names: str) -> list[Any]:
 
 def test_a_batch_in_chunks_is_one(ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks that follow one another are one range; what somebody else appends between two of them is in none."""
-    monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
+    set_thresholds(monkeypatch, imported_chunk=2)
     (tmp_path / "a.csv").write_text(games("g1", "g2", "g3", "g4", "g5"))
     ledger = open_ledger(ledger_url)
     plan = FileIntake(ledger, items(str(tmp_path / "a.csv")), ImportPolicy("mira"), batches=True)
@@ -126,7 +125,7 @@ def test_an_import_stopped_midway_is_completed(
     ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Stopped between two chunks it leaves games without a batch; run again, it records what the second run brought."""
-    monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
+    set_thresholds(monkeypatch, imported_chunk=2)
     (tmp_path / "a.csv").write_text(games("g1", "g2", "g3"))
     ledger = open_ledger(ledger_url)
 
@@ -145,7 +144,7 @@ def test_a_last_chunk_refused_leaves_a_batch(
     ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """If the last chunk is refused, since somebody else took a game's id meanwhile, the others are a batch still."""
-    monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
+    set_thresholds(monkeypatch, imported_chunk=2)
     (tmp_path / "a.csv").write_text(games("g1", "g2", "g3"))
     ledger = open_ledger(ledger_url)
     plan = FileIntake(ledger, items(str(tmp_path / "a.csv")), ImportPolicy("mira"), batches=True)

@@ -4,8 +4,8 @@ from datetime import date, timedelta
 
 import pytest
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.intake.tables.dates import WEEKDAYS, moment_text
-from ratings_ledger.ledger.rejections import Refused
 
 MONTHS = {
     "English": "January February March April May June July August September October November December",

@@ -8,10 +8,10 @@ from weakref import ref
 
 import pytest
 
+from ratings_ledger import Refused, Rejection
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.parsing import ParsedItem, packed_blocks, parsed, read_blocks, unpacked_block
-from ratings_ledger.ledger.rejections import Refused, Rejection
 
 GAME: dict[str, Any] = {
     "type": "game.recorded", "occurred_at": "2010-03-05T19:30:00.5Z", "by": "Zoë",

@@ -3,13 +3,15 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
+from builders import drafted
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from ratings_ledger import ClockBehind
 from ratings_ledger.ledger.clock import TOLERANCE
-from ratings_ledger.ledger.errors import ClockBehind
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft, read_event
@@ -48,11 +50,7 @@ def player(name: str, **members: object) -> Draft:
     )[0]
 
 
-def game(game_id: str, *players: str, event_id: str | None = None, **members: object) -> Draft:
-    participants = [{"player": name, "place": place} for place, name in enumerate(players, 1)]
-    data = {"game_id": game_id, "game": "catan", "participants": participants, **members}
-    event = {"type": "game.recorded", "occurred_at": "2024-01-01T00:00:00Z", "data": data}
-    return read_event(event if event_id is None else {**event, "id": event_id})[0]
+game = partial(drafted, at="2024-01-01T00:00:00Z")
 
 
 def add(ledger: Ledger, *drafts: Draft, now: int = NOON, by: str = "referee", ignore_clock: bool = False) -> Appended:

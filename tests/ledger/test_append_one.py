@@ -7,12 +7,13 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
+from builders import drafted
 from sqlalchemy import text
 
+from ratings_ledger import Rejection
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ratings_ledger.ledger.events.records import EventRow, build
 from ratings_ledger.ledger.events.types import Draft, read_event
-from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.appending import Appended, append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.verification import verify_log
@@ -38,11 +39,7 @@ def draft(name: str, occurred_at: int = 0, **members: Any) -> Draft:
     return read_event({**event, **members})[0]._replace(occurred_at=occurred_at)
 
 
-def game(game_id: str, *players: str, event_id: str | None = None) -> Draft:
-    participants = [{"player": name, "place": place} for place, name in enumerate(players, 1)]
-    data = {"game_id": game_id, "game": "catan", "extra": {"note": '"\\\n\t'}, "participants": participants}
-    event = {"type": "game.recorded", "occurred_at": "2010-03-05T19:30:00Z", "data": data}
-    return read_event(event if event_id is None else {**event, "id": event_id})[0]
+game = partial(drafted, at="2010-03-05T19:30:00Z", extra={"note": '"\\\n\t'})
 
 
 def rows(ledger: Ledger) -> list[EventRow]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.game_types import numbers, places
 from ratings_ledger.ledger.events.types import meaning, read_event
-from ratings_ledger.ledger.rejections import Refused
 
 
 def seat(text: str, vp: int | None = None, **members: Any) -> dict[str, Any]:

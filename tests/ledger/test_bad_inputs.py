@@ -8,8 +8,6 @@ import pytest
 from stores import without_events
 from told import without_newcomers
 
-from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX
-
 GOOD = (
     '{"type":"game.recorded","occurred_at":"2024-01-01T12:00:00Z","data":{"game_id":"g-1","game":"catan",'
     '"participants":[{"player":"anna","place":1},{"player":"ben","place":2}]}}'
@@ -38,6 +36,7 @@ def placed(*places: int) -> bytes:
     return participants(",".join(f'{{"player":"p{number}","place":{place}}}' for number, place in enumerate(places)))
 
 
+RECORD_BYTES = 65_535  # the most that a record may have
 pytestmark = pytest.mark.ledger(make=without_events, store="sqlite")
 
 
@@ -210,14 +209,14 @@ def record_of(size: int) -> bytes:
 
 def test_largest_record_is_accepted(db: str, ratings: Callable[..., Any]) -> None:
     """A record of exactly 65,535 bytes is accepted."""
-    accepted(ratings, db, record_of(RECORD_BYTES_MAX), "--by", "r")
+    accepted(ratings, db, record_of(RECORD_BYTES), "--by", "r")
 
-    assert [len(line.encode()) for line in exported(ratings, db)] == [RECORD_BYTES_MAX]
+    assert [len(line.encode()) for line in exported(ratings, db)] == [RECORD_BYTES]
 
 
 def test_record_above_the_limit_is_refused(db: str, ratings: Callable[..., Any]) -> None:
     """A record one byte larger than the limit is refused."""
-    assert refused(ratings, db, record_of(RECORD_BYTES_MAX + 1), "--by", "r") == [(1, "record-too-large")]
+    assert refused(ratings, db, record_of(RECORD_BYTES + 1), "--by", "r") == [(1, "record-too-large")]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \r\n\r\n", b"\xef\xbb\xbf"])

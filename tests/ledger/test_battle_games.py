@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, numbers, places
 from ratings_ledger.ledger.events.types import meaning, read_event
-from ratings_ledger.ledger.rejections import Refused
 
 
 def fighter(text: str, **members: Any) -> dict[str, Any]:

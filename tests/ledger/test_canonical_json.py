@@ -9,8 +9,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX, dump, parse_object
-from ratings_ledger.ledger.rejections import Refused
 
 keys = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=8)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

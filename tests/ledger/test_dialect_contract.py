@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import combinations, count
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,15 @@ from typing import Any
 import psycopg
 import pytest
 import third_store
+from builders import drafted
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from stores import coded, postgres_database, without_events
 
+from ratings_ledger import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import REASONS, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ratings_ledger.ledger.errors import REASONS
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.records import around_position, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft, read_event
@@ -46,11 +49,7 @@ def player(name: str, event_id: str | None = None) -> Draft:
     return read_event(event if event_id is None else {**event, "id": event_id})[0]
 
 
-def game(game_id: str, *players: str, event_id: str | None = None) -> Draft:
-    participants = [{"player": name, "place": place} for place, name in enumerate(players, 1)]
-    data = {"game_id": game_id, "game": "catan", "participants": participants}
-    event = {"type": "game.recorded", "occurred_at": "2010-03-05T19:30:00Z", "data": data}
-    return read_event(event if event_id is None else {**event, "id": event_id})[0]
+game = partial(drafted, at="2010-03-05T19:30:00Z")
 
 
 def add(ledger: Ledger, *drafts: Draft, now: int = 5) -> Head:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.game_types import numbers, places
 from ratings_ledger.ledger.events.types import meaning, read_event
-from ratings_ledger.ledger.rejections import Refused
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 START = {"Austria": 3, "England": 3, "France": 3, "Germany": 3, "Italy": 3, "Russia": 4, "Turkey": 3}

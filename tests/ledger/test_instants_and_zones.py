@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, INSTANT_MIN, format_instant, parse_instant
 from ratings_ledger.ledger.events.zones import day_start, end_of, read_instant, zone
-from ratings_ledger.ledger.rejections import Refused
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND

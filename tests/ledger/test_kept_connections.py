@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from ledgers import create_ledger
 from sqlalchemy import event
 
-from ratings_ledger.ledger.errors import NoLedger
+from ratings_ledger import NoLedger
 from ratings_ledger.ledger.processes.forking import forked
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 
 
 def open_files(path: Path) -> int:
@@ -21,7 +21,7 @@ def open_files(path: Path) -> int:
 
 def test_reads_and_appends_share_a_connection(tmp_path: Path) -> None:
     """One connection serves a ledger that is kept open, and is closed with it."""
-    upgrade(url := f"sqlite:///{tmp_path / 'ratings.db'}")
+    create_ledger(url := f"sqlite:///{tmp_path / 'ratings.db'}")
     ledger, connected = open_ledger(url, keep_open=True), []
     event.listen(ledger.engine, "connect", lambda *_: connected.append(1))
     for _ in range(3):
@@ -36,7 +36,7 @@ def test_reads_and_appends_share_a_connection(tmp_path: Path) -> None:
 
 def test_forked_process_inherits_no_connection(tmp_path: Path) -> None:
     """A process that is forked while a ledger is kept open has none of its connections."""
-    upgrade(url := f"sqlite:///{tmp_path / 'ratings.db'}")
+    create_ledger(url := f"sqlite:///{tmp_path / 'ratings.db'}")
     ledger = open_ledger(url, keep_open=True)
     with ledger.driving():
         pass
@@ -52,7 +52,7 @@ def test_forked_process_inherits_no_connection(tmp_path: Path) -> None:
 
 def test_connection_that_comes_back_late_is_closed(tmp_path: Path) -> None:
     """A connection in use while its ledger is closed, as of an export given up, is closed when it comes back."""
-    upgrade(url := f"sqlite:///{tmp_path / 'ratings.db'}")
+    create_ledger(url := f"sqlite:///{tmp_path / 'ratings.db'}")
     ledger = open_ledger(url, keep_open=True)
     with ledger.reading() as connection:
         ledger.close()

@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 import ratings_ledger.projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
-from ratings_ledger.ledger.errors import NotALedger, StoreUnavailable
+from ratings_ledger import NotALedger, StoreUnavailable
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head

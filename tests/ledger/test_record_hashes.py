@@ -4,10 +4,10 @@ from hashlib import sha256
 
 import pytest
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump, parse_instant, parse_object
 from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, ZERO, build, chain_hash, columns, leaf_hash, restored
 from ratings_ledger.ledger.events.types import Draft, read_event
-from ratings_ledger.ledger.rejections import Refused
 
 LINE = """{"type":"game.recorded","occurred_at":"2010-03-05T20:30:00+01:00","data":{
     "game_id":"g-1001","game":"catan","group":"basic","city":null,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
@@ -16,7 +17,6 @@ from ratings_ledger.ledger.events.fields import _short_way, normalised
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
 from ratings_ledger.ledger.events.types import Draft, read_event
-from ratings_ledger.ledger.intake import importing
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import ImportPolicy
@@ -217,7 +217,7 @@ def test_import_sees_concurrent_append(
     ledger_url: str, monkeypatch: pytest.MonkeyPatch, place: int, existing: int, codes: list[str]
 ) -> None:
     """An import sees a game of a later chunk that somebody else appends in the meantime."""
-    monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
+    set_thresholds(monkeypatch, imported_chunk=2)
     ledger = open_ledger(ledger_url)
     events = [played(f"g-{number}", "anna", "ben") for number in range(8)]
     theirs = read_event(played("g-5", "anna", "ben") if place == 1 else played("g-5", "ben", "anna"))[0]

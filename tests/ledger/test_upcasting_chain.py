@@ -3,15 +3,15 @@
 from collections.abc import Callable
 
 import pytest
+from ledgers import reading, writing
 from sqlalchemy import text
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.records import ZERO, chain_hash, columns, leaf_hash
 from ratings_ledger.ledger.events.types import STEPS, TYPES, Data, Draft, upcast
-from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.appending import insert_event_rows
 from ratings_ledger.ledger.store.log import Head
-from ratings_ledger.ledger.store.opening import connect
 
 
 def named_twice(data: Data) -> Data:
@@ -91,7 +91,7 @@ def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
     newer = row._replace(
         type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf)
     )
-    with connect(url).writing() as connection:
+    with writing(url) as connection:
         insert_event_rows(connection, [newer], Head(0, ZERO, 0))
-    with connect(url).reading() as connection:
+    with reading(url) as connection:
         assert connection.execute(text("SELECT count(*) FROM events")).scalar() == 1

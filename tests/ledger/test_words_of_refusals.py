@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.fields import Members, refusal_of
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import TYPES, read_event
-from ratings_ledger.ledger.rejections import Refused
 
 AT = "2026-01-01T20:00:00Z"
 SEATS = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]

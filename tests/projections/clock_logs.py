@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ratings_ledger.ledger.rejections import Rejection
+from ratings_ledger import Rejection
 from ratings_ledger.projections.game_clock import replay_clock
 from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 
@@ -55,9 +55,14 @@ def refused(text, **started):
     return found.line, found.code, found.message
 
 
+def explained(events, name, at=None):
+    """What the clock explains of a player."""
+    return explain_clock(events, name, at)
+
+
 def lines(text, at=None, name="anna", **started):
     """(at, what, change, main timer after it) line by line."""
-    told = explain_clock(log(text, **started), name, at).model_dump()
+    told = explained(log(text, **started), name, at).model_dump()
     assert sum(line["change_ms"] for line in told["lines"]) == told["main_ms"]
     return [(line["at"], line["what"], line["change_ms"], line["main_ms"]) for line in told["lines"]]
 

@@ -4,6 +4,9 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import builders
+from own_rules import read_ruleset, shipped_text
+
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
@@ -11,20 +14,14 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.replay.ladders import Stream
-from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
 START = 1_500_000_000_000_000
 
 
-def game(game_id: str, players: str, day: int = 1, **members: Any) -> dict[str, Any]:
-    """A game from text: `game("g-1", "anna ben=cleo dora")`; the day is one of January 2020."""
-    participants, place = [], 1
-    for seat in players.split():
-        tied = seat.split("=")
-        participants += [{"player": player, "place": place} for player in tied]
-        place += len(tied)
-    data = {"game_id": game_id, "game": "club-catan", "participants": participants, **members}
-    return {"type": "game.recorded", "occurred_at": f"2020-01-{day:02d}T12:00:00Z", "data": data}
+def club_game(game_id: str, players: str, day: int = 1, **members: Any) -> dict[str, Any]:
+    """A game of the club from text: `club_game("g-1", "anna ben=cleo dora")`; the day is one of January 2020."""
+    at = f"2020-01-{day:02d}T12:00:00Z"
+    return builders.game(game_id, *players.split(), at=at, **{"game": "club-catan", **members})
 
 
 def adjustment(ladder: str, player: str, points: str, day: int) -> dict[str, Any]:
@@ -33,16 +30,11 @@ def adjustment(ladder: str, player: str, points: str, day: int) -> dict[str, Any
     return {"type": "points.adjusted", "occurred_at": f"2020-01-{day:02d}T12:00:00Z", "data": data}
 
 
-def shipped_text(ruleset_id: str) -> str:
-    """The text of the first shipped ruleset file of that id."""
-    return next(text for text in shipped() if f'\nid = "{ruleset_id}"\n' in text)
-
-
 def ruleset(toml: str | None = None) -> dict[str, Any]:
     """A ruleset as an event; by default the shipped one of the club."""
-    found, problems = read_toml(shipped_text("club-catan-elo") if toml is None else toml)
-    assert found is not None, problems
-    data = found.model_dump(exclude_unset=True, exclude_none=True)
+    data = read_ruleset(shipped_text("club-catan-elo") if toml is None else toml).model_dump(
+        exclude_unset=True, exclude_none=True
+    )
     return {"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data}
 
 
@@ -89,12 +81,19 @@ def random_games(seed: int, count: int, players: Sequence[str], most: int = 6) -
     for number in range(count):
         seated = chance.sample(list(players), chance.randint(2, min(most, len(players))))
         day = max(1, min(28, number * 28 // count + chance.randint(-2, 2)))
-        event = game(f"g-{number}", " ".join(seated), day)
+        event = club_game(f"g-{number}", " ".join(seated), day)
         for participant, place in zip(event["data"]["participants"], random_places(chance, len(seated)), strict=True):
             participant["place"] = place
         chance.shuffle(event["data"]["participants"])
         events.append(event)
     return events
+
+
+def ranking_of(
+    ledger: Ledger, ladder: str, known_at: int | None = None, as_of: int | None = None, rules: str | None = None
+) -> Ranking:
+    """The standings of one ladder at some coordinates."""
+    return Ladders(facts_of(ledger, known_at), as_of, rules).standings(ladder)
 
 
 def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply
 

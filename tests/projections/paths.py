@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from thresholds import set_thresholds
 
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.containment import RuleFailure
@@ -16,9 +15,9 @@ NEVER = 10**9
 
 def set_paths(monkeypatch: pytest.MonkeyPatch, *, scanned: bool, compiled: bool) -> None:
     """Let even the shortest history go, or let none go, through the scanner, and through compiled loops."""
-    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
-    monkeypatch.setattr(decoding, "BULK_EVENTS", 1 if scanned else NEVER)
-    monkeypatch.setattr(compiling, "COMPILED_GAMES", 1 if compiled else NEVER)
+    set_thresholds(
+        monkeypatch, cached_events=1, scanned_events=1 if scanned else NEVER, compiled_games=1 if compiled else NEVER
+    )
 
 
 def told(facts: Facts) -> dict[str, Any]:

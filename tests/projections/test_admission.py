@@ -1,15 +1,14 @@
 """What is remembered of games that were admitted changes no answer."""
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import with_shipped_rulesets
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.types import read_data
-from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.events import Admission
@@ -47,11 +46,7 @@ def answer(admission: Admission, occurred_at: int, data: dict[str, Any]) -> str 
     return None
 
 
-@pytest.fixture
-def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
-    name = str(tmp_path / "ratings.db")
-    assert ratings("init", db=name).exit_code == 0
-    return name
+pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
 
 
 def test_reused_validator_answers_like_new(db: str) -> None:

@@ -7,18 +7,19 @@ from math import floor
 
 import pytest
 from checked_integers import checked
-from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
+from histories import facts_of, fill, ruleset, standings_of, stream_of
+from own_rules import built_in, problems_in, shipped_text
 
 from ratings_ledger.projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
-from ratings_ledger.projections.rules.ante_pool import AntePoolParams, check, explain, prepare, refuse_params, score
-from ratings_ledger.projections.rulesets.versions import read_toml
+
+RULE = built_in("ante-pool/1")
 
 SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
 
 
 def bound(**params):
     """The source's parameters, or with others instead."""
-    return AntePoolParams(**{"shares": SHARES, **params})
+    return RULE.params(**{"shares": SHARES, **params})
 
 
 def columns(places, vps=None, statuses=None, seats=None):
@@ -30,7 +31,9 @@ def columns(places, vps=None, statuses=None, seats=None):
 def scored(points, places, vps=None, seats=None, **params):
     """(changes, minted, burned) of one game."""
     change = [0] * len(points)
-    minted = score(len(points), points, columns(places, vps, seats=seats), prepare(bound(**params)), (), change)
+    minted = RULE.score(
+        len(points), points, columns(places, vps, seats=seats), RULE.prepare(bound(**params)), (), change
+    )
     return change, minted, minted - sum(change)
 
 
@@ -38,7 +41,7 @@ def explained(points, places, vps=None, **params):
     """For every player (term, amount, detail, note)."""
     change = scored(points, places, vps, **params)[0]
     names = [f"p{number}" for number in range(len(points))]
-    terms = explain(len(points), names, points, columns(places, vps), bound(**params), change)
+    terms = RULE.explain(len(points), names, points, columns(places, vps), bound(**params), change)
     assert [sum(term.amount for term in mine) for mine in terms] == change
     return [[tuple(term[:4]) for term in mine] for mine in terms]
 
@@ -85,9 +88,9 @@ def test_winners_share_the_ante_or_power_decides(places, shared, share, by_power
     for winners, expected in (("share", share), ("by_power", by_power)):
         params, change = bound(winners=winners), [0] * n
         game = [*columns(places), [0] * n, shared]
-        assert score(n, [100] * n, game, prepare(params), (), change) == 0
+        assert RULE.score(n, [100] * n, game, RULE.prepare(params), (), change) == 0
         assert [back + 10 for back in change] == expected
-        terms = explain(n, [f"p{i}" for i in range(n)], [100] * n, game, params, change)
+        terms = RULE.explain(n, [f"p{i}" for i in range(n)], [100] * n, game, params, change)
         assert [sum(term.amount for term in mine) for mine in terms] == change
 
 
@@ -172,10 +175,10 @@ def test_largest_points_stay_exact(n, divisor):
     With 922 players who ante everything the pot is the largest that fits.
     """
     params = bound(ante_divisor=divisor)
-    assert refuse_params(params, n) is None
+    assert RULE.refuse_params(params, n) is None
     points = [UNITS_MAX - number for number in range(n)]
     change = [0] * n
-    score(n, checked(points), checked(columns([1, *[2] * (n - 1)])), checked(prepare(params)), (), change)
+    RULE.score(n, checked(points), checked(columns([1, *[2] * (n - 1)])), checked(RULE.prepare(params)), (), change)
 
     pot = sum(mine // divisor for mine in points)
     first, others = (50, 50) if n == 3 else (40, 60)
@@ -199,7 +202,7 @@ CHECKS = {
 @pytest.mark.parametrize(("given", "reason"), CHECKS.values(), ids=CHECKS)
 def test_check_says_what_can_be_scored(given, reason):
     """Only games of 3 or more seats, each held by one player, can be scored."""
-    found = check(len(given[0]), given, bound())
+    found = RULE.check(len(given[0]), given, bound())
 
     assert found is None if reason is None else reason in (found or "")
 
@@ -226,19 +229,19 @@ BAD = {
 @pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
 def test_inexact_params_are_refused(params, reason):
     """Parameters that cannot be kept exact are refused with the key and the reason."""
-    assert reason in (refuse_params(bound(**params), PLAYERS_MAX) or "")
+    assert reason in (RULE.refuse_params(bound(**params), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize("params", [{}, {"ante_divisor": 5}, {"shares": {"2": [50, 0]}}, {"shares": {"2": [0, 0]}}])
 def test_exact_params_are_accepted(params):
     """Parameters that can be kept exact are accepted."""
-    assert refuse_params(bound(**params), PLAYERS_MAX) is None
+    assert RULE.refuse_params(bound(**params), PLAYERS_MAX) is None
 
 
 def test_few_players_may_ante_everything():
     """With few enough players, the whole of their points may be the ante."""
-    assert refuse_params(bound(ante_divisor=1), 922) is None
-    assert refuse_params(bound(ante_divisor=1), 923) is not None
+    assert RULE.refuse_params(bound(ante_divisor=1), 922) is None
+    assert RULE.refuse_params(bound(ante_divisor=1), 923) is not None
 
 
 @pytest.mark.parametrize(
@@ -253,7 +256,7 @@ def test_params_of_wrong_kind_are_refused(params):
 def test_wrong_row_is_named_by_line():
     """A wrong row in a ruleset file is reported with its line."""
     text = shipped_text("b5-league")
-    ((key, _, line),) = read_toml(text.replace("[50, 30, 20]", "[50, 30, 30]"))[1]
+    ((key, _, line),) = problems_in(text.replace("[50, 30, 20]", "[50, 30, 30]"))
 
     assert key == "params.shares.3"
     assert line is not None

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_rules import offer_rule
 
 from ratings_ledger.projections.compiling import why_not_compiled
 from ratings_ledger.projections.contract import Params, Rule, Term, no_table
-from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.projections.rulesets.versions import Ruleset, bind, parse_toml, read_toml
 
 ROOT = Path(__file__).parents[2]
@@ -33,10 +33,7 @@ PLAIN = Rule(
 
 def told(monkeypatch: pytest.MonkeyPatch, rule: Rule, more: str = "") -> list[str]:
     """The problems of a ruleset that names this rule."""
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: rule if name == "own/1" else registry.rule(name),
-    )
+    offer_rule(monkeypatch, rule, "own/1")
     text = f'id = "x"\nversion = "1"\nrule = "own/1"\n{more}[scope]\ngame = ["chess"]\n'
     return [f"{problem.key}: {problem.message}" for problem in read_toml(text)[1]]
 

@@ -5,41 +5,35 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
+from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import battle, columns_of, players_of, random_battle
+from own_rules import built_in, shipped_text
 
 from ratings_ledger.projections.contract import PLAYERS_MAX
-from ratings_ledger.projections.rules.blue_max import (
-    COLUMNS,
-    BlueMaxParams,
-    explain,
-    prepare,
-    refuse_params,
-    remark,
-    score,
-)
+
+RULE = built_in("blue-max/1")
 
 
 def scored(event, counted=None, **params):
     """The change of every counted player."""
-    columns = columns_of(event, COLUMNS, counted)
+    columns = columns_of(event, RULE.columns, counted)
     names = [name for name in players_of(event) if counted is None or name in counted]
     change = [-1] * len(names)
-    minted = score(len(names), [0] * len(names), columns, prepare(BlueMaxParams(**params)), (), change)
+    minted = RULE.score(len(names), [0] * len(names), columns, RULE.prepare(RULE.params(**params)), (), change)
     assert minted == sum(points for points in change if points > 0)
     return dict(zip(names, change, strict=True))
 
 
 def explained(event, counted=None, **params):
     """(for every player (term, amount, detail), the remark)."""
-    columns, bound = columns_of(event, COLUMNS, counted), BlueMaxParams(**params)
+    columns, bound = columns_of(event, RULE.columns, counted), RULE.params(**params)
     change = scored(event, counted, **params)
     names, n = list(change), len(change)
-    terms = explain(n, names, [0] * n, columns, bound, list(change.values()))
+    terms = RULE.explain(n, names, [0] * n, columns, bound, list(change.values()))
     assert [sum(term.amount for term in mine) for mine in terms] == list(change.values())
     assert not any(term.note for mine in terms for term in mine)
     told = {name: [tuple(term)[:3] for term in mine] for name, mine in zip(names, terms, strict=True)}
-    return told, remark(n, names, columns, bound)
+    return told, RULE.remark(n, names, columns, bound)
 
 
 # units, losses, kills and game points as far as the page tells them
@@ -252,7 +246,7 @@ BAD = {
 @pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
 def test_two_best_players_are_refused(params, reason):
     """Parameters that would allow two best players on a side are refused."""
-    found = refuse_params(BlueMaxParams(**params), PLAYERS_MAX)
+    found = RULE.refuse_params(RULE.params(**params), PLAYERS_MAX)
 
     assert found is None if reason is None else reason in (found or "")
 
@@ -275,7 +269,7 @@ def test_two_best_players_are_refused(params, reason):
 def test_wrong_params_are_refused(params):
     """Parameters of the wrong type or out of range are refused."""
     with pytest.raises(ValueError):
-        BlueMaxParams(**params)
+        RULE.params(**params)
 
 
 def test_strategic_victory_is_explained():

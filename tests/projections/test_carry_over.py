@@ -3,15 +3,14 @@
 from typing import Any
 
 import pytest
-from histories import facts_of, fill, ruleset
+from histories import fill, ranking_of, ruleset
+from own_rules import problems_in, shipped_text
 
+import ratings_ledger
 from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.explain import explain_game, row_of_game
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
-LEAGUE = next(text for text in shipped() if 'id = "b5-league"' in text)
+LEAGUE = shipped_text("b5-league")
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
 
 
@@ -28,9 +27,9 @@ def b5(game_id: str, season: str, month: int, players: str) -> dict[str, Any]:
 GAMES = [b5("one", "2010-1", 2, "abc"), b5("two", "2010-2", 6, "abd"), b5("three", "2010-3", 10, "acd")]
 
 
-def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Ranking:
+def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Any:
     """The standings of a season after these games."""
-    return Ladders(facts_of(fill(url, [ruleset(rules), *GAMES, *more]))).standings(f"b5-league/{season}")
+    return ranking_of(fill(url, [ruleset(rules), *GAMES, *more]), f"b5-league/{season}")
 
 
 @pytest.mark.parametrize(
@@ -71,10 +70,9 @@ def test_first_game_explained_with_carried_points(
     ledger_url: str,
 ) -> None:
     """Explaining a season's first game shows the carried points as the points before it."""
-    ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES])
-    facts = facts_of(ledger)
-    with ledger.reading() as connection:
-        told = explain_game(Ladders(facts), "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
+    fill(ledger_url, [ruleset(CARRYING), *GAMES])
+    with ratings_ledger.open(ledger_url) as ledger:
+        told = ledger.at().explain("b5-league/2010-2", "two")
 
     assert {player.player: player.before for player in told.players} == {"a": 105, "b": 100, "d": 100}
 
@@ -94,6 +92,6 @@ def test_adjusting_a_season_is_a_cause_in_the_next(ledger_url: str) -> None:
 
 def test_carry_over_without_seasons_is_refused() -> None:
     """A ruleset that carries points over but has no seasons is refused."""
-    _, problems = read_toml(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
+    problems = problems_in(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
 
     assert [problem.key for problem in problems] == ["params.carry_over"]

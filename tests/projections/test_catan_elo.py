@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from histories import adjustment, fill, ruleset, shipped_text
+from histories import adjustment, fill, ruleset
+from own_rules import shipped_text
 
 CATAN = "catan-elo/basic"
 

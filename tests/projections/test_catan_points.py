@@ -6,26 +6,20 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from builders import game
 from histories import facts_of, fill, ruleset, standings_of, stream_of
+from own_rules import built_in, problems_in, read_ruleset, shipped_text
 
 from ratings_ledger.projections.contract import PLAYERS_MAX, exact
-from ratings_ledger.projections.rules.catan_points import (
-    SCALE,
-    CatanPointsParams,
-    check,
-    explain,
-    prepare,
-    refuse_params,
-    score,
-)
-from ratings_ledger.projections.rulesets.versions import read_toml, shipped
+
+RULE = built_in("catan-points/1")
 
 TABLE = {"2": [3, 1], "3": [4, 2, 1], "4": [5, 3, 2, 1], "5": [6, 4, 3, 2, 1], "6": [7, 5, 4, 3, 2, 1]}
 
 
 def bound(**params):
     """The source's table, or others instead."""
-    return CatanPointsParams(**{"points": TABLE, **params})
+    return RULE.params(**{"points": TABLE, **params})
 
 
 def columns(places, seats=None):
@@ -37,8 +31,8 @@ def columns(places, seats=None):
 def scored(places, **params):
     """(points of everybody as exact strings, what was burned)."""
     change = [-1] * len(places)
-    minted = score(len(places), [0] * len(places), columns(places), prepare(bound(**params)), (), change)
-    return [exact(units, SCALE) for units in change], minted - sum(change)
+    minted = RULE.score(len(places), [0] * len(places), columns(places), RULE.prepare(bound(**params)), (), change)
+    return [exact(units, RULE.scale) for units in change], minted - sum(change)
 
 
 @pytest.mark.parametrize(("n", "row"), [(int(n), row) for n, row in TABLE.items()])
@@ -93,9 +87,9 @@ def test_uncounted_seat_shares_its_place():
     Of four seats, two are tied for second, and one of these does not count.
     """
     change = [0, 0, 0]
-    score(3, [0] * 3, [[1, 2, 4], [4] * 3, [1, 2, 1]], prepare(bound()), (), change)
+    RULE.score(3, [0] * 3, [[1, 2, 4], [4] * 3, [1, 2, 1]], RULE.prepare(bound()), (), change)
 
-    assert [exact(units, SCALE) for units in change] == ["5", "5/2", "1"]
+    assert [exact(units, RULE.scale) for units in change] == ["5", "5/2", "1"]
 
 
 CHECKS = {
@@ -110,7 +104,7 @@ CHECKS = {
 @pytest.mark.parametrize(("table", "seats", "reason"), CHECKS.values(), ids=CHECKS)
 def test_number_of_seats_needs_a_row(table, seats, reason):
     """A game can be scored only if the table has a row for its number of seats."""
-    found = check(2, columns([1, 2], seats), bound(points=table))
+    found = RULE.check(2, columns([1, 2], seats), bound(points=table))
 
     assert found is None if reason is None else reason in (found or "")
 
@@ -129,7 +123,7 @@ BAD = {
 @pytest.mark.parametrize(("table", "reason"), BAD.values(), ids=BAD)
 def test_bad_table_is_refused(table, reason):
     """A table that makes no sense is refused with the key and the reason."""
-    assert reason in (refuse_params(bound(points=table), PLAYERS_MAX) or "")
+    assert reason in (RULE.refuse_params(bound(points=table), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize(
@@ -154,8 +148,8 @@ def test_params_of_wrong_kind_are_refused(params):
 
 def test_wrong_row_is_named_by_line():
     """A wrong row in a ruleset file is reported with its line."""
-    text = next(text for text in shipped() if '"catan-monthly"' in text)
-    ((key, _, line),) = read_toml(text.replace("[4, 2, 1]", "[4, 2]"))[1]
+    text = shipped_text("catan-monthly")
+    ((key, _, line),) = problems_in(text.replace("[4, 2, 1]", "[4, 2]"))
 
     assert key == "params.points.3"
     assert line is not None
@@ -166,10 +160,10 @@ def explained(places):
     """For every player (term, amount as exact string, detail, note)."""
     given, n = columns(places), len(places)
     change = [0] * n
-    score(n, [0] * n, given, prepare(bound()), (), change)
-    terms = explain(n, [f"p{i}" for i in range(n)], [0] * n, given, bound(), change)
+    RULE.score(n, [0] * n, given, RULE.prepare(bound()), (), change)
+    terms = RULE.explain(n, [f"p{i}" for i in range(n)], [0] * n, given, bound(), change)
     assert [sum(term.amount for term in mine) for mine in terms] == change
-    return [[(t.term, exact(t.amount, SCALE), t.detail, t.note) for t in mine] for mine in terms]
+    return [[(t.term, exact(t.amount, RULE.scale), t.detail, t.note) for t in mine] for mine in terms]
 
 
 def test_explanation_shows_place_and_points():
@@ -207,15 +201,10 @@ def test_random_games_match_naive_scores():
     assert min(seen.values()) > 100, seen
 
 
-def file_of(ruleset_id, version):
-    """The text of a shipped ruleset file."""
-    return next(text for text in shipped() if f'id = "{ruleset_id}"\nversion = "{version}"\n' in text)
-
-
 @pytest.mark.parametrize("ruleset_id", ["catan-monthly", "catan-open"])
 def test_shipped_eras_differ_only_in_date(ruleset_id):
     """The two shipped eras differ only in their dates and in what is assumed."""
-    old, new = (read_toml(file_of(ruleset_id, version))[0] for version in ("pre-2008-03", "2008-03"))
+    old, new = (read_ruleset(shipped_text(ruleset_id, version)) for version in ("pre-2008-03", "2008-03"))
 
     assert (old.effective_from, new.effective_from) == ("1900-01-01", "2008-03-01")
     assert (old.params, old.scope, old.partition) == (new.params, new.scope, new.partition)
@@ -226,9 +215,7 @@ def test_shipped_eras_differ_only_in_date(ruleset_id):
 
 def recorded(game_id, instant, players, group="basic", city="7", **members):
     """A game of Catan, the players in the order of their places."""
-    participants = [{"player": player, "place": place} for place, player in enumerate(players.split(), 1)]
-    data = {"game_id": game_id, "game": "catan", "group": group, "city": city, "participants": participants, **members}
-    return {"type": "game.recorded", "occurred_at": instant, "data": data}
+    return game(game_id, *players.split(), at=instant, group=group, city=city, **members)
 
 
 def test_berlin_month_ranks_and_pays_gold(ledger_url):
@@ -236,7 +223,7 @@ def test_berlin_month_ranks_and_pays_gold(ledger_url):
 
     Of the seven, the one that is in February by UTC lacks cleo, who has only six and is not ranked.
     """
-    events = [ruleset(file_of(name, version))
+    events = [ruleset(shipped_text(name, version))
               for name in ("catan-monthly", "catan-open") for version in ("pre-2008-03", "2008-03")]  # fmt: skip
     events += [recorded(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben cleo") for day in range(1, 7)]
     # already March in Berlin
@@ -265,7 +252,7 @@ def test_seat_that_changed_hands_gets_nothing(
     game = recorded("g1", "2007-05-01T20:00:00Z", "anna ben cleo dora")
     game["data"]["participants"][2]["status"] = "abandoned"
     game["data"]["participants"].append({"player": "emil", "place": 3, "status": "substitute", "replaces": "cleo"})
-    versions = [ruleset(file_of("catan-monthly", version)) for version in ("pre-2008-03", "2008-03")]
+    versions = [ruleset(shipped_text("catan-monthly", version)) for version in ("pre-2008-03", "2008-03")]
     found = standings_of(stream_of(facts_of(fill(ledger_url, [*versions, game])), "catan-monthly/7/basic/2007-05"))
 
     assert found.ruleset == "catan-monthly@pre-2008-03"

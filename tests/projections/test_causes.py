@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from ledgers import create_ledger
 from oracle.causes import RECORDED_NOWHERE, CoordinateSpec, check
 from oracle.ladders import ask
 from oracle.log import Log, identities, named
@@ -17,7 +18,6 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import microseconds
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.diff.path import Attribution, attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates
 
@@ -40,7 +40,7 @@ WANTED_AT_LENGTH = ["account"]
 def template(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A ledger without events, to be copied."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
-    upgrade(str(path))
+    create_ledger(str(path))
     return path.read_bytes()
 
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from ledgers import create_ledger
 from oracle.log import Event
 from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 
@@ -48,7 +48,7 @@ def game(game_id: str, winner: str, loser: str, at: str, slug: str = "galactic-m
 
 def make_ledger(_: object, url: str) -> None:
     """The pool, Elo without rounding, and at position 3 a game in which ben beats anna on the second day."""
-    upgrade(url)
+    create_ledger(url)
     elo = ruleset(
         "catan-elo", "1", "pairwise-elo/1", {"k_per_pair": 8, "scale": 400, "rounding": "none"},
         scope={"game": ["catan"]}, partition={"by": ["group"]},

@@ -16,8 +16,8 @@ from hypothesis.stateful import (
 )
 from oracle.clock import NaiveClock
 
+from ratings_ledger import Rejection
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
-from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.projections.game_clock import replay_clock, take_event
 from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 

@@ -3,7 +3,7 @@
 import pytest
 from clock_logs import GRANTED, event, log, refused
 
-from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger import Unknown
 from ratings_ledger.projections.game_clock import GameClock, replay_clock, take_event
 from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
 

@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import game
 from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from histories import ruleset
 from kind_games import battle
+from ledgers import create_ledger
 from time_ledgers import enter
 
+from ratings_ledger import Snapshot
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.cluster.simulating import simulated_on
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.rulesets.versions import shipped
-from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored.computing import compute, plan
 
 Event = dict[str, Any]
@@ -50,16 +51,14 @@ def annual(by: list[str], **members: Any) -> Event:
     return rules("an", "annual-places/1", by, {"of": "mo", "months": 2, "missing": 9}, **members)
 
 
-def game(name: str, day: str, players: str, **labels: str) -> Event:
+def house(name: str, day: str, players: str, **labels: str) -> Event:
     """A game of the players, the first of whom won."""
-    seats = [{"player": player, "place": place} for place, player in enumerate(players.split(), 1)]
-    data = {"game_id": name, "game": "house", "participants": seats, **labels}
-    return {"type": "game.recorded", "occurred_at": f"{day}T10:00:00Z", "data": data}
+    return game(name, *players.split(), at=f"{day}T10:00:00Z", game="house", **labels)
 
 
 def corrected(name: str, players: str) -> Event:
     """A game that others played."""
-    data = {"game_id": name, "reason": "r", "game": game(name, "2010-01-01", players)["data"]}
+    data = {"game_id": name, "reason": "r", "game": house(name, "2010-01-01", players)["data"]}
     return {"type": "game.corrected", "occurred_at": "2011-01-01T00:00:00Z", "data": data}
 
 
@@ -82,13 +81,13 @@ CASES: dict[str, list[Event]] = {
     "an annual list sums lists whose version a game elsewhere decides": [
         monthly(["city", "league", "month"], freeze="league-start"),
         monthly(["city", "league", "month"], "2", freeze="league-start"), annual(["city", "league", "year"]),
-        game("g1", "2010-01-05", "a b", city="berlin", **LEAGUE),
-        game("g2", "2010-04-05", "x y", city="bonn", **LEAGUE),
+        house("g1", "2010-01-05", "a b", city="berlin", **LEAGUE),
+        house("g2", "2010-04-05", "x y", city="bonn", **LEAGUE),
     ],
     "an adjustment where a league has no games": [
         rules("lg", "pairwise-elo/1", ["city", "league"], ELO, freeze="league-start"),
         rules("lg", "pairwise-elo/1", ["city", "league"], {**ELO, "start": 2000}, "2", freeze="league-start"),
-        game("g1", "2010-01-01", "a b", city="berlin", **LEAGUE), adjusted("lg/bonn/L", "z"),
+        house("g1", "2010-01-01", "a b", city="berlin", **LEAGUE), adjusted("lg/bonn/L", "z"),
     ],
     "battles in which nobody lost anything": [
         *({**one} for one in map(ruleset, shipped()) if one["data"]["id"] == "youplay-bluemax"),
@@ -102,7 +101,7 @@ CASES: dict[str, list[Event]] = {
 
 def recorded(url: str, events: Sequence[Event]) -> Ledger:
     """A ledger with these events, each with an id of its own."""
-    upgrade(url)
+    create_ledger(url)
     ledger = open_ledger(url)
     _enter(ledger, events)
     return ledger
@@ -136,11 +135,11 @@ def test_an_unsealed_end_may_be_the_same_behind_another_history(
 ) -> None:
     """What is not sealed was only a correction, and is so again behind more segments: nobody gets another's games."""
     ledger = recorded(str(tmp_path / "ratings.db"), [
-        rules("elo", "pairwise-elo/1", [], ELO), game("g1", "2010-01-01", "a b"), game("g2", "2010-01-02", "c d"),
-        game("g3", "2010-01-03", "a c"), corrected("g3", "p q"),
+        rules("elo", "pairwise-elo/1", [], ELO), house("g1", "2010-01-01", "a b"), house("g2", "2010-01-02", "c d"),
+        house("g3", "2010-01-03", "a c"), corrected("g3", "p q"),
     ])  # fmt: skip
     small_pieces(monkeypatch, 4)
-    more = [game(f"g{number}", f"2010-01-0{number}", "e f") for number in (4, 5, 6)]
+    more = [house(f"g{number}", f"2010-01-0{number}", "e f") for number in (4, 5, 6)]
     with cluster_here(tmp_path / "objects") as cluster:
         for part in ([], more):
             _enter(ledger, part)
@@ -154,7 +153,7 @@ def test_stored_lists_without_games_of_their_own_are_made(tmp_path: Path, monkey
     """An annual list that lost its own game still sums the lists of its months."""
     events = [
         monthly(["city", "month"], scope={"game": ["house", "hut"]}), annual(["city", "year"], scope={"game": ["hut"]}),
-        game("g1", "2010-01-05", "a b", city="berlin"), game("g2", "2010-01-05", "a b", city="berlin"), voided("g2"),
+        house("g1", "2010-01-05", "a b", city="berlin"), house("g2", "2010-01-05", "a b", city="berlin"), voided("g2"),
     ]  # fmt: skip
     events[3]["data"]["game"] = "hut"
     ledger, stored = recorded(str(tmp_path / "ratings.db"), events), ["an/berlin/2010"]
@@ -174,7 +173,7 @@ def test_a_tried_ruleset_may_be_the_first_to_look_at_accounts(tmp_path: Path, mo
     """Accounts matter to a what-if although no ruleset that is recorded asks for them."""
     elo = rules("elo", "pairwise-elo/1", [], ELO)
     ledger = recorded(str(tmp_path / "ratings.db"), [
-        elo, registered("a", "free"), game("g1", "2010-01-01", "a b"), game("g2", "2010-01-02", "b c"),
+        elo, registered("a", "free"), house("g1", "2010-01-01", "a b"), house("g2", "2010-01-02", "b c"),
     ])  # fmt: skip
     scope = {"game": ["house"], "exclude_accounts": ["free"]}
     asked = [({}, Ruleset.model_validate({**elo["data"], "version": "2", "scope": scope}))]

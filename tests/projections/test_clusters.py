@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 from clusters import cluster_here, in_one_process, on_cluster, small_pieces
+from ledgers import create_ledger
 from time_histories import history
 from time_ledgers import enter
 
+from ratings_ledger import Snapshot
 from ratings_ledger.ledger.clock import now
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.cluster.coordinating import work_on_at
 from ratings_ledger.projections.cluster.simulating import simulated_on
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.rulesets.versions import newest
-from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
@@ -43,7 +43,7 @@ def test_clusters_give_the_same_standings(
     seeds = 60 if at_length else 3 if store_kind == "sqlite" else 1
     for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
-        upgrade(url)
+        create_ledger(url)
         ledger, rest = open_ledger(url), history(seed, 90)
         small_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)),
                      chance.choice((None, 1, 7)))  # fmt: skip
@@ -69,7 +69,7 @@ def test_clusters_simulate_the_same(
     changed = differing = 0
     for seed in range(40 if at_length else 2 if store_kind == "sqlite" else 1):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
-        upgrade(url)
+        create_ledger(url)
         ledger = open_ledger(url)
         enter(ledger, history(seed, 90))
         for ladder in PUBLISHED:
@@ -100,7 +100,7 @@ def _altered(ledger: Ledger) -> Iterator[Ruleset]:
 def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
     """What a rebuild stores is the same on a cluster: all ladders or one, those that have lost their games, with every
     change kept for SQL or not; `--check` and `verify` find nothing."""
-    upgrade(store)
+    create_ledger(store)
     ledger, log = open_ledger(store), history(11, 110)
     small_pieces(monkeypatch, 20, 4, 10, 7)
     with cluster_here(tmp_path / "objects") as cluster:

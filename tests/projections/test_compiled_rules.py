@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from test_rule_contract import PARAMS, boards
+from thresholds import set_thresholds
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Rule
@@ -67,7 +68,7 @@ def both(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What a replay gives interpreted, then compiled: its trace, everybody's steps, and its first half."""
     found: list[Any] = []
     for games in (10**9, 1):
-        monkeypatch.setattr(compiling, "COMPILED_GAMES", games)
+        set_thresholds(monkeypatch, compiled_games=games)
         try:
             trace = replay(stream)
         except RuleFailure as failure:
@@ -95,7 +96,7 @@ def test_compiled_replay_equals_interpreted(name, monkeypatch):
     assert {*stream.version} == {*range(len(stream.versions))}
     with monkeypatch.context() as patched:
         patched.setattr(replaying, "replay_interpreted", None)  # what cannot be compiled would be interpreted
-        patched.setattr(compiling, "COMPILED_GAMES", 1)
+        set_thresholds(patched, compiled_games=1)
         replay(stream)
     interpreted, compiled = both(stream, monkeypatch)
     assert compiled == interpreted

@@ -8,25 +8,19 @@ from math import floor
 
 import pytest
 from checked_integers import checked
-from histories import adjustment, facts_of, fill, ruleset, shipped_text, standings_of, stream_of
+from histories import adjustment, facts_of, fill, ruleset, standings_of, stream_of
+from own_rules import built_in, problems_in, shipped_text
 
 from ratings_ledger.projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
-from ratings_ledger.projections.rules.contribution_pool import (
-    ContributionPoolParams,
-    check,
-    explain,
-    prepare,
-    refuse_params,
-    score,
-)
-from ratings_ledger.projections.rulesets.versions import read_toml
+
+RULE = built_in("contribution-pool/1")
 
 TABLE = {"2": [0, 16], "3": [0, 13, 20], "4": [0, 11, 17, 24], "5": [0, 10, 16, 22, 28]}
 
 
 def bound(**params):
     """The source's parameters, or with others instead."""
-    return ContributionPoolParams(**{"contributions": TABLE, **params})
+    return RULE.params(**{"contributions": TABLE, **params})
 
 
 def columns(places, seconds=None, statuses=None, seats=None):
@@ -38,8 +32,8 @@ def columns(places, seconds=None, statuses=None, seats=None):
 def scored(points, places, seconds=None, seats=None, **params):
     """(changes, minted, burned) of one game."""
     change = [0] * len(points)
-    minted = score(
-        len(points), points, columns(places, seconds, seats=seats), prepare(bound(**params)), (), change
+    minted = RULE.score(
+        len(points), points, columns(places, seconds, seats=seats), RULE.prepare(bound(**params)), (), change
     )  # fmt: skip
     return change, minted, minted - sum(change)
 
@@ -48,7 +42,7 @@ def explained(points, places, seconds=None, **params):
     """For every player (term, amount, detail, note)."""
     change = scored(points, places, seconds, **params)[0]
     names = ["anna", "ben", "cleo", "dora", "emil"][: len(points)]
-    terms = explain(len(points), names, points, columns(places, seconds), bound(**params), change)
+    terms = RULE.explain(len(points), names, points, columns(places, seconds), bound(**params), change)
     assert [sum(term.amount for term in mine) for mine in terms] == change
     return [[tuple(term[:4]) for term in mine] for mine in terms]
 
@@ -151,8 +145,8 @@ def test_extreme_points_stay_in_64_bits():
     params = bound(contributions={str(n): [0] + [100] * (n - 1)}, bonus=1_000_000, bonus_seconds=0, dust="winner")
     for start in (UNITS_MAX, -UNITS_MAX):
         change = [0] * n
-        given = (checked([start] * n), checked(columns(range(1, n + 1), [10**9] * n)), checked(prepare(params)))
-        minted = score(n, *given, (), change)
+        given = (checked([start] * n), checked(columns(range(1, n + 1), [10**9] * n)), checked(RULE.prepare(params)))
+        minted = RULE.score(n, *given, (), change)
         assert change[1:] == [change_of(start, place) for place in range(2, n + 1)]
         assert sum(change) == minted == 99_000_000
 
@@ -181,7 +175,7 @@ CHECKS = {
 @pytest.mark.parametrize(("given", "reason"), CHECKS.values(), ids=CHECKS)
 def test_unscorable_games_fail_the_check(given, reason):
     """Only games of 2 to 5 seats with one player each can be scored."""
-    found = check(len(given[0]), given, bound())
+    found = RULE.check(len(given[0]), given, bound())
 
     assert found is None if reason is None else reason in (found or "")
 
@@ -191,7 +185,7 @@ def test_unfit_game_names_defined_sizes(sizes, words):
     """A game that fits no row is refused with the sizes that are defined."""
     params = bound(contributions={size: TABLE[size] for size in sizes})
 
-    assert check(7, columns(range(1, 8)), params) == (
+    assert RULE.check(7, columns(range(1, 8)), params) == (
         f"the contribution pool is defined for {words} players, this game has 7"
     )  # fmt: skip
 
@@ -215,7 +209,7 @@ BAD = {
 @pytest.mark.parametrize(("table", "reason"), BAD.values(), ids=BAD)
 def test_bad_table_names_key_and_reason(table, reason):
     """An invalid table is refused with its key and the reason."""
-    assert reason in (refuse_params(bound(contributions=table), PLAYERS_MAX) or "")
+    assert reason in (RULE.refuse_params(bound(contributions=table), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +236,7 @@ def test_wrong_params_are_refused(params):
 def test_wrong_row_names_its_line():
     """A wrong row in a ruleset file is reported with its line."""
     text = shipped_text("galactic-points")
-    ((key, _, line),) = read_toml(text.replace("[0, 13, 20]", "[0, 13]"))[1]
+    ((key, _, line),) = problems_in(text.replace("[0, 13, 20]", "[0, 13]"))
 
     assert key == "params.contributions.3"
     assert line is not None

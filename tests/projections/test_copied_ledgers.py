@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ledgers import create_ledger, reading
 from paths import digests, set_paths, told
 from sqlalchemy import make_url, text
 from stores import postgres_database
@@ -14,8 +15,7 @@ from time_histories import history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.store.log import ledger_id
-from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.decoding import decode
 
@@ -61,7 +61,7 @@ def test_copied_ledger_has_its_own_cache(
 ) -> None:
     """A ledger and its copy that grow apart each keep a cache, and neither cache is ever rebuilt."""
     log = history(3, 60)
-    upgrade(store)
+    create_ledger(store)
     enter(open_ledger(store), log[:40])
     other = copy_of(store)
     both = open_ledger(store), open_ledger(other)
@@ -84,20 +84,20 @@ def test_copied_ledger_has_its_own_cache(
 def test_linked_path_shares_the_cache(tmp_path: Path, caches: Path) -> None:
     """A ledger reached through a symbolic link uses the same cache as by its real path."""
     (tmp_path / "real").mkdir()
-    upgrade(str(tmp_path / "real" / "ratings.db"))
+    create_ledger(str(tmp_path / "real" / "ratings.db"))
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert folder(str(tmp_path / "real" / "ratings.db")) == folder(str(tmp_path / "link" / "ratings.db"))
 
 
 def folder(url: str) -> str:
-    with connect(url).reading() as connection:
+    with reading(url) as connection:
         return column_cache.folder_of(connection)
 
 
 def test_postgres_schemas_have_separate_caches(postgres_url: str) -> None:
     """Two PostgreSQL schemas that hold the same ledger have separate caches."""
-    upgrade(postgres_url)
-    with connect(postgres_url).reading() as connection:
+    create_ledger(postgres_url)
+    with reading(postgres_url) as connection:
         connection.execute(text("CREATE SCHEMA staging"))
         connection.execute(text("CREATE TABLE staging.ledger_identity AS SELECT * FROM public.ledger_identity"))
     staging = make_url(postgres_url).update_query_dict({"options": "-csearch_path=staging"})
@@ -108,7 +108,7 @@ def test_postgres_schemas_have_separate_caches(postgres_url: str) -> None:
 @pytest.mark.parametrize("name", ["rätings; rm -rf ~.db", "line\nend.db", "..db", "%2e%2e%2f.db", "a" * 200])
 def test_cache_folder_name_is_safe(name: str, tmp_path: Path) -> None:
     """Whatever the ledger file is called, its cache is one folder with a safe name."""
-    upgrade(str(tmp_path / name))
+    create_ledger(str(tmp_path / name))
     found = folder(str(tmp_path / name))
     assert len(found) == 36 + 1 + 16
     assert set(found) <= set("0123456789abcdef-")

@@ -17,6 +17,7 @@ import pytest
 from corrected_histories import INSTANTS, Step, histories
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from ledgers import create_ledger
 from oracle.cases import cases
 from oracle.ladders import ladders
 from oracle.log import Log, identities
@@ -30,7 +31,6 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission import proposals
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.publishing import publish_missing
@@ -79,7 +79,7 @@ REFUSALS = {
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with the shipped rulesets, to be copied."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
-    upgrade(str(path))
+    create_ledger(str(path))
     publish_missing(open_ledger(str(path)), "test", shipped())
     return path
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from ledgers import create_ledger
 from oracle.log import named
 from sqlalchemy import Connection
 from time_histories import LADDERS, base_log, history
@@ -13,7 +14,6 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.diff.decisions import decided
 from ratings_ledger.projections.diff.path import attribute
@@ -33,7 +33,7 @@ def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None
     Given two positions, for every player on every ladder the amounts are those of `attribute`,
     added up by decision; and whoever has no share has no cause.
     """
-    upgrade(str(tmp_path / "template.db"))
+    create_ledger(str(tmp_path / "template.db"))
     template = (tmp_path / "template.db").read_bytes()
     done: Counter[str] = Counter()
     # of so few histories these have decisions of every kind

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from stores import with_shipped_rulesets
 
-from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger import BadArgument
 from ratings_ledger.projections.cluster.engines import engine_at
 
 

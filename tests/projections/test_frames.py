@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ratings_ledger
-from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger import BadArgument
 from ratings_ledger.projections.queries.results import Result, members
 
 GAMES = """game_id,occurred_at,game,1st,2nd,3rd

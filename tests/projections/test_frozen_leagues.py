@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import facts_of, fill, ruleset, shipped_text
+from histories import fill, ranking_of, ruleset
 from kind_games import battle
+from own_rules import shipped_text, shipped_texts
 from stores import without_events
-
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.rulesets.versions import shipped
 
 Ratings = Callable[..., Any]
 LATE, EARLY = "2010-05-01T20:00:00Z", "2009-05-01T20:00:00Z"
@@ -58,10 +56,10 @@ def filled(copied_file: Callable[..., str]) -> Callable[..., Any]:
 @pytest.mark.parametrize("members", NOTHING.values(), ids=NOTHING)
 def test_uncounted_game_begins_no_league(members: dict[str, Any], filled: Callable[..., Any]) -> None:
     """A game that counts for nothing does not begin a league, even if it comes first."""
-    rules = [ruleset(text) for text in shipped() if 'id = "youplay-wsim"' in text]
+    rules = [ruleset(text) for text in shipped_texts('id = "youplay-wsim"')]
     ledger = filled(*rules, ships("g1", LATE), ships("early", EARLY, **members))
 
-    found = Ladders(facts_of(ledger)).standings("youplay-wsim/L1")
+    found = ranking_of(ledger, "youplay-wsim/L1")
     assert (found.ruleset, found.games) == ("youplay-wsim@v2", 1)
 
 
@@ -74,7 +72,7 @@ def test_league_version_sets_start_points(
     fine = {"type": "points.adjusted", "occurred_at": "2011-06-01T00:00:00Z", "data": data}
     ledger = filled(*rules, played("g1", EARLY, "anna ben"), fine)
 
-    rows = Ladders(facts_of(ledger)).standings("house/L").rows
+    rows = ranking_of(ledger, "house/L").rows
     assert {row.player: row.points // 840 for row in rows} == {"zoe": 5, "anna": 2, "ben": 0}
 
 

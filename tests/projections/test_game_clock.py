@@ -1,15 +1,13 @@
 """The game clock: every sentence of the rules at its last millisecond, before it and after it."""
 
 import pytest
-from clock_logs import GRANTED, lines, log, player, refused, timers
-
-from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
-from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
+from builders import NOON, draft
+from clock_logs import GRANTED, explained, lines, log, player, refused, state, timers
 
 
 def test_new_clock_gives_120_seconds_each():
     """On a new clock, everybody has 120 seconds and no timer runs."""
-    shown = show_clock(log("")).model_dump()
+    shown = state("")
     assert {one["main_ms"] for one in shown["players"]} == {120_000}
     assert {one["running"] for one in shown["players"]} == {None}
 
@@ -190,7 +188,7 @@ def test_removal_is_explained_line_by_line():
         (109_499, "ran", -9_499, 0),
         (109_499, "removed", 0, 0),
     ]
-    assert explain_clock(log(REMOVED), "anna").recorded_until == 60_000
+    assert explained(log(REMOVED), "anna").recorded_until == 60_000
     assert lines(REMOVED, 25_000)[-1] == (21_000, "auction", -20_000, 81_499)
     assert lines(REMOVED, 26_001)[-1] == (26_001, "ran", -1, 81_498)
 
@@ -214,4 +212,4 @@ def test_pause_in_overtime_is_explained():
 def test_models_accept_logs_of_these_tests():
     """The event models accept the logs of these tests."""
     for one in log(f"{GRANTED}\n9000 turn_ended\n609000 anna resume_asked\n609001 anna decided\n609002 stopped"):
-        CLOCK_TYPES[one["type"]].model_validate(one["data"])
+        draft({"occurred_at": NOON, **one})

@@ -1,10 +1,10 @@
 """Generations: written beside the live ones, promoted in one step, checked against a replay."""
 
 import pytest
-from histories import facts_of, fill, game, random_games, ruleset, standings_of, stream_of, ticking
+from histories import club_game, facts_of, fill, random_games, ruleset, standings_of, stream_of, ticking
 from sqlalchemy import text
 
-from ratings_ledger.ledger.errors import AlreadyRunning
+from ratings_ledger import AlreadyRunning
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.generations import ladders_of, live
@@ -70,7 +70,7 @@ def test_only_the_previous_generation_is_kept(ledger_url, ledger):
     """A rebuild keeps the previous generation and the builds that it uses, and drops older ones."""
     for day in (1, 2, 3, 4):
         rebuild(ledger, ticking())
-        fill(ledger_url, [game(f"more-{day}", "anna ben")])
+        fill(ledger_url, [club_game(f"more-{day}", "anna ben")])
     with ledger.reading() as connection:
         kept = list(connection.execute(text("SELECT generation FROM generations ORDER BY generation")).scalars())
         builds = list(
@@ -87,7 +87,7 @@ def test_interrupted_rebuild_keeps_old_generation(ledger_url, ledger, monkeypatc
     """
     rebuild(ledger, ticking())
     before = stored(ledger)
-    fill(ledger_url, [game("late", "emil anna", day=1)])
+    fill(ledger_url, [club_game("late", "emil anna", day=1)])
     with monkeypatch.context() as patch:
         patch.setattr(generations, "promote", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -104,7 +104,7 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
     """Ladders whose rule fails keep their old standings, while the others are rebuilt."""
     rebuild(ledger, ticking())
     before = stored(ledger), stored(ledger, "club-catan-elo/3-4")
-    fill(ledger_url, [game("bad", "anna ben cleo dora emil", day=28)])
+    fill(ledger_url, [club_game("bad", "anna ben cleo dora emil", day=28)])
     found = rule("pairwise-elo/1")
 
     def broken(n, points, columns, constants, table, change):

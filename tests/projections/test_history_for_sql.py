@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from catan_years import year_of
 from corrected_histories import histories
-from histories import adjustment, fill, game, random_games, ruleset, ticking
+from histories import adjustment, club_game, fill, random_games, ruleset, ticking
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sql_views import changes_by_replay, changes_by_sql, games_by_command, games_by_sql, select
@@ -208,15 +208,15 @@ def test_sql_counts_match_the_games(
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1 if cached else 10**9)
     more(
         ledger,
-        game("late", "anna2 ben"), game("gone", "anna ben"), game("wrong", "anna cleo"), void("gone"),
+        club_game("late", "anna2 ben"), club_game("gone", "anna ben"), club_game("wrong", "anna cleo"), void("gone"),
         {"type": "game.corrected", "occurred_at": "2020-02-02T00:00:00Z",
-         "data": {"game_id": "wrong", "reason": "it was dora", "game": game("wrong", "ben dora")["data"]}},
+         "data": {"game_id": "wrong", "reason": "it was dora", "game": club_game("wrong", "ben dora")["data"]}},
         {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
          "data": {"player": "anna2", "new_player": "anna"}},
     )  # fmt: skip
     if cached:
         rebuild(ledger, ticking())
-        more(ledger, game("later", "anna ben"))
+        more(ledger, club_game("later", "anna ben"))
     rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     assert findings(ledger) == []
     agree(ratings, ledger)
@@ -232,10 +232,12 @@ def test_sql_counts_match_the_games(
 @pytest.mark.slow_cases
 def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> None:
     """Members without a column of their own and extreme times are shown whole."""
-    early = game("early", "anna ben") | {"occurred_at": "1969-12-31T23:59:59.999999Z"}
-    late = game("far", "anna ben cleo", extra={"table": "7"}, city="Köln") | {"occurred_at": "2019-07-01T00:00:00.1Z"}
+    early = club_game("early", "anna ben") | {"occurred_at": "1969-12-31T23:59:59.999999Z"}
+    late = club_game("far", "anna ben cleo", extra={"table": "7"}, city="Köln") | {
+        "occurred_at": "2019-07-01T00:00:00.1Z"
+    }
     late["data"]["participants"][0] |= {"score": "12.5", "seat": 3, "extra": {"colour": "red"}}
-    ledger = fill(ledger_url, [ruleset(), early, late, game("low", "anna=ben", score_order="low", rated=False)])
+    ledger = fill(ledger_url, [ruleset(), early, late, club_game("low", "anna=ben", score_order="low", rated=False)])
     rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     agree(ratings, ledger)
     (row,) = select(ledger, "SELECT g.more, p.more AS his FROM live_games g JOIN live_participants p "
@@ -247,7 +249,7 @@ def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> N
 def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
     """With one more game at the end, all blocks but the last of each ladder are kept."""
     before = parts(rebuilt_ledger)
-    more(rebuilt_ledger, game("new", "anna ben cleo", day=28))
+    more(rebuilt_ledger, club_game("new", "anna ben cleo", day=28))
     rebuild(rebuilt_ledger, ticking())
     after = parts(rebuilt_ledger)
     agree(ratings, rebuilt_ledger)
@@ -266,7 +268,7 @@ def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Rating
 @pytest.mark.slow_cases
 def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> None:
     """After a rename, only blocks of games that name the player are written again."""
-    more(ledger, *(game(f"z-{n}", "uwe vera") for n in range(6)))
+    more(ledger, *(club_game(f"z-{n}", "uwe vera") for n in range(6)))
     rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     before = parts(ledger)
     more(ledger, {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
@@ -299,7 +301,7 @@ def test_partial_rebuild_keeps_all_ladders(
 ) -> None:
     """Rebuilding some ladders keeps the others, and the games of the generation."""
     before, games = changes_by_sql(rebuilt_ledger), games_by_sql(rebuilt_ledger)
-    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
+    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
     rebuild(rebuilt_ledger, ticking(), [ALL])
     after = changes_by_sql(rebuilt_ledger)
     assert after.keys() == before.keys() == {ALL, THREE, FIVE, "other/all"}
@@ -328,7 +330,7 @@ def test_failed_ladder_keeps_its_changes(rebuilt_ledger: Ledger) -> None:
     more(
         rebuilt_ledger,
         *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)),
-        game("last", "anna ben cleo"),
+        club_game("last", "anna ben cleo"),
     )
     done = rebuild(rebuilt_ledger, ticking())
     assert [failure.ladder for failure in done.failures] == [ALL]
@@ -354,9 +356,9 @@ def test_failed_ladder_may_have_no_history(
 def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
     """After a rollback no changes of another generation show, and the next rebuild has them."""
     ledger = rebuilt_ledger
-    more(ledger, game("late-0", "emil anna ben", day=1))
+    more(ledger, club_game("late-0", "emil anna ben", day=1))
     rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    more(ledger, game("late-1", "emil anna ben", day=1))
+    more(ledger, club_game("late-1", "emil anna ben", day=1))
     generations.roll_back(ledger)
     assert (changes_by_sql(ledger), games_by_sql(ledger), bool(info(ledger)["history"])) == ({}, [], False)
     assert findings(ledger) == []
@@ -398,7 +400,7 @@ def test_cut_off_rebuild_leaves_nothing(
 
     It is tried at many transactions, each of which could be the last.
     """
-    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
+    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
     before, insert_rows, left = changes_by_sql(rebuilt_ledger), generations.insert_rows, 0
 
     class CutOff(Exception):
@@ -431,7 +433,7 @@ def test_cut_off_rebuild_leaves_nothing(
 @pytest.mark.slow_cases
 def test_vanished_rows_stop_promotion(rebuilt_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """When rows vanish while they are written, nothing is promoted."""
-    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
+    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
     before = changes_by_sql(rebuilt_ledger)
     write_games = sql_history.write_games
 
@@ -453,7 +455,7 @@ def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypat
 
     The rebuild takes away the history while it is being compared; then that of the new one is compared.
     """
-    more(rebuilt_ledger, game("late", "emil anna ben", day=1))
+    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
     differing, rebuilt = sql_history.differing, []
 
     def and_rebuild(*arguments: Any) -> str | None:

@@ -5,52 +5,45 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
+from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import POWERS, columns_of, diplomacy, players_of, random_diplomacy
+from own_rules import built_in, shipped_text
 
 from ratings_ledger.projections.contract import PLAYERS_MAX, decimal, exact
-from ratings_ledger.projections.rules.italia import (
-    COLUMNS,
-    SCALE,
-    ItaliaParams,
-    explain,
-    prepare,
-    refuse_params,
-    remark,
-    score,
-)
+
+RULE = built_in("italia/1")
 
 VARIANTS = ("flat10_pre_tss", "pct_add", "pct_mult", "flat10_second_only", "flat10_post_tss")
 
 
 def scored(event, counted=None, **params):
     """The points of every counted player as exact fractions."""
-    columns = columns_of(event, COLUMNS, counted)
+    columns = columns_of(event, RULE.columns, counted)
     names = [name for name in players_of(event) if counted is None or name in counted]
     change = [-1] * len(names)
-    minted = score(len(names), [0] * len(names), columns, prepare(ItaliaParams(**params)), (), change)
+    minted = RULE.score(len(names), [0] * len(names), columns, RULE.prepare(RULE.params(**params)), (), change)
     assert minted == sum(change)
-    return {name: Fraction(units, SCALE) for name, units in zip(names, change, strict=True)}
+    return {name: Fraction(units, RULE.scale) for name, units in zip(names, change, strict=True)}
 
 
 def points_of(*years, **params):
     """The points of the seven as decimals, in the order of POWERS."""
     found = scored(diplomacy(*years), **params)
-    return [decimal(int(found[power.lower()] * SCALE), SCALE) for power in POWERS]
+    return [decimal(int(found[power.lower()] * RULE.scale), RULE.scale) for power in POWERS]
 
 
 def explained(event, counted=None, **params):
     """(for every player (term, amount, detail), the remark)."""
-    columns, bound = columns_of(event, COLUMNS, counted), ItaliaParams(**params)
+    columns, bound = columns_of(event, RULE.columns, counted), RULE.params(**params)
     found = scored(event, counted, **params)
-    names, n, change = list(found), len(found), [int(points * SCALE) for points in found.values()]
-    terms = explain(n, names, [0] * n, columns, bound, change)
+    names, n, change = list(found), len(found), [int(points * RULE.scale) for points in found.values()]
+    terms = RULE.explain(n, names, [0] * n, columns, bound, change)
     assert [sum(term.amount for term in mine) for mine in terms] == change
     told = {
-        name: [(term.term, exact(term.amount, SCALE), term.detail) for term in mine]
+        name: [(term.term, exact(term.amount, RULE.scale), term.detail) for term in mine]
         for name, mine in zip(names, terms, strict=True)
     }
-    return told, remark(n, names, columns, bound)
+    return told, RULE.remark(n, names, columns, bound)
 
 
 NO_BREAK = {
@@ -229,7 +222,7 @@ BAD = {
 @pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
 def test_params_finer_than_hundredths_are_refused(params, reason):
     """Params that would need more than hundredths of a point are refused."""
-    found = refuse_params(ItaliaParams(**params), PLAYERS_MAX)
+    found = RULE.refuse_params(RULE.params(**params), PLAYERS_MAX)
 
     assert found is None if reason is None else reason in (found or "")
 
@@ -243,7 +236,7 @@ def test_accepted_percentages_are_exact(variant):
             "no_break": variant, "no_break_bonus": chance.choice([0, 1, 4, 5, 10, 20, 25, 50, 100]), "solo": 34,
             "tss": chance.choice([0, 1, 2, 4, 5, 10, 20, 25, 100]), "tss_centres": chance.randint(1, 5),
         }  # fmt: skip
-        if refuse_params(ItaliaParams(**params), PLAYERS_MAX):
+        if RULE.refuse_params(RULE.params(**params), PLAYERS_MAX):
             continue
         event = random_diplomacy(chance, substituted=False)
         assert scored(event, **params) == naive(event, **params)
@@ -271,7 +264,7 @@ def test_accepted_percentages_are_exact(variant):
 def test_invalid_params_are_refused(params):
     """Params of the wrong type or outside their range are refused."""
     with pytest.raises(ValueError):
-        ItaliaParams(**params)
+        RULE.params(**params)
 
 
 def test_terms_follow_the_formula_order():
@@ -410,7 +403,7 @@ def test_table_sums_the_rounds_exactly(ledger_url):
     ]
 
     found = standings_of(stream_of(facts_of(fill(ledger_url, events)), "italia-2010/T1"))
-    assert [(row.rank, row.player, decimal(row.points, SCALE)) for row in found.rows] == [
+    assert [(row.rank, row.player, decimal(row.points, RULE.scale)) for row in found.rows] == [
         (1, "france", "199.9"), (2, "austria", "156.3"), (3, "germany", "114.4"), (4, "russia", "108.1"),
         (5, "italy", "88.7"), (6, "england", "85.5"), (7, "turkey", "65.5"),
     ]  # fmt: skip

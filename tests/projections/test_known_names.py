@@ -5,12 +5,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from ledgers import create_ledger
+from thresholds import set_thresholds
 from time_histories import history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.players import Players, known_players
 
@@ -24,11 +25,11 @@ def test_names_are_known_by_their_first_game(
     """After random games, corrections that change who played, voids and renames, a name is among the players if it is
     among all that are looked for one by one, at every position; most are found without looking for all."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 1 if cached else 10**9)
+    set_thresholds(monkeypatch, cached_events=1 if cached else 10**9)
     met: Counter[tuple[bool, bool]] = Counter()
     for seed in range(60 if at_length else 6):
         url = str(tmp_path / f"{seed}.db")
-        upgrade(url)
+        create_ledger(url)
         ledger = open_ledger(url)
         enter(ledger, history(seed, 60))
         with ledger.reading() as connection:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from histories import ticking
+from ledgers import create_ledger
 from oracle.log import Event, Log, games
 from oracle.questions import Question
 from oracle.rulesets import cell, versions_of
@@ -19,7 +20,6 @@ from time_ledgers import enter, found_at
 from ratings_ledger.ledger.events.canonical import microseconds
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.diff.affected import have_same_points
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -61,7 +61,7 @@ def test_known_at_repeats_every_answer(tmp_path: Path, ratings: Callable[..., An
     """
     chance, path = Random(1), str(tmp_path / "ratings.db")
     printed: dict[tuple[tuple[str, ...], int], Any] = {}
-    upgrade(path)
+    create_ledger(path)
     events = EVENTS if at_length else EVENTS // 5
     ledger, log = open_ledger(path), history(1, events)
     position = 0
@@ -95,7 +95,7 @@ def test_both_stores_agree(tmp_path: Path, postgres_url: str, at_length: bool) -
     chance, log = Random(2), history(2, EVENTS if at_length else 150)
     both = str(tmp_path / "ratings.db"), postgres_url
     for url in both:
-        upgrade(url)
+        create_ledger(url)
     ledgers, clocks = [open_ledger(url) for url in both], [ticking(), ticking()]
     rest: list[Event] = log
     while rest:
@@ -126,7 +126,7 @@ def test_cut_replay_matches_partial_replay(tmp_path: Path, at_length: bool) -> N
     compared = 0
     for seed in range(100 if at_length else 8):
         chance, path = Random(seed), str(tmp_path / f"{seed}.db")
-        upgrade(path)
+        create_ledger(path)
         ledger, log = open_ledger(path), history(seed, 80)
         enter(ledger, log)
         with ledger.reading() as connection:

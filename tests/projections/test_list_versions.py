@@ -4,12 +4,10 @@ import json
 
 import pytest
 from catan_years import shipped_lists
-from histories import facts_of, fill, ruleset, shipped_text
+from histories import fill, ranking_of, ruleset
 from kind_games import battle
+from own_rules import shipped_text, shipped_texts
 from stores import without_events
-
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.rulesets.versions import shipped
 
 MARCH = "catan-monthly/7/basic/2010-03"
 # the last microsecond of 2009 in Berlin, and the first of 2010
@@ -47,12 +45,12 @@ def moved(event, at):
 
 
 def wsim():
-    return [ruleset(text) for text in shipped() if 'id = "youplay-wsim"' in text]
+    return [ruleset(text) for text in shipped_texts('id = "youplay-wsim"')]
 
 
 def under(ledger, league="L1", rules=None, as_of=None):
     """The name of the version of a league, if its table is that of so many games under it."""
-    found = Ladders(facts_of(ledger), as_of, rules).standings(f"youplay-wsim/{league}")
+    found = ranking_of(ledger, f"youplay-wsim/{league}", as_of=as_of, rules=rules)
     version = found.ruleset.partition("@")[2]
     assert {row.player: row.points for row in found.rows} == {
         player: points * found.games for player, points in UNDER[version].items()
@@ -95,7 +93,7 @@ def test_late_first_game_rescores_the_league(filled):
     ledger = filled(*wsim(), *games)
 
     assert under(ledger) == ("v0", 3)
-    before = Ladders(facts_of(ledger, known_at=len(wsim()) + 2)).standings("youplay-wsim/L1")
+    before = ranking_of(ledger, "youplay-wsim/L1", known_at=len(wsim()) + 2)
     assert (before.ruleset, before.games) == ("youplay-wsim@v2", 2)
 
 
@@ -106,7 +104,7 @@ def test_corrected_first_date_moves_the_start(filled):
     known = len(wsim())
 
     assert under(ledger) == ("v2", 2)
-    assert Ladders(facts_of(ledger, known_at=known + 2)).standings("youplay-wsim/L1").ruleset == "youplay-wsim@v0"
+    assert ranking_of(ledger, "youplay-wsim/L1", known_at=known + 2).ruleset == "youplay-wsim@v0"
 
 
 def test_game_corrected_to_2009_becomes_first(filled):
@@ -120,7 +118,7 @@ def test_voided_first_game_moves_the_start(filled):
     """Voiding and reinstating the first game moves the start of the league and back."""
     games = [ships("g1", LAST), ships("g2", "2010-02-01T20:00:00Z")]
     ledger = filled(*wsim(), *games, changed("game.voided", "g1"), changed("game.reinstated", "g1"))
-    voided = Ladders(facts_of(ledger, known_at=len(wsim()) + 3)).standings("youplay-wsim/L1")
+    voided = ranking_of(ledger, "youplay-wsim/L1", known_at=len(wsim()) + 3)
 
     assert (voided.ruleset, voided.games) == ("youplay-wsim@v2", 1)
     assert under(ledger) == ("v0", 2)
@@ -175,7 +173,7 @@ def test_withdrawn_creation_leaves_the_first_game(filled):
     known = len(wsim())
 
     assert under(ledger) == ("v0", 2)
-    withdrawn = Ladders(facts_of(ledger, known_at=known + 4)).standings("youplay-wsim/L1")
+    withdrawn = ranking_of(ledger, "youplay-wsim/L1", known_at=known + 4)
     assert (withdrawn.ruleset, withdrawn.games) == ("youplay-wsim@v2", 2)
 
 
@@ -225,7 +223,7 @@ def won(*days):
 
 def rows(ledger, **axes):
     """(ruleset, rows as (rank, player, score, gold)) of the list of March."""
-    found = Ladders(facts_of(ledger), **axes).standings(MARCH)
+    found = ranking_of(ledger, MARCH, **axes)
     return found.ruleset, [(row.rank, row.player, str(row.value(found.scale)), row.gold) for row in found.rows]
 
 
@@ -333,7 +331,7 @@ def test_carried_season_needs_its_own_games(filled):
     rules = ruleset(text)
     rules["data"]["params"]["min_games"] = 2
     ledger = filled(rules, *[season(number) for number in range(1, 4)])
-    first, second = (Ladders(facts_of(ledger)).standings(f"b5-league/2010-{season}") for season in (1, 2))
+    first, second = (ranking_of(ledger, f"b5-league/2010-{season}") for season in (1, 2))
 
     assert [(row.rank, row.qualified, row.games) for row in first.rows] == [(1, True, 2), (2, True, 2), (3, True, 2)]
     assert [(row.rank, row.qualified, row.games) for row in second.rows] == [(None, False, 1)] * 3

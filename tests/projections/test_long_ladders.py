@@ -8,15 +8,15 @@ from random import Random
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from ledgers import create_ledger
 from paths import NEVER, set_paths
 from test_kept_traces import RUNNING
+from thresholds import set_thresholds
 from time_histories import INSTANTS, history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import record_instant
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Params
 from ratings_ledger.projections.diff.comparison import DifferingRow, RankedState, compare
 from ratings_ledger.projections.facts.columns import Facts
@@ -94,7 +94,7 @@ def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: py
     met: Counter[str] = Counter()
     for seed in range(6):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db")
-        upgrade(url)
+        create_ledger(url)
         ledger, log = open_ledger(url), history(seed, 100)
         enter(ledger, log)
         with ledger.reading() as connection:
@@ -109,7 +109,7 @@ def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: py
                 ladders = [Ladders(one) for one in facts]
                 with suppress(RuleFailure):
                     traces = [one.trace(ladder) for one in ladders]
-                    monkeypatch.setattr(compiling, "COMPILED_GAMES", length)
+                    set_thresholds(monkeypatch, compiled_games=length)
                     both = [one.ranked_at(*asked) for one, *asked in zip(ladders, traces, as_of, strict=True)]
                     states = [*map(RankedState, facts, both)]
                     told.append((both, [compare(DifferingRow, ladder, *states, ranks) for ranks in (True, False)]))

@@ -9,6 +9,7 @@ import pytest
 from catan_cases import count
 from catan_years import shipped_lists, year_of
 from histories import facts_of, fill, ticking
+from ledgers import create_ledger
 from oracle.ladders import every_list
 from oracle.log import numbered
 from oracle.times import instant
@@ -16,7 +17,6 @@ from oracle.times import instant
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
@@ -44,7 +44,7 @@ WANTED = {
 def empty(tmp_path_factory):
     """A ledger without events, to be copied."""
     path = tmp_path_factory.mktemp("empty") / "ratings.db"
-    upgrade(str(path))
+    create_ledger(str(path))
     return path
 
 
@@ -104,7 +104,7 @@ def test_months_end_by_berlin_clocks(tmp_path):
         for number, at in enumerate(MOMENTS)
     ]
     events = [*shipped_lists(), *games]
-    upgrade(str(tmp_path / "ratings.db"))
+    create_ledger(str(tmp_path / "ratings.db"))
     found = lists_of(facts_of(fill(str(tmp_path / "ratings.db"), events)))
 
     for naming, periods in (

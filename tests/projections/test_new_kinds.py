@@ -13,12 +13,12 @@ import click
 import pytest
 
 import ratings_ledger as rl
+from ratings_ledger import Refused
 from ratings_ledger.cli.output.render import GENERAL_FORMATS, emit
 from ratings_ledger.ledger.events.fields import Members, PlayerId, Text
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, GameType
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, sat
 from ratings_ledger.ledger.events.types import TYPES, EventType
-from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
 from ratings_ledger.projections.rulesets import columns, registry

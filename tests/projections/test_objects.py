@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from ratings_ledger.ledger.errors import StoreUnavailable
+from ratings_ledger import StoreUnavailable
 from ratings_ledger.projections.cluster import objects as places
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.objects import Bucket, Folder, Objects, objects_at

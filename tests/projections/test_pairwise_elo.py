@@ -10,9 +10,11 @@ from math import floor
 from pathlib import Path
 
 import pytest
+from own_rules import built_in
 
-from ratings_ledger.projections.expected_scores import ONE, TABLE_SHA256, expected, expected_scores, rounded
-from ratings_ledger.projections.rules.pairwise_elo import RULE, SCALE, PairwiseEloParams, prepare, score
+from ratings_ledger.projections.contract import ONE, expected, expected_scores, rounded
+
+RULE = built_in("pairwise-elo/1")
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -22,13 +24,15 @@ def changes(points, places, **params):
     n = len(points)
     change = [0] * n
     prepared = prepared_once(tuple(params.items()))
-    score(n, [int(Decimal(p) * SCALE) for p in points], [places, [n] * n], prepared, expected_scores(), change)
+    RULE.score(
+        n, [int(Decimal(p) * RULE.scale) for p in points], [places, [n] * n], prepared, expected_scores(), change
+    )
     return change
 
 
 @cache
 def prepared_once(params):
-    return prepare(PairwiseEloParams(**dict(params)))
+    return RULE.prepare(RULE.params(**dict(params)))
 
 
 def chance_of(gap: int, scale: int) -> int:
@@ -48,7 +52,7 @@ def test_table_matches_its_script():
     generated = runpy.run_path(str(ROOT / "scripts" / "make_elo_table.py"))["table"]()
     assert list(expected_scores()) == list(generated)
     content = (ROOT / "projections" / "expected_scores.bin").read_bytes()
-    assert hashlib.sha256(content).hexdigest() == TABLE_SHA256
+    assert hashlib.sha256(content).hexdigest() == "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
 
 
 @pytest.mark.parametrize("scale", [400, 1, 173, 100_000])
@@ -59,13 +63,13 @@ def test_expected_scores_are_within_bound(scale):
         context.prec = 40
         for _ in range(4_000):
             gap = (
-                int(chance.gauss(0, 1.5 * scale) * SCALE)
+                int(chance.gauss(0, 1.5 * scale) * RULE.scale)
                 if chance.random() < 0.9
                 else chance.randint(-(10**15), 10**15)
             )
             found = chance_of(gap, scale)
             assert found + chance_of(-gap, scale) == ONE
-            bounded = max(min(Decimal(gap) / SCALE, Decimal(100 * scale)), Decimal(-100 * scale))
+            bounded = max(min(Decimal(gap) / RULE.scale, Decimal(100 * scale)), Decimal(-100 * scale))
             assert abs(Decimal(found) / ONE - real_expected(bounded, scale)) < Decimal("1.2e-9")
 
 
@@ -73,7 +77,7 @@ def test_expected_scores_are_within_bound(scale):
 @pytest.mark.parametrize("scale", [1, 2, 173, 400, 99_991, 100_000])
 def test_expected_scores_interpolate_the_table(scale):
     """Expected scores are those of the table, or the nearest integer between two entries."""
-    chance, unit = random.Random(scale), scale * SCALE
+    chance, unit = random.Random(scale), scale * RULE.scale
     step = Fraction(unit, 8_192)
     for _ in range(20_000):
         at = chance.randrange(81_920)
@@ -91,13 +95,13 @@ def test_changes_are_within_a_micropoint(k):
     with localcontext() as context:
         context.prec = 40
         for _ in range(2_000):
-            ratings = [Decimal(chance.randint(0, 3_000 * SCALE)) / SCALE for _ in range(2)]
+            ratings = [Decimal(chance.randint(0, 3_000 * RULE.scale)) / RULE.scale for _ in range(2)]
             places = chance.choice([[1, 2], [2, 1], [1, 1]])
             scored = {(1, 2): Decimal(1), (2, 1): Decimal(0), (1, 1): Decimal("0.5")}[tuple(places)]
             real = k * (scored - real_expected(ratings[0] - ratings[1], 400))
             first, second = changes(ratings, places, k_per_pair=k)
             assert first == -second
-            assert abs(Decimal(first) / SCALE - real) < Decimal("0.000001")
+            assert abs(Decimal(first) / RULE.scale - real) < Decimal("0.000001")
 
 
 @pytest.mark.slow
@@ -111,7 +115,7 @@ def test_whole_point_rounding_is_exact(k):
                 exact = Decimal(k) * (scored - real_expected(Decimal(gap), 400))
                 # 10^(gap/400) is rational at whole multiples of 400, and 40 digits leave an exact half a little off
                 nearest = exact.quantize(Decimal("1e-30")).quantize(Decimal(1), rounding=ROUND_HALF_UP)
-                assert changes([gap, 0], places, k_per_pair=k, rounding="pair")[0] == nearest * SCALE
+                assert changes([gap, 0], places, k_per_pair=k, rounding="pair")[0] == nearest * RULE.scale
 
 
 def test_four_newcomers_match_example():
@@ -145,9 +149,9 @@ def test_sequential_update_mints_or_burns():
         context.prec = 40
         from_1016 = (32 * (1 - real_expected(Decimal(16), 400))).quantize(Decimal("0.000001"))
         from_984 = (32 * (1 - real_expected(Decimal(-16), 400))).quantize(Decimal("0.000001"))
-    assert Decimal(first) / SCALE == 16 + from_1016
-    assert Decimal(second) / SCALE == -16 + from_984
-    assert Decimal(third) / SCALE == -16 - from_1016
+    assert Decimal(first) / RULE.scale == 16 + from_1016
+    assert Decimal(second) / RULE.scale == -16 + from_984
+    assert Decimal(third) / RULE.scale == -16 - from_1016
     assert first + second + third == second != 0
 
 
@@ -175,4 +179,4 @@ def test_extreme_ratings_are_clamped():
     assert changes([9_000_000, -9_000_000], [1, 2], k_per_pair=400) == [0, 0]
     assert changes([9_000_000, -9_000_000], [2, 1], k_per_pair=400) == [-400_000_000, 400_000_000]
     assert changes([9_000_000, -9_000_000], [1, 1], k_per_pair=7, rounding="pair") == [-3_000_000, 3_000_000]
-    assert RULE.scale == SCALE
+    assert RULE.scale == 1_000_000

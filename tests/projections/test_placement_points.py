@@ -6,18 +6,12 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
+from histories import facts_of, fill, ruleset, standings_of, stream_of
+from own_rules import built_in, shipped_text
 
 from ratings_ledger.projections.contract import PLAYERS_MAX, exact
-from ratings_ledger.projections.rules.placement_points import (
-    SCALE,
-    PlacementPointsParams,
-    check,
-    explain,
-    prepare,
-    refuse_params,
-    score,
-)
+
+RULE = built_in("placement-points/1")
 
 # the table of the page: the points of the places by number of players
 TABLE = {
@@ -29,7 +23,7 @@ TABLE = {
     7: [42, 30, 20, 12, 6, 2, 0],
     8: [56, 42, 30, 20, 12, 6, 2, 0],
 }
-PARAMS = PlacementPointsParams()
+PARAMS = RULE.params()
 
 
 def columns(places, seats=None):
@@ -41,8 +35,8 @@ def columns(places, seats=None):
 def scored(places):
     """(points of everybody as exact strings, what was burned)."""
     change = [-1] * len(places)
-    minted = score(len(places), [0] * len(places), columns(places), prepare(PARAMS), (), change)
-    return [exact(units, SCALE) for units in change], minted - sum(change)
+    minted = RULE.score(len(places), [0] * len(places), columns(places), RULE.prepare(PARAMS), (), change)
+    return [exact(units, RULE.scale) for units in change], minted - sum(change)
 
 
 def weak_orders(n):
@@ -98,19 +92,19 @@ def test_participant_order_does_not_matter():
 def test_uncounted_seat_keeps_others_points():
     """If a seat does not count, the others still get the points of their places."""
     change = [0, 0]
-    minted = score(2, [0, 0], [[2, 2], [4, 4], [2, 2]], (), (), change)
+    minted = RULE.score(2, [0, 0], [[2, 2], [4, 4], [2, 2]], (), (), change)
 
-    assert change == [4 * SCALE, 4 * SCALE]
-    assert minted == 8 * SCALE
+    assert change == [4 * RULE.scale, 4 * RULE.scale]
+    assert minted == 8 * RULE.scale
 
 
 def test_players_of_seat_get_its_points():
     """Both players of one seat get the points of that seat."""
     change = [0, 0, 0, 0]
     # four players on three seats: nobody shares a place with another seat
-    score(4, [0] * 4, [[1, 2, 2, 3], [3] * 4, [1] * 4], (), (), change)
+    RULE.score(4, [0] * 4, [[1, 2, 2, 3], [3] * 4, [1] * 4], (), (), change)
 
-    assert change == [6 * SCALE, 2 * SCALE, 2 * SCALE, 0]
+    assert change == [6 * RULE.scale, 2 * RULE.scale, 2 * RULE.scale, 0]
 
 
 @pytest.mark.parametrize(("seats", "reason"), [
@@ -118,15 +112,15 @@ def test_players_of_seat_get_its_points():
 ])  # fmt: skip
 def test_games_need_2_to_8_seats(seats, reason):
     """Only games of 2 to 8 seats can be scored."""
-    found = check(2, columns([1, 2], seats), PARAMS)
+    found = RULE.check(2, columns([1, 2], seats), PARAMS)
 
     assert found is None if reason is None else reason in (found or "")
 
 
 def test_default_params_are_accepted():
     """The default parameters are accepted for any number of players and need no preparation."""
-    assert refuse_params(PARAMS, PLAYERS_MAX) is None
-    assert prepare(PARAMS) == ()
+    assert RULE.refuse_params(PARAMS, PLAYERS_MAX) is None
+    assert RULE.prepare(PARAMS) == ()
 
 
 @pytest.mark.parametrize(
@@ -136,17 +130,17 @@ def test_default_params_are_accepted():
 def test_wrong_params_are_refused(params):
     """Parameters of the wrong kind are refused."""
     with pytest.raises(ValueError):
-        PlacementPointsParams(**params)
+        RULE.params(**params)
 
 
 def explained(places):
     """For every player (term, amount as exact string, detail, note)."""
     given, n = columns(places), len(places)
     change = [0] * n
-    score(n, [0] * n, given, (), (), change)
-    terms = explain(n, [f"p{i}" for i in range(n)], [0] * n, given, PARAMS, change)
+    RULE.score(n, [0] * n, given, (), (), change)
+    terms = RULE.explain(n, [f"p{i}" for i in range(n)], [0] * n, given, PARAMS, change)
     assert [sum(term.amount for term in mine) for mine in terms] == change
-    return [[(t.term, exact(t.amount, SCALE), t.detail, t.note) for t in mine] for mine in terms]
+    return [[(t.term, exact(t.amount, RULE.scale), t.detail, t.note) for t in mine] for mine in terms]
 
 
 def test_explanation_tells_place_and_points():
@@ -205,7 +199,7 @@ def test_league_table_sums_the_points(ledger_url):
     stream = stream_of(facts_of(fill(ledger_url, events)), "youplay-league/L1")
 
     found = standings_of(stream)
-    assert [(row.rank, row.player, exact(row.points, SCALE), row.games) for row in found.rows] == [
+    assert [(row.rank, row.player, exact(row.points, RULE.scale), row.games) for row in found.rows] == [
         (1, "anna", "24", 2), (2, "ben", "21", 2), (3, "cleo", "9", 2), (4, "dora", "8", 3), (5, "emil", "0", 2),
     ]  # fmt: skip
-    assert (found.games, found.minted, found.burned) == (3, (40 + 20 + 2) * SCALE, 0)
+    assert (found.games, found.minted, found.burned) == (3, (40 + 20 + 2) * RULE.scale, 0)

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from ledgers import create_ledger
 from paths import set_paths
 from time_histories import history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.diff import predictions
 from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.facts.decoding import decode
@@ -29,7 +29,7 @@ def test_compiled_measures_are_the_interpreted_ones(tmp_path: Path, monkeypatch:
     measured = 0
     for seed in range(6):
         url = str(tmp_path / f"{seed}.db")
-        upgrade(url)
+        create_ledger(url)
         enter(open_ledger(url), history(seed, 120))
         with open_ledger(url).reading() as connection:
             facts = decode(connection, cached=False)

@@ -9,13 +9,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from histories import adjustment, fill, game, random_games, ruleset, shipped_text
+from histories import adjustment, club_game, fill, random_games, ruleset
 from kind_games import battle
 from oracle.log import named
 from oracle.profiles import Course, Profile, Step, Streak
 from oracle.questions import Question, Row
 from oracle.rulesets import ruleset_of, versions_of
 from oracle.times import start_of
+from own_rules import shipped_text
 from paths import set_paths
 from time_histories import ENDS, LADDERS, history
 from time_ledgers import enter
@@ -227,7 +228,7 @@ def test_a_shared_first_place_is_no_win(ledger_url: str) -> None:
     """Given wins, a shared first place and a second one: the shared one ends the streak of wins, and nobody was better
     in it."""
     games = ("anna ben", "anna cleo", "anna=ben cleo", "anna ben", "ben anna")
-    view = asked(ledger_url, *(game(f"g-{day}", players, day) for day, players in enumerate(games, 1)))
+    view = asked(ledger_url, *(club_game(f"g-{day}", players, day) for day, players in enumerate(games, 1)))
     found = view.profile(ALL, "anna")
     assert (found.wins, streak(found.longest_wins), streak(found.current_wins)) == (3, (2, "g-1", "g-2"), None)
     assert (streak(found.longest_without_win), streak(found.current_without_win)) == (
@@ -242,7 +243,7 @@ def test_a_shared_first_place_is_no_win(ledger_url: str) -> None:
 def test_adjustments_are_steps_and_no_games(ledger_url: str) -> None:
     """Given an adjustment that takes somebody to their highest points and another rank, it is told without a game."""
     view = asked(
-        ledger_url, game("g-1", "anna ben", 1), adjustment(ALL, "ben", "100", 2), adjustment(ALL, "cleo", "0", 3)
+        ledger_url, club_game("g-1", "anna ben", 1), adjustment(ALL, "ben", "100", 2), adjustment(ALL, "cleo", "0", 3)
     )
     found, ranks = view.profile(ALL, "ben"), view.ranks(ALL, "ben").rows
     assert found.highest is not None
@@ -265,7 +266,11 @@ def test_rank_is_lost_where_more_games_are_needed(ledger_url: str) -> None:
         "params": {**later["data"]["params"], "min_games": 2},
     }
     view = asked(
-        ledger_url, later, game("g-1", "anna ben", 1), game("g-2", "ben cleo", 11), game("g-3", "anna dora", 12)
+        ledger_url,
+        later,
+        club_game("g-1", "anna ben", 1),
+        club_game("g-2", "ben cleo", 11),
+        club_game("g-3", "anna dora", 12),
     )
     rows = view.ranks(ALL, "anna").rows
     assert rows is not None
@@ -276,7 +281,7 @@ def test_rank_is_lost_where_more_games_are_needed(ledger_url: str) -> None:
 
 def test_ladder_without_games_has_nothing_to_say(ledger_url: str) -> None:
     """Given a ladder that nobody is on, somebody who is known has no standing and no ranks there."""
-    view, ladder = asked(ledger_url, game("g-1", "anna ben")), "club-catan-elo/5-6"
+    view, ladder = asked(ledger_url, club_game("g-1", "anna ben")), "club-catan-elo/5-6"
     found, told = view.profile(ladder, "anna"), view.overview(ladder)
     assert (found.standing, found.ranked, found.players, found.course, found.opponents) == (None, 0, 0, (), ())
     assert (found.highest, found.first_game, found.longest_wins) == (None, None, None)
@@ -294,7 +299,7 @@ def test_ladder_without_games_has_nothing_to_say(ledger_url: str) -> None:
 )
 def test_unknown_players_and_ladders_are_refused(ledger_url: str, ask: Callable[..., object]) -> None:
     """Given a player whom no event names, or a ladder of no ruleset, the questions are refused."""
-    view = asked(ledger_url, game("g-1", "anna ben"))
+    view = asked(ledger_url, club_game("g-1", "anna ben"))
     with pytest.raises(rl.Unknown) as unknown:
         ask(view, ALL, "anne")
     assert unknown.value.reason == "player-unknown"
@@ -319,7 +324,7 @@ def month(score: str, *places: str) -> list[dict[str, Any]]:
     published = ruleset(shipped_text("catan-monthly"))
     published["data"]["params"] |= {"min_games": 1, "score": score}
     labels = {"game": "catan", "city": "7", "group": "basic"}
-    return [published, *(game(f"m-{day}", seats, day, **labels) for day, seats in enumerate(places, 1))]
+    return [published, *(club_game(f"m-{day}", seats, day, **labels) for day, seats in enumerate(places, 1))]
 
 
 def test_list_of_sums_is_ranked_step_by_step(ledger_url: str) -> None:
@@ -340,7 +345,7 @@ def test_ranks_say_how_often_they_were_looked_up(ledger_url: str, monkeypatch: p
     """Given a list of means, ranks are those at the ends of days; if these are too many, of months; if a ladder is too
     long, there are none."""
     games = month("mean", "anna ben", "ben anna", "ben anna cleo")
-    view, ladder = asked(ledger_url, game("g-0", "anna ben"), *games), "catan-monthly/7/basic/2020-01"
+    view, ladder = asked(ledger_url, club_game("g-0", "anna ben"), *games), "catan-monthly/7/basic/2020-01"
     found = view.ranks(ladder, "ben")
     assert found.rows is not None
     assert (found.every, [(one.rank, one.games, one.occurred_at.day) for one in found.rows]) == (

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from catan_years import year_of
-from histories import adjustment, facts_of, fill, game, random_games, ruleset, ticking
+from histories import adjustment, club_game, facts_of, fill, random_games, ruleset, ticking
 from sqlalchemy import text
 
 from ratings_ledger.ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
@@ -91,7 +91,7 @@ def test_partial_rebuild_keeps_other_ladders(either, asked, built):
     ledger = either
     rebuild(ledger, ticking())
     before = stored(ledger)
-    more(ledger, game("late", "emil anna ben", day=1))
+    more(ledger, club_game("late", "emil anna ben", day=1))
     done = rebuild(ledger, ticking(), asked)
     after = stored(ledger)
     assert (done.position, done.ladders, done.unchanged) == (33, len(built), 4 - len(built))
@@ -110,7 +110,7 @@ def test_generation_has_position_of_full_rebuild(ratings, db, ledger):
         assert [(one.position, one.ladders, one.built) for one in kept_generations(connection, 0)] == [(0, 1, 1)]
     assert findings(ledger) == []
     rebuild(ledger, ticking())
-    more(ledger, game("late", "emil anna ben"))
+    more(ledger, club_game("late", "emil anna ben"))
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
         assert [(one.position, one.ladders, one.built) for one in kept_generations(connection, 0)] == [
@@ -123,7 +123,7 @@ def test_generation_has_position_of_full_rebuild(ratings, db, ledger):
 def test_new_ladder_waits_until_asked_for(ledger):
     """A partial rebuild adds a new ladder only if it is asked for."""
     rebuild(ledger, ticking())
-    more(ledger, game("big", "a b c d e f g h"))
+    more(ledger, club_game("big", "a b c d e f g h"))
     rebuild(ledger, ticking(), [ALL])
     assert SEVEN not in stored(ledger)
     assert findings(ledger) == []
@@ -136,7 +136,7 @@ def test_new_ladder_waits_until_asked_for(ledger):
 def test_full_rebuild_drops_emptied_ladder(either):
     """A ladder without games is empty after a partial rebuild and gone after a full one."""
     ledger = either
-    more(ledger, game("big", "a b c d e f g h"))
+    more(ledger, club_game("big", "a b c d e f g h"))
     rebuild(ledger, ticking())
     more(ledger, {"type": "game.voided", "occurred_at": "2020-02-01T00:00:00Z",
                   "data": {"game_id": "big", "reason": "never played"}})  # fmt: skip
@@ -179,7 +179,7 @@ def test_failing_ladder_keeps_its_standings(ledger):
 def test_verify_checks_standings_of_every_age(ledger):
     """`verify` finds false standings in ladders of every build of the generation."""
     rebuild(ledger, ticking())
-    more(ledger, game("late", "emil anna ben"))
+    more(ledger, club_game("late", "emil anna ben"))
     rebuild(ledger, ticking(), ["other"])
     for ladder, edit in ((ALL, "points = points + 1"), ("other/all", "games = games + 1")):
         change = f"UPDATE generation_standings SET {edit} WHERE ordinal = 1 AND ladder = '{ladder}'"
@@ -191,7 +191,7 @@ def test_verify_checks_standings_of_every_age(ledger):
 def test_verify_finds_ladder_of_other_history(ledger):
     """`verify` finds a ladder whose stored position belongs to another history."""
     rebuild(ledger, ticking())
-    more(ledger, game("late", "emil anna ben"))
+    more(ledger, club_game("late", "emil anna ben"))
     rebuild(ledger, ticking(), ["other"])
     with ledger.writing() as connection:
         connection.execute(text("UPDATE generation_ladders SET position = 20 WHERE ladder = 'other/all'"))
@@ -211,7 +211,7 @@ def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypat
     The second replay leaves out the last game, and every ladder of that game is named.
     """
     rebuild(ledger, ticking())
-    more(ledger, game("last", "anna ben cleo dora emil", day=28))
+    more(ledger, club_game("last", "anna ben cleo dora emil", day=28))
     before = stored(ledger)
     plainly = rebuilding._plainly
     monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 1))
@@ -246,7 +246,7 @@ ALTERED = {
 def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
     """A checked rebuild compares what is stored: whatever altered rows meanwhile, they are not promoted."""
     rebuild(either, ticking(), options=RebuildOptions(keep_history=True))
-    more(either, game("late", "emil anna ben"))
+    more(either, club_game("late", "emil anna ben"))
     before = stored(either)
     statement, differing = ALTERED[what]
 
@@ -274,7 +274,7 @@ def test_keep_sets_how_many_generations_stay(either):
     ledger = either
     for number in range(4):
         rebuild(ledger, ticking(), options=RebuildOptions(keep=3))
-        more(ledger, *(game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
+        more(ledger, *(club_game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
     assert numbers(ledger) == [4, 3, 2]
     rebuild(ledger, ticking())
     assert numbers(ledger) == [5, 4]
@@ -295,7 +295,7 @@ def test_build_stays_while_generation_uses_it(either, monkeypatch):
     assert findings(ledger) == []
     for number in range(2):
         rebuild(ledger, ticking())
-        more(ledger, *(game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
+        more(ledger, *(club_game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
     assert {row.build for row in everything(ledger)["generation_standings"]} == {5, 6}
 
 
@@ -316,7 +316,7 @@ def test_repeated_rollback_goes_further_back(either):
     ledger = either
     for number in range(4):
         rebuild(ledger, ticking(), options=RebuildOptions(keep=3))
-        more(ledger, game(f"more-{number}", "anna ben cleo"))
+        more(ledger, club_game(f"more-{number}", "anna ben cleo"))
     assert numbers(ledger) == [4, 3, 2]
     rolled = roll_back(ledger)
     assert (rolled.generation, rolled.position, rolled.given_up) == (3, 34, 4)
@@ -377,7 +377,7 @@ def test_process_count_does_not_change_result(lists, monkeypatch):
 def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
     """If a worker process is killed, the rebuild reports the signal and promotes nothing."""
     rebuild(ledger, ticking())
-    more(ledger, game("late", "emil anna ben"))
+    more(ledger, club_game("late", "emil anna ben"))
     before = stored(ledger)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     parent = os.getpid()

@@ -6,6 +6,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from asking import report_on
+from ledgers import create_ledger
 from oracle.ladders import ask
 from oracle.log import Log, identities, named
 from oracle.questions import Question
@@ -15,12 +17,7 @@ from time_histories import ENDS, LADDERS, base_log, history
 from time_ledgers import enter
 
 import ratings_ledger
-from ratings_ledger.ledger.errors import LedgerError
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.web.page import Site, as_file
-from ratings_ledger.web.report import report_page
-from ratings_ledger.web.visits import Visit
+from ratings_ledger import LedgerError
 
 pytestmark = pytest.mark.slow
 
@@ -34,8 +31,7 @@ WANTED = [
 
 def reported(ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: str | None, *known_at: int) -> Reported:
     """The report as it is read."""
-    then, now = (Visit(ledger, {"known_at": str(at)} | ({"as_of": as_of} if as_of else {})) for at in known_at)
-    return Reported(as_file(report_page(then, now, player, ladder), Site()))
+    return Reported(report_on(ledger, player, ladder, as_of, *known_at))
 
 
 def points_of(log: Log, one: Question, ids: list[str]) -> Fraction | None:
@@ -99,15 +95,13 @@ def test_reports_sum_to_what_the_oracle_says(tmp_path: Path, at_length: bool) ->
     """In any history, a report's numbers are the oracle's, its accounts sum exactly, and its terms to each change."""
     done: Counter[str] = Counter()
     path = tmp_path / "ratings.db"
-    upgrade(str(path))
+    create_ledger(str(path))
     template = path.read_bytes()
     for seed in range(1_000 if at_length else 9):
         chance = Random(f"reports {seed}")
         log = history(seed, chance.randint(20, 60))
         path.write_bytes(template)
-        store = open_ledger(str(path))
-        assert enter(store, log).appended == len(log)
-        store.close()
+        assert enter(str(path), log).appended == len(log)
         with ratings_ledger.open(str(path)) as ledger:
             for _ in range(QUESTIONS):
                 check(ledger, log, chance, done)

@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 from checked_integers import checked
 from kind_games import columns_of, players_of, random_battle, random_diplomacy
+from own_rules import built_in, built_in_names, is_about
 
 from ratings_ledger.projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
-from ratings_ledger.projections.rules import pairwise_elo
-from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.registry import BUILT_IN, rule
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
 
@@ -84,7 +82,8 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         },
     ],
 }  # fmt: skip
-CASES = [(name, params) for name in BUILT_IN for params in PARAMS[name]]
+ELO = built_in("pairwise-elo/1")
+CASES = [(name, params) for name in built_in_names() for params in PARAMS[name]]
 
 
 Board = tuple[int, list[int], list[list[int]]]
@@ -107,7 +106,7 @@ def boards_of_any_params(name: str, seed: int) -> Iterator[Board]:
 
 @cache
 def _made_once(name: str, seed: int) -> tuple[list[Board], Iterator[Board]]:
-    return [], _random_boards(rule(name), random.Random(seed))
+    return [], _random_boards(built_in(name), random.Random(seed))
 
 
 def _random_boards(found: Rule, chance: random.Random) -> Iterator[Board]:
@@ -125,9 +124,9 @@ def _random_boards(found: Rule, chance: random.Random) -> Iterator[Board]:
 
 def columns_of_kind(found: Rule, n: int, chance: random.Random) -> list[list[int]]:
     """The columns of n players of a random battle or game of Diplomacy, if the rule is about these; else none."""
-    if set(found.columns) & {*COLUMNS_OF["battle"]}:
+    if is_about(found, "battle"):
         event = random_battle(chance, n + chance.choice([0, 0, 1]))
-    elif set(found.columns) & {*COLUMNS_OF["diplomacy"]}:
+    elif is_about(found, "diplomacy"):
         event = random_diplomacy(chance, substituted=n == 8)
     else:
         return []
@@ -164,7 +163,7 @@ def scoring(found: Rule, params: dict[str, object]) -> Callable[..., tuple[int, 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_score_leaves_its_input_alone(name, params):
     """`score` leaves its input unchanged and ignores what was in `change` before."""
-    found = rule(name)
+    found = built_in(name)
     bound = found.params.model_validate(params)
     for n, points, columns in boards(found, params, 50):
         before = copy.deepcopy((points, columns))
@@ -178,7 +177,7 @@ def test_score_leaves_its_input_alone(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_books_of_every_game_balance(name, params):
     """The books of every game sum to zero, and nothing negative is minted or burned."""
-    found = rule(name)
+    found = built_in(name)
     scored = scoring(found, params)
     for board in boards(found, params, 500):
         minted, change = scored(*board)
@@ -191,7 +190,7 @@ def test_books_of_every_game_balance(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_explained_terms_sum_to_the_change(name, params):
     """The terms of an explanation sum to the change."""
-    found = rule(name)
+    found = built_in(name)
     bound, scored = found.params.model_validate(params), scoring(found, params)
     for n, points, columns in boards(found, params, 200):
         _, change = scored(n, points, columns)
@@ -202,7 +201,7 @@ def test_explained_terms_sum_to_the_change(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_params_round_trip_and_are_strict(name, params):
     """Parameters survive a JSON round trip, refuse unknown keys and are frozen."""
-    model = rule(name).params
+    model = built_in(name).params
     bound = model.model_validate(params)
     assert model.model_validate(json.loads(json.dumps(bound.model_dump(exclude_unset=True)))) == bound
     with pytest.raises(ValueError, match="unknown"):
@@ -214,7 +213,7 @@ def test_params_round_trip_and_are_strict(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_prepared_params_fit_64_bits(name, params):
     """Prepared parameters and tables fit into 64 bits."""
-    found = rule(name)
+    found = built_in(name)
     bound = found.params.model_validate(params)
     assert found.refuse_params(bound, PLAYERS_MAX) is None
     assert all(abs(number) <= INT64_MAX for number in [*found.prepare(bound), *found.table()])
@@ -223,7 +222,7 @@ def test_prepared_params_fit_64_bits(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_score_stays_in_64_bits(name, params):
     """No step of `score` leaves 64 bits at the most points that a replay allows."""
-    found, chance = rule(name), random.Random(2)
+    found, chance = built_in(name), random.Random(2)
     bound, scored = found.params.model_validate(params), scoring(found, params)
     for n, _, columns in boards(found, params, 100):
         points = [chance.choice([UNITS_MAX, UNITS_MAX - 1, -UNITS_MAX, 0]) for _ in range(n)]
@@ -232,11 +231,11 @@ def test_score_stays_in_64_bits(name, params):
         assert change == scored(n, points, columns)[1]
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in_names())
 def test_rule_is_registered_under_its_name(name):
     """A rule is registered under its own name and number."""
-    assert rule(name).id == name
-    assert rule(name).scale > 0
+    assert built_in(name).id == name
+    assert built_in(name).scale > 0
 
 
 @pytest.mark.slow
@@ -247,7 +246,7 @@ def test_rule_behaviour_never_changes(pytestconfig):
     """
     digests = {}
     for name, params in CASES:
-        found = rule(name)
+        found = built_in(name)
         scored = scoring(found, params)
         results = [scored(*board) for board in boards(found, params, 2_000, seed=7)]
         digests[f"{name} {json.dumps(params, sort_keys=True)}"] = hashlib.sha256(repr(results).encode()).hexdigest()
@@ -269,17 +268,17 @@ def test_rule_behaviour_never_changes(pytestconfig):
 )
 def test_pairwise_elo_refuses_inexact_params(params, reason):
     """Pairwise Elo refuses parameters that it could not keep exact."""
-    bound = pairwise_elo.PairwiseEloParams.model_validate(params)
-    assert reason in pairwise_elo.refuse_params(bound, PLAYERS_MAX)
+    bound = ELO.params.model_validate(params)
+    assert reason in ELO.refuse_params(bound, PLAYERS_MAX)
 
 
 @pytest.mark.parametrize("k", [0, -8, "x", "1/0", "1e400000", 8.0, True])
 def test_k_must_be_positive_and_exact(k):
     """K must be a positive exact number."""
     with pytest.raises(ValueError):
-        pairwise_elo.PairwiseEloParams.model_validate({"k_per_pair": k})
+        ELO.params.model_validate({"k_per_pair": k})
 
 
 def test_k_may_be_a_fraction():
     """K may be a fraction."""
-    assert Fraction(pairwise_elo.PairwiseEloParams(k_per_pair="64/3").k_per_pair) == Fraction(64, 3)
+    assert Fraction(ELO.params(k_per_pair="64/3").k_per_pair) == Fraction(64, 3)

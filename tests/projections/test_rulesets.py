@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from histories import facts_of, fill, game, ruleset, shipped_text, standings_of, stream_of
+from histories import club_game, facts_of, fill, ruleset, standings_of, stream_of
+from own_rules import shipped_text
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -102,7 +103,7 @@ def test_points_carry_over_between_versions(ledger_url):
     """
     later = ruleset()
     later["data"] = later["data"] | {"version": "2", "effective_from": "2020-01-10", "params": {"k_total": 32}}
-    ledger = fill(ledger_url, [ruleset(), later, game("g1", "a b", day=9), game("g2", "a b", day=10)])
+    ledger = fill(ledger_url, [ruleset(), later, club_game("g1", "a b", day=9), club_game("g2", "a b", day=10)])
     stream = stream_of(facts_of(ledger), "club-catan-elo/all")
     found = standings_of(stream)
     assert found.ruleset == "club-catan-elo@2"
@@ -114,7 +115,7 @@ def test_games_before_rules_do_not_count(ratings, ledger_url):
     """Games before the first version do not count, and `explain` says so."""
     rules = ruleset()
     rules["data"]["effective_from"] = "2020-01-05"
-    fill(ledger_url, [rules, game("g1", "a b", day=4), game("g2", "a b", day=5)])
+    fill(ledger_url, [rules, club_game("g1", "a b", day=4), club_game("g2", "a b", day=5)])
     told = json.loads(ratings("explain", "g1", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)
     assert told["why_not"] == "no version of club-catan-elo was in force then (the first from 2020-01-05)"
     rows = json.loads(ratings("standings", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)["rows"]
@@ -158,7 +159,7 @@ def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
     found = rule("pairwise-elo/1")
     with monkeypatch.context() as patch:
         patch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: found)
-        fill(ledger_url, [ruleset(), other, game("g1", "a b")])
+        fill(ledger_url, [ruleset(), other, club_game("g1", "a b")])
         assert ratings("rebuild", db=ledger_url).exit_code == 0
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0
     told = ratings("standings", "other/all", db=ledger_url)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from paths import NEVER, told
 
-from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger import StoreDamaged
 from ratings_ledger.ledger.events.records import build
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.projections import compiling

@@ -4,10 +4,9 @@ import json
 from fractions import Fraction
 
 import pytest
-from histories import adjustment, facts_of, fill, game, random_games, ruleset, standings_of, stream_of
+from histories import adjustment, club_game, facts_of, fill, random_games, ruleset, standings_of, stream_of
+from ledgers import create_ledger
 from told import exact
-
-from ratings_ledger.ledger.store.upgrading import upgrade
 
 ALL = "club-catan-elo/all"
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil", "fay", "gus"]
@@ -52,7 +51,7 @@ def filled(ledger_url):
 
 def test_four_newcomers_get_elo_points(filled):
     """Four newcomers in one game get the points of simultaneous pairwise Elo."""
-    assert table(filled(game("g", "a b c d"))) == [
+    assert table(filled(club_game("g", "a b c d"))) == [
         (1, "a", 1012, 1),
         (2, "b", 1004, 1),
         (3, "c", 996, 1),
@@ -62,7 +61,11 @@ def test_four_newcomers_get_elo_points(filled):
 
 def test_equal_points_share_a_rank(filled):
     """Players with equal points share a rank and are ordered by id."""
-    assert table(filled(game("g", "zoe=anna ben"))) == [(1, "anna", 1004, 1), (1, "zoe", 1004, 1), (3, "ben", 992, 1)]
+    assert table(filled(club_game("g", "zoe=anna ben"))) == [
+        (1, "anna", 1004, 1),
+        (1, "zoe", 1004, 1),
+        (3, "ben", 992, 1),
+    ]
 
 
 def test_late_game_counts_when_played(filled):
@@ -70,16 +73,16 @@ def test_late_game_counts_when_played(filled):
 
     The same games in another order of recording give the same table when replayed.
     """
-    early, late = game("g1", "a b", day=1), game("g2", "b c", day=2)
+    early, late = club_game("g1", "a b", day=1), club_game("g2", "b c", day=2)
     assert table(filled(early, late)) == [(1, "a", 1004, 1), (2, "b", 1000, 2), (3, "c", 996, 1)]
 
 
 def test_recording_order_decides_only_ties(tmp_path):
     """The order of recording matters only between games played at the same time."""
-    events = [game("g1", "a b", day=1), game("g2", "b a", day=1), game("g3", "a b c", day=2)]
+    events = [club_game("g1", "a b", day=1), club_game("g2", "b a", day=1), club_game("g3", "a b c", day=2)]
     tables = set()
     for name, order in (("straight", (0, 1, 2)), ("late", (2, 0, 1)), ("between", (0, 2, 1))):
-        upgrade(str(tmp_path / name))
+        create_ledger(str(tmp_path / name))
         tables.add(digest(fill(str(tmp_path / name), [ruleset(SIMULTANEOUS), *(events[i] for i in order)])))
     assert len(tables) == 1
 
@@ -92,24 +95,26 @@ def test_batch_and_seat_order_are_irrelevant(tmp_path, batch):
     mirrored = [{**g, "data": {**g["data"], "participants": list(reversed(g["data"]["participants"]))}} for g in games]
     digests = set()
     for name, events in (("as given", games), ("mirrored", mirrored)):
-        upgrade(str(tmp_path / name))
+        create_ledger(str(tmp_path / name))
         digests.add(digest(fill(str(tmp_path / name), [ruleset(), *events], batch=batch)))
-    upgrade(str(tmp_path / "whole"))
+    create_ledger(str(tmp_path / "whole"))
     assert digests == {digest(fill(str(tmp_path / "whole"), [ruleset(), *games]))}
 
 
 def test_both_stores_give_the_same_digest(tmp_path, postgres_url):
     """SQLite and PostgreSQL give the same digest for the same events."""
     games = random_games(6, 80, PLAYERS)
-    upgrade(str(tmp_path / "ratings.db"))
-    upgrade(postgres_url)
+    create_ledger(str(tmp_path / "ratings.db"))
+    create_ledger(postgres_url)
     events = [ruleset(), *games]
     assert digest(fill(str(tmp_path / "ratings.db"), events)) == digest(fill(postgres_url, events, batch=13))
 
 
 def test_adjustment_adds_newcomers(filled):
     """An adjustment changes points by its amount and puts a new player on the ladder."""
-    ledger = filled(adjustment(ALL, "a", "200", day=1), game("g", "b a", day=2), adjustment(ALL, "c", "-0.5", day=3))
+    ledger = filled(
+        adjustment(ALL, "a", "200", day=1), club_game("g", "b a", day=2), adjustment(ALL, "c", "-0.5", day=3)
+    )
     assert table(ledger) == [(1, "a", 1194, 1), (2, "b", 1006, 1), (3, "c", 999, 0)]
 
 
@@ -118,13 +123,13 @@ def test_position_decides_at_equal_times(filled):
 
     The game is scored at 1000 against 1000, since the adjustment comes after it.
     """
-    ledger = filled(game("g", "a b", day=1), adjustment(ALL, "b", "400", day=1))
+    ledger = filled(club_game("g", "a b", day=1), adjustment(ALL, "b", "400", day=1))
     assert table(ledger) == [(1, "b", 1396, 1), (2, "a", 1004, 1)]
 
 
 def test_as_of_leaves_out_later_events(filled):
     """With `as_of`, later games and adjustments are left out."""
-    ledger = filled(game("g1", "a b", day=1), game("g2", "c b", day=5), adjustment(ALL, "a", "9", day=6))
+    ledger = filled(club_game("g1", "a b", day=1), club_game("g2", "c b", day=5), adjustment(ALL, "a", "9", day=6))
     noon_of_day_5 = 1_578_225_600_000_000
     assert table(ledger, as_of=noon_of_day_5 - 1) == [(1, "a", 1004, 1), (2, "b", 996, 1)]
     assert [row[1] for row in table(ledger, as_of=noon_of_day_5)] == ["a", "c", "b"]
@@ -132,7 +137,7 @@ def test_as_of_leaves_out_later_events(filled):
 
 def test_known_at_hides_later_records(filled):
     """With `known_at`, only what was recorded up to that position is shown."""
-    ledger = filled(game("g1", "a b", day=5), game("g2", "b a", day=1))
+    ledger = filled(club_game("g1", "a b", day=5), club_game("g2", "b a", day=1))
     stream = stream_of(facts_of(ledger, known_at=2), ALL)
     assert [row.player for row in standings_of(stream).rows] == ["a", "b"]
     empty = stream_of(facts_of(ledger, known_at=1), ALL)
@@ -147,7 +152,7 @@ def explained(ratings, db, game_id, ladder=ALL):
 
 def test_explain_gives_the_contracts_terms(ratings, ledger_url, filled):
     """Explaining a game gives the terms and accounts of the contract."""
-    filled(game("g", "anna ben cleo"))
+    filled(club_game("g", "anna ben cleo"))
     found = explained(ratings, ledger_url, "g")
     anna = found["players"][0]
     assert (anna["before"], anna["change"], anna["after"]) == ("1000", "8", "1008")
@@ -194,11 +199,11 @@ def test_history_adds_up_to_standings(ratings, ledger_url):
 
 
 UNCOUNTED = {
-    "not rated": (game("g", "a b", rated=False), "the game was not rated"),
-    "aborted": (game("g", "a b", aborted=True), "ended by agreement"),
-    "group": (game("g", "a b", group="casual"), "leaves out the group casual"),
-    "too many": (game("g", "a b c d e f g"), "2 to 6 players, this has 7"),
-    "other game": (game("g", "a b", game="chess"), "scores games of club-catan"),
+    "not rated": (club_game("g", "a b", rated=False), "the game was not rated"),
+    "aborted": (club_game("g", "a b", aborted=True), "ended by agreement"),
+    "group": (club_game("g", "a b", group="casual"), "leaves out the group casual"),
+    "too many": (club_game("g", "a b c d e f g"), "2 to 6 players, this has 7"),
+    "other game": (club_game("g", "a b", game="chess"), "scores games of club-catan"),
 }
 
 
@@ -206,7 +211,7 @@ UNCOUNTED = {
 def test_explain_says_why_game_is_uncounted(ratings, ledger_url, filled, case):
     """Explaining an uncounted game says why it does not count."""
     event, reason = UNCOUNTED[case]
-    filled(event, game("h", "a b", day=2))
+    filled(event, club_game("h", "a b", day=2))
     found = explained(ratings, ledger_url, "g")
     assert not found["counted"]
     assert reason in found["why_not"]
@@ -218,13 +223,13 @@ def test_explain_says_why_game_is_uncounted(ratings, ledger_url, filled, case):
 
 def test_explain_names_the_right_ladder(ratings, ledger_url, filled):
     """Explaining a game on the wrong ladder says which ladder it belongs to."""
-    filled(game("g", "a b"))
+    filled(club_game("g", "a b"))
     assert explained(ratings, ledger_url, "g", "club-catan-elo/3-4")["why_not"] == "it belongs to club-catan-elo/all"
 
 
 def test_leavers_and_substitutes_are_left_out(ratings, ledger_url, filled):
     """Leavers and their substitutes are left out, and the explanation says so."""
-    event = game("g", "a b c")
+    event = club_game("g", "a b c")
     event["data"]["participants"] += [{"player": "d", "status": "substitute", "replaces": "c", "place": 3}]
     event["data"]["participants"][2]["status"] = "abandoned"
     ledger = filled(event)
@@ -245,7 +250,7 @@ def test_free_account_is_left_out(ratings, ledger_url, filled):
         "occurred_at": "2020-01-03T12:00:00Z",
         "data": {"player": "b", "account": "free"},
     }
-    ledger = filled(game("g1", "a b", day=2), game("g2", "a b c", day=3), game("g3", "a b", day=4), free)
+    ledger = filled(club_game("g1", "a b", day=2), club_game("g2", "a b c", day=3), club_game("g3", "a b", day=4), free)
     assert table(ledger) == [(1, "a", 1008, 2), (2, "b", 996, 1), (2, "c", 996, 1)]
     assert explained(ratings, ledger_url, "g3")["why_not"] == "fewer than two counted players"
     reasons = {p["player"]: p.get("why_not") for p in explained(ratings, ledger_url, "g2")["players"]}
@@ -281,7 +286,7 @@ def test_newcomer_starts_by_version_in_force(ledger_url):
     later["data"]["params"] = later["data"]["params"] | {"start": 1500}
     ledger = fill(ledger_url, [ruleset(SIMULTANEOUS), later, adjustment(ALL, "p", "5", day=5)])
     assert table(ledger) == [(1, "p", 1005, 0)]
-    fill(ledger_url, [game("g", "a b", day=12)])
+    fill(ledger_url, [club_game("g", "a b", day=12)])
     assert ("p", 1005) in [(row[1], row[2]) for row in table(ledger)]
 
 
@@ -296,14 +301,14 @@ def test_ends_of_time_have_a_month(ledger_url, zone, instant):
         .replace('bands = ["all", "3-4"]', "")
     )
     rules["data"]["effective_from"] = "0001-01-01"
-    ledger = fill(ledger_url, [rules, {**game("g", "a b"), "occurred_at": instant}])
+    ledger = fill(ledger_url, [rules, {**club_game("g", "a b"), "occurred_at": instant}])
     assert len(table(ledger, f"club-catan-elo/{instant[:7]}")) == 2
 
 
 def test_excessive_points_stop_one_ladder(ratings, ledger_url, filled):
     """Points that grow out of bounds stop only their own ladder."""
     events = [adjustment(ALL, "a", "1000000000", day=1 + n) for n in range(12)]
-    filled(*events, game("g", "a b c"))
+    filled(*events, club_game("g", "a b c"))
     result = ratings("standings", ALL, db=ledger_url)
     assert (result.exit_code, "position 11" in result.stderr, "bug" in result.stderr) == (1, True, False)
     assert ratings("standings", "club-catan-elo/3-4", db=ledger_url).exit_code == 0
@@ -312,7 +317,7 @@ def test_excessive_points_stop_one_ladder(ratings, ledger_url, filled):
 
 def test_substituted_seat_counts_once_in_k(ratings, ledger_url):
     """A seat taken over by a substitute counts once in a shared K."""
-    event = game("g", "a b c")
+    event = club_game("g", "a b c")
     event["data"]["participants"] += [{"player": "d", "status": "substitute", "replaces": "c", "place": 3}]
     event["data"]["participants"][2]["status"] = "abandoned"
     fill(ledger_url, [ruleset(), event])
@@ -322,7 +327,7 @@ def test_substituted_seat_counts_once_in_k(ratings, ledger_url):
 
 def test_command_line_names_are_composed(ratings, ledger_url, filled):
     """Names given on the command line are composed like recorded ones."""
-    filled(game("partie-\u00e9t\u00e9", "j\u00fcrgen ben"))
+    filled(club_game("partie-\u00e9t\u00e9", "j\u00fcrgen ben"))
     decomposed = ["ju\u0308rgen", "partie-e\u0301te\u0301"]
     assert json.loads(ratings("history", decomposed[0], ALL, "--format", "json", db=ledger_url).stdout)["rows"]
     assert ratings("explain", decomposed[1], ALL, db=ledger_url).exit_code == 0
@@ -335,7 +340,7 @@ def test_uncounted_game_shows_points_before(ratings, ledger_url, filled):
     With an unrated game on day 2, an adjustment on day 3 and a game on day 4, the points before the
     first are 1000.
     """
-    unrated = game("g", "a b", day=2, rated=False)
-    filled(unrated, adjustment(ALL, "a", "50", day=3), game("h", "a b", day=4))
+    unrated = club_game("g", "a b", day=2, rated=False)
+    filled(unrated, adjustment(ALL, "a", "50", day=3), club_game("h", "a b", day=4))
     assert [p["before"] for p in explained(ratings, ledger_url, "g")["players"]] == ["1000", "1000"]
     assert explained(ratings, ledger_url, "h")["players"][0]["before"] == "1050"

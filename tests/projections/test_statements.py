@@ -8,14 +8,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from ledgers import create_ledger
 from time_histories import INSTANTS, LADDERS, history
 from time_ledgers import enter
 
-from ratings_ledger.ledger.errors import LedgerError
-from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.statements import Statement
-from ratings_ledger.projections.snapshot import Snapshot
+import ratings_ledger
+from ratings_ledger import LedgerError, Snapshot, Statement
 
 pytestmark = pytest.mark.slow
 
@@ -31,37 +29,38 @@ def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> Non
     for seed in range(30 if at_length else 3):
         chance = Random(seed)
         if seed == 0:
-            upgrade(store)
+            create_ledger(store)
             url = store
         else:
             url = store if not store.startswith("sqlite") else f"{store}.{seed}"
-            upgrade(url)
-        ledger, rest = open_ledger(url), history(seed, 90)
-        enter(ledger, rest[:45])
+            create_ledger(url)
+        ledger, rest = ratings_ledger.open(url), history(seed, 90)
+        enter(url, rest[:45])
         shown = published(ratings, url, chance)
-        enter(ledger, rest[45:])
+        enter(url, rest[45:])
         for ladder in RUNNING:
             everybody = standings(ledger, ladder)
-            now = {name: Snapshot(ledger).history(ladder, name).player for name in shown.get(ladder, []) if everybody}
+            now = {name: ledger.at().history(ladder, name).player for name in shown.get(ladder, []) if everybody}
             for player, points in everybody.items():
-                found = Snapshot(ledger).statement(ladder, player)
+                found = ledger.at().statement(ladder, player)
                 assert found is not None
                 check(found, points)
-                met["summed"] += check_shorter(Snapshot(ledger), found, chance.randrange(4))
+                met["summed"] += check_shorter(ledger.at(), found, chance.randrange(4))
                 if found.published is not None:
                     was = {name: then for name, then in shown[ladder].items() if now[name] == player}
                     if was:
                         assert found.opening == was[player if player in was else min(was)], (seed, ladder, player)
                     if any(line.cause == "start" for line in found.lines):
-                        then = Snapshot(ledger, as_of=found.since.isoformat()).standings(ladder)
+                        then = ledger.at(as_of=found.since.isoformat()).standings(ladder)
                         assert player not in [row.player for row in then.rows]
                     met["published"] += 1
                 met.update(line.cause for line in found.lines)
                 met["ripple"] += any(line.ripple for line in found.lines)
         for ladder in LISTS:
             for player in standings(ledger, ladder):
-                assert Snapshot(ledger).statement(ladder, player) is None
+                assert ledger.at().statement(ladder, player) is None
                 met["list"] += 1
+        ledger.close()
         if not url.startswith("sqlite"):
             break
     assert min(met["published"], met["game"], met["list"]) > 0
@@ -70,10 +69,10 @@ def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> Non
         assert met.keys() >= {"adjustment", "late game", "corrected", "voided", "rule change", "ripple"}, met
 
 
-def standings(ledger: Ledger, ladder: str) -> dict[str, Fraction]:
+def standings(ledger: ratings_ledger.Ledger, ladder: str) -> dict[str, Fraction]:
     """What everybody has; nothing where a rule fails."""
     try:
-        return {row.player: row.points for row in Snapshot(ledger).standings(ladder).rows}
+        return {row.player: row.points for row in ledger.at().standings(ladder).rows}
     except LedgerError:
         return {}
 
@@ -116,6 +115,7 @@ def published(ratings: Ratings, url: str, chance: Random) -> dict[str, dict[str,
     for ladder in RUNNING:
         told = ratings("publish", ladder, "--as-of", chance.choice(INSTANTS), "--by", "mira", db=url)
         if told.exit_code == 0:
-            rows = Snapshot(open_ledger(url)).published(ladder).rows
+            with ratings_ledger.open(url) as ledger:
+                rows = ledger.at().published(ladder).rows
             shown[ladder] = {row.player: row.points for row in rows}
     return shown

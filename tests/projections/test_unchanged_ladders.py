@@ -2,7 +2,7 @@
 
 import pytest
 from catan_years import year_of
-from histories import START, adjustment, facts_of, fill, game, random_games, ruleset, ticking
+from histories import START, adjustment, club_game, facts_of, fill, random_games, ruleset, ticking
 from sqlalchemy import text
 
 from ratings_ledger.ledger.store.opening import Ledger
@@ -34,8 +34,10 @@ def rules_of_go(version="1", **params):
 @pytest.fixture
 def ledger(ledger_url):
     """Four ladders of two games, rebuilt once."""
-    events = [ruleset(), rules_of_go(), *random_games(1, 30, PLAYERS), game("go-1", "anna ben", game="go")]
-    filled = fill(ledger_url, [*events, game("three", "anna ben cleo"), game("five", "anna ben cleo dora emil")])
+    events = [ruleset(), rules_of_go(), *random_games(1, 30, PLAYERS), club_game("go-1", "anna ben", game="go")]
+    filled = fill(
+        ledger_url, [*events, club_game("three", "anna ben cleo"), club_game("five", "anna ben cleo dora emil")]
+    )
     rebuild(filled, ticking())
     return filled
 
@@ -78,7 +80,7 @@ def agrees(ledger):
 def test_unchanged_ladders_keep_their_rows(ledger):
     """A ladder without a new game names its old build, at the new position and time."""
     before = named(ledger)
-    more(ledger, game("late", "anna ben cleo", day=1))
+    more(ledger, club_game("late", "anna ben cleo", day=1))
     done = rebuild(ledger, lambda: START + 5_000_000_000)
     after = named(ledger)
     assert (done.ladders, done.unchanged, built_last(ledger)) == (4, 0, {ALL, THREE})
@@ -112,16 +114,18 @@ def test_nothing_new_keeps_everything(ledger):
 
 DECIDED = {"reason": "misread"}
 CHANGES = {
-    "a game": ([game("late", "anna ben cleo dora emil")], {ALL, FIVE}),
-    "a new ladder": ([game("big", "a b c d e f g h")], {ALL, SEVEN}),
-    "another game": ([game("go-2", "cleo ben", game="go")], {GO}),
-    "a correction": ([event("game.corrected", game_id="three", game=game("three", "cleo ben anna")["data"], **DECIDED)],
+    "a game": ([club_game("late", "anna ben cleo dora emil")], {ALL, FIVE}),
+    "a new ladder": ([club_game("big", "a b c d e f g h")], {ALL, SEVEN}),
+    "another game": ([club_game("go-2", "cleo ben", game="go")], {GO}),
+    "a correction": ([event("game.corrected", game_id="three", game=
+    club_game("three", "cleo ben anna")["data"], **DECIDED)],
                      {ALL, THREE}),
     "a correction that moves it": (
-        [event("game.corrected", game_id="three", game=game("three", "cleo ben anna dora emil")["data"], **DECIDED)],
+        [event("game.corrected", game_id="three", game=
+        club_game("three", "cleo ben anna dora emil")["data"], **DECIDED)],
         {ALL, THREE, FIVE}),
     "a correction of what was played": (
-        [event("game.corrected", game_id="three", game=game("three", "cleo ben", game="go")["data"], **DECIDED)],
+        [event("game.corrected", game_id="three", game=club_game("three", "cleo ben", game="go")["data"], **DECIDED)],
         {ALL, THREE, GO}),
     "a void": ([event("game.voided", game_id="five", **DECIDED)], {ALL, FIVE}),
     "an adjustment": ([adjustment(GO, "anna", "3", day=2)], {GO}),
@@ -141,7 +145,7 @@ def test_changed_ladders_are_built(ledger, what):
     done = rebuild(ledger, ticking())
     assert (done.promoted, done.failures, built_last(ledger)) == (True, [], changed)
     assert agrees(ledger)
-    more(ledger, game("after", "anna ben cleo"))
+    more(ledger, club_game("after", "anna ben cleo"))
     rebuild(ledger, ticking())
     assert built_last(ledger) == {ALL, THREE}
     assert agrees(ledger)
@@ -183,7 +187,7 @@ def test_killed_rebuild_leaves_kept_rows(ledger, monkeypatch, stage):
         raise Killed
 
     before = named(ledger)
-    more(ledger, game("late", "anna ben cleo"))
+    more(ledger, club_game("late", "anna ben cleo"))
     with monkeypatch.context() as patch:
         original = getattr(generations, stage)
         # a sweep comes first, when it begins
@@ -211,7 +215,7 @@ FORGED = {
 @pytest.mark.parametrize("what", FORGED)
 def test_altered_kept_rows_are_found_and_replaced(ledger, what, caplog):
     """`verify` finds altered rows that are kept; `rebuild --check` names and replaces them, as a rebuild by name."""
-    more(ledger, game("late", "anna ben cleo"))
+    more(ledger, club_game("late", "anna ben cleo"))
     rebuild(ledger, ticking())
     alter(ledger, FORGED[what], ladder=GO)
     assert any(GO in finding for finding in findings(ledger))
@@ -235,7 +239,7 @@ def test_lost_rows_are_built_anew(ledger):
 
 def test_rows_that_disagree_about_a_build_are_found(ledger):
     """`verify` finds a kept row that says something else about its build, or is older than it."""
-    more(ledger, game("late", "anna ben cleo"))
+    more(ledger, club_game("late", "anna ben cleo"))
     rebuild(ledger, ticking())
     with ledger.reading() as connection:
         assert generations.built_otherwise(connection, 2) == []
@@ -276,7 +280,7 @@ def test_history_of_kept_ladders_is_named(ledger):
     """The changes of a ladder that is kept are those of its build; a history that begins is that of all ladders."""
     rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
     assert built_last(ledger) == EVERY
-    more(ledger, game("late", "anna ben cleo"))
+    more(ledger, club_game("late", "anna ben cleo"))
     done = rebuild(ledger, ticking())
     with ledger.reading() as connection:
         changes = connection.execute(text("SELECT count(*) FROM live_changes")).scalar_one()

@@ -20,10 +20,10 @@ from sqlalchemy import make_url
 from stores import with_shipped_rulesets
 
 import ratings_ledger as rl
+from ratings_ledger import Snapshot
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import KeptLadders
-from ratings_ledger.projections.snapshot import Snapshot
 
 Ratings = Callable[..., Any]
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"

@@ -6,48 +6,41 @@ from collections import Counter
 import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import battle, columns_of, players_of, random_battle
+from own_rules import built_in, read_ruleset, shipped_texts
 
 from ratings_ledger.projections.contract import PLAYERS_MAX
-from ratings_ledger.projections.rules.wooden_ships import (
-    COLUMNS,
-    WoodenShipsParams,
-    explain,
-    prepare,
-    refuse_params,
-    remark,
-    score,
-)
-from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
-FILES = {data.version: data for text in shipped() if (data := read_toml(text)[0]).id == "youplay-wsim"}
+RULE = built_in("wooden-ships/1")
+
+FILES = {data.version: data for data in map(read_ruleset, shipped_texts('"youplay-wsim"'))}
 # the parameters of the trial and of leagues from 7150, as shipped
 V1, V2 = FILES["v1"].params, FILES["v2"].params
 
 
 def scored(event, params, counted=None):
     """The change of every counted player."""
-    columns = columns_of(event, COLUMNS, counted)
+    columns = columns_of(event, RULE.columns, counted)
     names = [name for name in players_of(event) if counted is None or name in counted]
     change = [-1] * len(names)
-    minted = score(len(names), [0] * len(names), columns, prepare(WoodenShipsParams(**params)), (), change)
+    minted = RULE.score(len(names), [0] * len(names), columns, RULE.prepare(RULE.params(**params)), (), change)
     assert minted == sum(points for points in change if points > 0)
     return dict(zip(names, change, strict=True))
 
 
 def explained(event, params, counted=None):
     """(for every player (term, amount, detail), the remark)."""
-    columns, bound = columns_of(event, COLUMNS, counted), WoodenShipsParams(**params)
+    columns, bound = columns_of(event, RULE.columns, counted), RULE.params(**params)
     change = scored(event, params, counted)
     names, n = list(change), len(change)
-    terms = explain(n, names, [0] * n, columns, bound, list(change.values()))
+    terms = RULE.explain(n, names, [0] * n, columns, bound, list(change.values()))
     assert [sum(term.amount for term in mine) for mine in terms] == list(change.values())
     told = {name: [tuple(term)[:3] for term in mine] for name, mine in zip(names, terms, strict=True)}
-    return told, remark(n, names, columns, bound)
+    return told, RULE.remark(n, names, columns, bound)
 
 
 def test_defaults_are_those_from_7150():
     """The default parameters are those of leagues from 7150, apart from the active games."""
-    assert WoodenShipsParams(**V2) == WoodenShipsParams(active_games=5)
+    assert RULE.params(**V2) == RULE.params(active_games=5)
 
 
 # two players, both with ships left unless it is said otherwise: points under v1 and under v2
@@ -235,14 +228,14 @@ def test_order_does_not_matter():
 def test_wrong_params_are_refused(params):
     """Parameters of the wrong type or out of range are refused."""
     with pytest.raises(ValueError):
-        WoodenShipsParams(**params)
+        RULE.params(**params)
 
 
 def test_largest_params_are_accepted():
     """Even the largest parameters are accepted, as every product stays small."""
     largest = {"overwhelming_factor": 1_000, "victory": 1_000, "sunk_without_points": -1_000}
 
-    assert refuse_params(WoodenShipsParams(**largest), PLAYERS_MAX) is None
+    assert RULE.refuse_params(RULE.params(**largest), PLAYERS_MAX) is None
 
 
 def test_trial_result_is_explained():
@@ -350,7 +343,7 @@ def test_league_keeps_its_first_version(ledger_url):
     winner 4 + 1 in the first and 3 in the second.
     """
     won = ("A 2 0 0 20, M 2 0 0 0", "B 2 2 0 10")
-    events = [ruleset(text) for text in shipped() if '"youplay-wsim"' in text]
+    events = [ruleset(text) for text in shipped_texts('"youplay-wsim"')]
     events += [recorded("g1", "2009-12-30T20:00:00Z", "L1", *won), recorded("g2", "2010-03-01T20:00:00Z", "L1", *won)]
     events += [recorded("g3", "2010-03-01T20:00:00Z", "L2", *won)]
     facts = facts_of(fill(ledger_url, events))

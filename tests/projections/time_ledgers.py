@@ -13,7 +13,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import microseconds, parse_object
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
-from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
@@ -41,8 +41,14 @@ class PublishedList(NamedTuple):
                                        and end_of(as_of) == end_of(self.as_of))  # fmt: skip
 
 
-def enter(ledger: Ledger, events: list[Event], now: clock.Clock = clock.now) -> Imported:
+def enter(ledger: Ledger | str, events: list[Event], now: clock.Clock = clock.now) -> Imported:
     """Send events through the whole path of an import; games that no ladder can count are taken, too."""
+    if isinstance(ledger, str):
+        opened = open_ledger(ledger)
+        try:
+            return enter(opened, events, now)
+        finally:
+            opened.close()
     given = [{name: value for name, value in event.items() if name != "position"} for event in events]
     items = [
         Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(given)

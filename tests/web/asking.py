@@ -1,10 +1,22 @@
 """Ask the pages without a network: an ASGI application is called as a server would."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
+import ratings_ledger
+from ratings_ledger.web import server, site
+from ratings_ledger.web.page import Site, as_file
+from ratings_ledger.web.report import report_page
 from ratings_ledger.web.server import Pages
+from ratings_ledger.web.visits import Visit
+
+# what a server of ASGI calls
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class TimelineEntry(NamedTuple):
@@ -21,7 +33,7 @@ class TimelineEntry(NamedTuple):
 
 
 def get(
-    pages: Pages, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
+    pages: Application, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
 ) -> TimelineEntry:  # fmt: skip
     """What a request for an address, with its query, is told; `sent` gets the messages to the server."""
@@ -29,7 +41,7 @@ def get(
 
 
 async def asked(
-    pages: Pages, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
+    pages: Application, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
 ) -> TimelineEntry:  # fmt: skip
     """The same in a loop that runs already."""
@@ -51,3 +63,53 @@ async def asked(
     begun, *bodies = sent
     found = {name.decode(): value.decode("ascii") for name, value in begun["headers"]}
     return TimelineEntry(begun["status"], found, b"".join(one["body"] for one in bodies))
+
+
+def serve(
+    url: str, title: str = "Ratings", names: Mapping[str, str] | None = None, hosts: Collection[str] = ("localhost",),
+    **options: Any,
+) -> Pages:  # fmt: skip
+    """Return the pages of a ledger on a server."""
+    return Pages(url, Site(title, names or {}), hosts, **options)
+
+
+def write_pages(
+    ledger: str | ratings_ledger.Ledger, folder: Path, title: str = "Ratings", names: Mapping[str, str] | None = None,
+    **options: Any,
+) -> site.Written:  # fmt: skip
+    """Write the pages of a ledger, open or named by its URL, into a folder, or bring them up to date."""
+    with ratings_ledger.open(ledger) if isinstance(ledger, str) else nullcontext(ledger) as opened:
+        return site.write_site(opened, folder, Site(title, names or {}, ".html"), **options)
+
+
+def report_on(ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: str | None, then: int, now: int) -> str:
+    """Return the report on a player as a file: what was known at one position, and at another."""
+    sides = (Visit(ledger, {"known_at": str(at)} | ({"as_of": as_of} if as_of else {})) for at in (then, now))
+    return as_file(report_page(*sides, player, ladder), Site())
+
+
+def before_pages(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let something happen each time before a server works out a page."""
+    page_at = server.page_at
+
+    def late(*arguments: Any) -> Any:
+        act()
+        return page_at(*arguments)
+
+    patch.setattr(server, "page_at", late)
+
+
+def break_off_games(patch: pytest.MonkeyPatch, failure: Exception) -> None:
+    """Let the file of all games fail after its first line."""
+
+    def lost(_: Any) -> Iterator[bytes]:
+        yield b"{}\n"
+        raise failure
+
+    patch.setattr(server, "game_lines", lost)
+
+
+def share_pages(patch: pytest.MonkeyPatch, cores: int) -> None:
+    """Let so many processes write even a few pages."""
+    patch.setattr(site, "available_cores", lambda: cores)
+    patch.setattr(site, "FORKING_GAMES", 0)

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from asking import Application, serve
 from club import made
-
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
 
 
 @pytest.fixture
@@ -16,6 +14,6 @@ def url(copied: Callable[..., str]) -> str:
 
 
 @pytest.fixture
-def pages(url: str) -> Pages:
+def pages(url: str) -> Application:
     """Its pages on a server."""
-    return Pages(url, Site("The club"), ["localhost", "pages.example"])
+    return serve(url, "The club", hosts=["localhost", "pages.example"])

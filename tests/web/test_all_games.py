@@ -8,12 +8,10 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import pytest
-from asking import get
+from asking import Application, get
 from club import LADDER, LATE, ok
 from test_sites import Links, written
-
-from ratings_ledger.web import players, routes, server
-from ratings_ledger.web.server import Pages
+from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 BEN = f"/players/ben/{LADDER}"
@@ -22,9 +20,8 @@ BEN = f"/players/ben/{LADDER}"
 @pytest.fixture(autouse=True)
 def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """One game is a line of an account, and new events are looked for at every request."""
-    for module in (players, routes):
-        monkeypatch.setattr(module, "LINES", 1)
-    monkeypatch.setattr(server, "HEAD_US", 0)
+    set_thresholds(monkeypatch, page_lines=1)
+    set_thresholds(monkeypatch, head_us=0)
 
 
 def account(page: str) -> list[list[str]]:
@@ -40,7 +37,7 @@ def value(text: str) -> float:
 
 
 @pytest.mark.slow
-def test_one_line_sums_earlier_games(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_one_line_sums_earlier_games(pages: Application, url: str, ratings: Ratings) -> None:
     """Given a list, a correction and two games since, the account has the correction, a line for the first game that
     leads to all games, the last game, and the sum."""
     ok(ratings, *LATE, db=url)
@@ -57,7 +54,7 @@ def test_one_line_sums_earlier_games(pages: Pages, url: str, ratings: Ratings) -
     assert '<a href="all/_games">All 5 games</a>' in page
 
 
-def test_page_of_all_games_has_every_one(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_page_of_all_games_has_every_one(pages: Application, url: str, ratings: Ratings) -> None:
     """From the start on it has each game under its month, whose change is the sum of its games; as JSON the course."""
     ok(ratings, *LATE, db=url)
     rows = account(get(pages, f"{BEN}/_games").text)[1:]
@@ -74,7 +71,7 @@ def test_page_of_all_games_has_every_one(pages: Pages, url: str, ratings: Rating
 
 
 @pytest.mark.slow_cases
-def test_all_games_are_the_same_at_their_position(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_all_games_are_the_same_at_their_position(pages: Application, url: str, ratings: Ratings) -> None:
     """Known at the position that the page names it is the same; a game of others changes no byte of it."""
     before = get(pages, f"{BEN}/_games")
     told = json.loads(get(pages, f"{BEN}/_games.json").text)
@@ -86,7 +83,7 @@ def test_all_games_are_the_same_at_their_position(pages: Pages, url: str, rating
     assert get(pages, f"{BEN}/_games").body != before.body
 
 
-def test_strangers_have_no_games(pages: Pages) -> None:
+def test_strangers_have_no_games(pages: Application) -> None:
     """Who is not on the ladder has no such page, nor has a list that adds up others."""
     assert get(pages, f"/players/nobody/{LADDER}/_games").status == 404
     assert get(pages, f"/ladders/{LADDER}/_games").status == 404

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import get
+from asking import Application, get
 from club import LADDER, LATE, ok
-
-from ratings_ledger.web import server
-from ratings_ledger.web.server import Pages
+from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 
 
-def test_compare_says_what_diff_says(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_compare_says_what_diff_says(pages: Application, url: str, ratings: Ratings) -> None:
     """Given coordinates as `diff` takes them, the page has its rows; the correction since moved those of that game."""
     wanted = json.loads(ok(ratings, "diff", "published", "now", LADDER, "--format", "json", db=url).stdout)
     found = json.loads(get(pages, f"/compare.json?a=published&b=now&ladder={LADDER}").text)
@@ -30,7 +28,7 @@ def test_compare_says_what_diff_says(pages: Pages, url: str, ratings: Ratings) -
 
 
 @pytest.mark.slow_cases
-def test_versions_over_the_same_games(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_versions_over_the_same_games(pages: Application, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """Given two versions, the page tells who gains and loses and how well each predicts, as `whatif` does."""
     text = ok(ratings, "rules", "show", "elo-catan", "--format", "toml", db=url).stdout
     later = tmp_path / "elo-catan-9.toml"
@@ -69,14 +67,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("address", REFUSED)
-def test_refusals_tell_the_reason(pages: Pages, address: str) -> None:
+def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
     """What cannot be compared has the right status and says why."""
     status, why = REFUSED[address]
     told = get(pages, address)
     assert (told.status, why in told.text) == (status, True), told.text
 
 
-def test_forms_alone(pages: Pages) -> None:
+def test_forms_alone(pages: Application) -> None:
     """Asked for nothing, both pages are forms, and suggest what may be worth it; the links of all lead to pages."""
     assert "What was published, beside what is known now" in get(pages, "/compare").text
     assert json.loads(get(pages, "/compare.json").text)["ladders"] == []
@@ -85,7 +83,7 @@ def test_forms_alone(pages: Pages) -> None:
     assert get(pages, "/" + suggested.replace("&amp;", "&")).status == 200
 
 
-def test_players_beside_each_other(pages: Pages) -> None:
+def test_players_beside_each_other(pages: Application) -> None:
     """Several players are one line each, once however they are named, with their points as on their own pages."""
     address = f"?ladder={LADDER}&player=anna&player=ben&player=anna"
     page, told = get(pages, f"/compare/players{address}").text, get(pages, f"/compare/players.json{address}").text
@@ -97,9 +95,11 @@ def test_players_beside_each_other(pages: Pages) -> None:
     assert get(pages, f"/compare/players.csv{address}").status == 404
 
 
-def test_new_games_are_compared(pages: Pages, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_games_are_compared(
+    pages: Application, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A game that is recorded while the server runs is in what is compared with now."""
-    monkeypatch.setattr(server, "HEAD_US", 0)
+    set_thresholds(monkeypatch, head_us=0)
     address = f"/compare.json?a=7&b=now&ladder={LADDER}"
     before = json.loads(get(pages, address).text)["ladders"][0]["b"]["known_at"]
     ok(ratings, *LATE, db=url)

@@ -7,15 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from asking import get
+from asking import Application, get
 from club import LADDER, ok
+from thresholds import set_thresholds
 
 import ratings_ledger
 from ratings_ledger.projections.queries.history import Course
-from ratings_ledger.web import server
 from ratings_ledger.web.charts import Point
 from ratings_ledger.web.courses import points_line, rank_line, revisions, shown_otherwise, span_of
-from ratings_ledger.web.server import Pages
 
 Ratings = Callable[..., Any]
 
@@ -23,7 +22,7 @@ Ratings = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for new events at every request."""
-    monkeypatch.setattr(server, "HEAD_US", 0)
+    set_thresholds(monkeypatch, head_us=0)
 
 
 def course_of(url: str, player: str) -> Course:
@@ -55,7 +54,7 @@ def test_what_was_published_is_where_the_list_is(url: str) -> None:
     assert [point.x for point in by_games if point.kind == "published"] == [4]
 
 
-def test_corrected_games_are_marked(url: str, pages: Pages) -> None:
+def test_corrected_games_are_marked(url: str, pages: Application) -> None:
     """The game that was corrected is marked where it was played, on both charts, and no other."""
     course = course_of(url, "anna")
     assert [mark.x for mark in revisions(course, "date", lambda row: "")] == [course[0].occurred_at]
@@ -79,7 +78,7 @@ def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:
 
 
 @pytest.mark.slow_cases
-def test_page_of_ranks_is_the_same_at_its_position(pages: Pages, url: str) -> None:
+def test_page_of_ranks_is_the_same_at_its_position(pages: Application, url: str) -> None:
     """The ranks of the page are those of the library, and known at the page's own position they are the same."""
     for player in ("anna", "ben", "~e7~be~8e~e5~92~b2"):
         address = f"/players/{player}/{LADDER}/_ranks"
@@ -93,7 +92,7 @@ def test_page_of_ranks_is_the_same_at_its_position(pages: Pages, url: str) -> No
 
 
 @pytest.mark.slow
-def test_games_of_others_change_ranks_alone(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_games_of_others_change_ranks_alone(pages: Application, url: str, ratings: Ratings) -> None:
     """Games of two others that leave everybody's rank as it was change neither page; one that moves it, the ranks."""
     points, ranks = get(pages, f"/players/anna/{LADDER}").body, get(pages, f"/players/anna/{LADDER}/_ranks").body
     rows = json.loads(get(pages, f"/players/anna/{LADDER}/_ranks.json").text)["rows"]
@@ -111,14 +110,14 @@ def test_games_of_others_change_ranks_alone(pages: Pages, url: str, ratings: Rat
     assert met["same"] > 5
 
 
-def test_ranks_of_strangers(pages: Pages) -> None:
+def test_ranks_of_strangers(pages: Application) -> None:
     """Who is not on the ladder has no ranks there, and a person has no ranks without a ladder."""
     assert get(pages, f"/players/nobody/{LADDER}/_ranks").status == 404
     assert get(pages, "/players/anna/_ranks").status == 404
     assert get(pages, "/games/g-1/_ranks").status == 404
 
 
-def test_ranks_are_drawn_as_far_as_the_points(pages: Pages, url: str) -> None:
+def test_ranks_are_drawn_as_far_as_the_points(pages: Application, url: str) -> None:
     """The axis of the rank chart reaches to the player's last game, though the rank may have changed last before it."""
     course = course_of(url, "anna")
     assert span_of(course, "date") == (course[0].occurred_at, course[-1].occurred_at)

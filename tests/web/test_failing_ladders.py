@@ -6,16 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import get
+from asking import get, serve, share_pages
 from club import LADDER
+from own_rules import built_in, offer_rule
 from test_sites import linked_files
-
-from ratings_ledger.projections.rules import pairwise_elo
-from ratings_ledger.projections.rulesets import registry
-from ratings_ledger.web import site
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
-from ratings_ledger.web.site import MANIFEST
 
 Ratings = Callable[..., Any]
 FAILS = f"{LADDER}: the rule failed at position 5 (game g-3): ZeroDivisionError: of the rule"
@@ -30,20 +24,17 @@ def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     def fails(n: int, *arguments: Any) -> int | None:
         if n == 4:
             raise ZeroDivisionError("of the rule")
-        return None if request.param == "check" else pairwise_elo.RULE.score(n, *arguments)
+        return None if request.param == "check" else built_in("pairwise-elo/1").score(n, *arguments)
 
-    rule = pairwise_elo.RULE._replace(**{request.param: fails})
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule",
-        lambda name: rule if name == rule.id else registry.rule(name),
-    )
+    rule = built_in("pairwise-elo/1")._replace(**{request.param: fails})
+    offer_rule(monkeypatch, rule)
     return str(request.param)
 
 
 @pytest.mark.usefixtures("broken")
 def test_server_says_what_fails(url: str) -> None:
     """A server answers for such a ladder that it cannot just now, and why."""
-    pages = Pages(url, Site(), {"localhost"})
+    pages = serve(url)
     told = get(pages, f"/ladders/{LADDER}.json")
     assert (told.status, told.headers["retry-after"]) == (503, "5")
     assert json.loads(told.text)["error"]["reason"].startswith(FAILS)
@@ -58,8 +49,7 @@ def test_folder_has_all_other_pages(
 ) -> None:
     """A folder has all other pages, and for such a ladder, if it is listed, what a server would say; the command tells,
     too, also where other processes make the pages."""
-    monkeypatch.setattr(site, "available_cores", lambda: cores)
-    monkeypatch.setattr(site, "FORKING_GAMES", 0)
+    share_pages(monkeypatch, cores)
     told = ratings("site", tmp_path / "site", db=url)
     assert (told.exit_code, " files, " in told.stdout) == (1, True)
     assert [line.partition(" (game")[0] for line in told.stderr.splitlines()] == [
@@ -75,4 +65,4 @@ def test_folder_has_all_other_pages(
     assert len(pages) == (2 if broken == "score" else 0)
     assert b"anna" in files["ladders/elo-catan/2.html"]
     assert b"as published" in files[f"lists/{LADDER}.html"]
-    assert linked_files(files) == files.keys() - {MANIFEST}
+    assert linked_files(files) == files.keys() - {"MANIFEST.json"}

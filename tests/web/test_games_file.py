@@ -7,17 +7,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from asking import get
+from asking import break_off_games, get, serve, write_pages
 from club import LADDER, made, ok
 from lengths import at_length_but
+from thresholds import set_thresholds
 
 import ratings_ledger
-from ratings_ledger.ledger.errors import LedgerError, StoreUnavailable
-from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.web import games, server
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
-from ratings_ledger.web.site import write_site
+from ratings_ledger import LedgerError, Refused, StoreUnavailable
 
 Ratings = Callable[..., Any]
 Event = dict[str, Any]
@@ -25,7 +21,7 @@ PEOPLE = ["anna", "ben", "cleo", "dora", "Łukasz", "美咲"]
 
 
 def lines(url: str, query: str = "") -> list[Event]:
-    told = get(Pages(url, Site(), ["localhost"]), f"/games.jsonl{query}")
+    told = get(serve(url), f"/games.jsonl{query}")
     assert (told.status, told.headers["content-type"]) == (200, "application/jsonl"), told.text
     assert "content-length" not in told.headers
     return [json.loads(line) for line in told.text.splitlines()]
@@ -41,7 +37,7 @@ def ladders(url: str) -> dict[str, Any]:
 def imported_elsewhere(ratings: Ratings, url: str, path: Path, *init: str) -> str:
     """A new ledger with the games of another one's file."""
     file, copy = path / "games.jsonl", f"sqlite:///{path / 'copy.db'}"
-    file.write_bytes(get(Pages(url, Site(), ["localhost"]), "/games.jsonl").body)
+    file.write_bytes(get(serve(url), "/games.jsonl").body)
     ok(ratings, "init", *init, db=copy)
     ok(ratings, "import", file, "--allow-uncounted", "--any-date", db=copy)
     return copy
@@ -113,29 +109,23 @@ def test_random_histories_elsewhere(
 def test_parts_are_the_whole(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sent in many parts, the file is the same as in one, and as in a folder; what somebody has is not sent again."""
     url = copied(made)
-    pages = Pages(url, Site(), ["localhost"])
+    pages = serve(url)
     whole = get(pages, "/games.jsonl")
-    monkeypatch.setattr(games, "LINES_TOGETHER", 1)
+    set_thresholds(monkeypatch, lines_together=1)
     assert get(pages, "/games.jsonl").body == whole.body
     again = get(pages, "/games.jsonl", {"if-none-match": whole.headers["etag"]})
     assert (again.status, again.body) == (304, b"")
     assert get(pages, "/games.jsonl", method="HEAD").body == b""
     assert get(pages, "/games.jsonl?as_of=2025-01-31").headers["etag"] != whole.headers["etag"]
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    write_pages(url, tmp_path / "site")
     assert (tmp_path / "site" / "games.jsonl").read_bytes() == whole.body
     assert pages._files == 0
 
 
 def test_file_that_breaks_off_has_no_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the store is lost half-way, the end is missing, so that nobody takes a part for the whole."""
-    pages = Pages(url, Site(), ["localhost"])
-
-    def lost(_: Any) -> Any:
-        yield b"{}\n"
-        raise StoreUnavailable("gone", "unreachable")
-
-    monkeypatch.setattr(server, "game_lines", lost)
+    pages = serve(url)
+    break_off_games(monkeypatch, StoreUnavailable("gone", "unreachable"))
     sent: list[Any] = []
     told = get(pages, "/games.jsonl", sent=sent)
     assert (told.status, told.body) == (200, b"{}\n")
@@ -151,6 +141,6 @@ def url(copied_file: Callable[..., str]) -> str:
 
 def test_not_too_many_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes while others read all games is told to come back."""
-    monkeypatch.setattr(server, "FILES_AT_ONCE", 0)
-    told = get(Pages(url, Site(), ["localhost"]), "/games.jsonl")
+    set_thresholds(monkeypatch, files_at_once=0)
+    told = get(serve(url), "/games.jsonl")
     assert (told.status, told.headers["retry-after"]) == (503, "5")

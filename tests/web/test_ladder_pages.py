@@ -4,14 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from asking import get
+from asking import Application, get, write_pages
 from club import LADDER
+from thresholds import set_thresholds
 
 import ratings_ledger
-from ratings_ledger.web import ladders
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
-from ratings_ledger.web.site import MANIFEST, write_site
 
 PLAYERS = 5
 
@@ -19,11 +16,10 @@ PLAYERS = 5
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows are on each page."""
-    monkeypatch.setattr(ladders, "ROWS", 2)
-    monkeypatch.setattr(ladders, "SPREAD_MIN", 2)
+    set_thresholds(monkeypatch, page_rows=2, spread_players=2)
 
 
-def test_everybody_is_on_a_page(pages: Pages, url: str) -> None:
+def test_everybody_is_on_a_page(pages: Application, url: str) -> None:
     """Pages follow each other without gaps: together they have the rows of the standings, each with its links."""
     with ratings_ledger.open(url) as ledger:
         wanted = ledger.at().standings(LADDER)
@@ -39,7 +35,7 @@ def test_everybody_is_on_a_page(pages: Pages, url: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["_1", "_0", "_02", "_4", "_x", "_", "_99999999"])
-def test_other_numbers_are_no_pages(pages: Pages, number: str) -> None:
+def test_other_numbers_are_no_pages(pages: Application, number: str) -> None:
     """There is one address for each page: the first has no number, and none is behind the last."""
     assert get(pages, f"/ladders/{LADDER}/{number}").status == 404
 
@@ -47,15 +43,14 @@ def test_other_numbers_are_no_pages(pages: Pages, number: str) -> None:
 @pytest.mark.slow_cases
 def test_folder_has_all_pages(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder has a file for each page of a ladder, and everybody's link is on one of them."""
-    monkeypatch.setattr(ladders, "ROWS", 2)
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, tmp_path / "site", Site("The club", {}, ".html"))
-    assert (tmp_path / "site" / MANIFEST).exists()
+    set_thresholds(monkeypatch, page_rows=2)
+    write_pages(url, tmp_path / "site", "The club", {})
+    assert (tmp_path / "site" / "MANIFEST.json").exists()
     shown = [(tmp_path / "site" / "ladders" / f"{LADDER}{number}.html").read_text() for number in ("", "/_2", "/_3")]
     assert [page.count('<td class="n rank">') for page in shown] == [2, 2, 1]
 
 
-def test_inactive_players_can_be_left_out(pages: Pages, url: str) -> None:
+def test_inactive_players_can_be_left_out(pages: Application, url: str) -> None:
     """Given a date, a ladder has whoever played from its start on, with the ranks among all and the ladder's digest."""
     with ratings_ledger.open(url) as ledger:
         every = ledger.at().standings(LADDER)
@@ -74,7 +69,7 @@ def test_inactive_players_can_be_left_out(pages: Pages, url: str) -> None:
     assert f"/{LADDER.partition('/')[2]}.json?active_since" in page.replace('"all.json', '"/all.json')
 
 
-def test_active_since_is_a_date_of_ladders_alone(pages: Pages) -> None:
+def test_active_since_is_a_date_of_ladders_alone(pages: Application) -> None:
     """What is no date is refused with the reason, and so is the filter where there is nothing to filter."""
     told = get(pages, f"/ladders/{LADDER}?active_since=yesterday")
     assert (told.status, "yesterday" in told.text) == (400, True)
@@ -82,7 +77,7 @@ def test_active_since_is_a_date_of_ladders_alone(pages: Pages) -> None:
     assert get(pages, f"/ladders/{LADDER}?active_since=2030-01-01").text.count("Nobody has played since") == 1
 
 
-def test_spread_of_points_is_on_the_first_page(pages: Pages) -> None:
+def test_spread_of_points_is_on_the_first_page(pages: Application) -> None:
     """The first page shows how the points of everybody are spread: the bars have as many players as the ladder."""
     page = get(pages, f"/ladders/{LADDER}").text
     bars = [int(text.rpartition(": ")[2].split()[0]) for text in page.split("</title></rect>")[:-1]]

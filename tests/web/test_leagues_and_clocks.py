@@ -8,48 +8,45 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-from asking import get
+from asking import Application, get, serve
+from builders import game_line, line
 from club import ok
-from test_sites import SERVER, Links, without_server, written
-
-from ratings_ledger.web.server import Pages
+from test_sites import CLUB, Links, without_server, written
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "Łukasz", "<b>dora", "emil", "fay", "gus", "hana"]
 
 
-def game(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
+def placed(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
     """A game in the order of its places."""
-    seats = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    data = {"game_id": game_id, "game": name, "participants": seats, **members}
-    return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
+    return game_line(game_id, *players, at=at, game=name, **members)
 
 
 def tick(name: str, at: int, **members: Any) -> str:
     """An event of the clock of the game timed."""
     data = {"game_id": "timed", "at": at, **members}
-    return json.dumps({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
+    return line({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
 
 
 def made(ratings: Ratings, url: str) -> None:
     """A league of eight of which one game is played, and a game in which ben ran out of time."""
     ok(ratings, "init", db=url)
     active = [
-        game(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
+        placed(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
         for number, player in enumerate(PLAYERS) for evening in range(1, 6)
     ]  # fmt: skip
     silence = [tick("heartbeat", at, player="ben") for at in range(30_000, 150_000, 30_000)]
     clock = [tick("started", 0, players=["anna", "ben"]), tick("offered", 5, player="ben", choice="fortune"), *silence,
              tick("heartbeat", 130_000, player="anna")]  # fmt: skip
-    timed = game("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
-    told = ratings("import", "-", "--new-names", "accept", db=url, input="\n".join([*active, *clock, timed]))
+    timed = placed("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
+    told = ratings("import", "-", "--new-names", "accept", db=url, input="".join([*active, *clock, timed]))
     assert told.exit_code == 0, told
     at = ("--at", "2026-02-02T12:00Z")
     ok(ratings, "league", "create", "L 1", "--game", "cartagena", "--players-per-game", "3", *at, db=url)
     for player in PLAYERS:
         ok(ratings, "league", "join", "L 1", player, "--seed", "2026", *at, db=url)
     first = json.loads(ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)["games"][0]
-    played = game(first["game_id"], "cartagena", "2026-02-05T20:00:00Z", *first["seats"], league="L 1")
+    played = placed(first["game_id"], "cartagena", "2026-02-05T20:00:00Z", *first["seats"], league="L 1")
     assert ratings("import", "-", db=url, input=played).exit_code == 0
 
 
@@ -60,13 +57,13 @@ def url(copied: Callable[..., str]) -> str:
 
 
 @pytest.fixture
-def pages(url: str) -> Pages:
+def pages(url: str) -> Application:
     """Its pages on a server."""
-    return Pages(url, SERVER, ["localhost"])
+    return serve(url, **CLUB)
 
 
 @pytest.mark.slow
-def test_league_has_its_table_and_schedule(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_league_has_its_table_and_schedule(pages: Application, url: str, ratings: Ratings) -> None:
     """The page of a league is what the command shows, as JSON; people see what is played and what is open."""
     wanted = json.loads(ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)
     assert json.loads(get(pages, "/leagues/~4c~201.json").text) == wanted
@@ -79,7 +76,7 @@ def test_league_has_its_table_and_schedule(pages: Pages, url: str, ratings: Rati
     assert get(pages, "/leagues/another").status == 404
 
 
-def test_clock_says_who_was_removed_and_why(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_clock_says_who_was_removed_and_why(pages: Application, url: str, ratings: Ratings) -> None:
     """The page of a clock has the timers at its last event, and line by line how who was removed used theirs up."""
     wanted = json.loads(ok(ratings, "clock", "show", "timed", "--format", "json", db=url).stdout)
     assert json.loads(get(pages, "/games/timed/_clock.json").text) == wanted
@@ -93,7 +90,7 @@ def test_clock_says_who_was_removed_and_why(pages: Pages, url: str, ratings: Rat
 
 
 @pytest.mark.slow
-def test_links_lead_to_files_that_the_server_has(pages: Pages, url: str, tmp_path: Path) -> None:
+def test_links_lead_to_files_that_the_server_has(pages: Application, url: str, tmp_path: Path) -> None:
     """All that the folder has is linked, is as on the server, and no link leads elsewhere."""
     files = written(url, tmp_path / "site")
     linked = {"index.html", "MANIFEST.json"}

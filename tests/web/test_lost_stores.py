@@ -13,17 +13,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from alembic import command
-from asking import TimelineEntry, get
+from asking import Application, TimelineEntry, before_pages, get, serve
 from club import LADDER, LATE, made, ok
+from ledgers import create_older
 from sqlalchemy import make_url
 from stores import own_server, postgres_database
-
-from ratings_ledger.ledger.store.migrations import configuration
-from ratings_ledger.ledger.store.opening import connect
-from ratings_ledger.web import server
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
+from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 STANDINGS = f"/ladders/{LADDER}.json"
@@ -32,8 +27,7 @@ STANDINGS = f"/ladders/{LADDER}.json"
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for a new head at every request, and wait for no lock longer than a moment."""
-    monkeypatch.setattr(server, "HEAD_US", 0)
-    monkeypatch.setattr(server, "LOCK_SECONDS", 0.2)
+    set_thresholds(monkeypatch, head_us=0, lock_seconds=0.2)
 
 
 @pytest.fixture
@@ -42,11 +36,11 @@ def file(copied_file: Callable[..., str]) -> Path:
     return Path(copied_file(made))
 
 
-def pages_of(url: str) -> Pages:
-    return Pages(url, Site("The club"), ["localhost"])
+def pages_of(url: str) -> Application:
+    return serve(url, "The club")
 
 
-def assert_unavailable(pages: Pages, why: str, secret: str) -> None:
+def assert_unavailable(pages: Application, why: str, secret: str) -> None:
     """That pages and JSON are 503 with a reason that does not tell where the ledger is."""
     for address in ("/", STANDINGS, "/games.jsonl"):
         told = get(pages, address)
@@ -116,14 +110,7 @@ def test_answer_is_of_one_ledger(
 ) -> None:
     """A ledger that is replaced while an answer is worked out gives no answer, nor is one kept."""
     pages, other = pages_of(str(file)), Path(copied_file(other_club, name="other.db"))
-    page_at = server.page_at
-
-    def replacing(*arguments: Any) -> Any:
-        if other.exists():
-            other.replace(file)
-        return page_at(*arguments)
-
-    monkeypatch.setattr(server, "page_at", replacing)
+    before_pages(monkeypatch, lambda: other.exists() and other.replace(file))
     told = get(pages, STANDINGS)
     assert (told.status, "Another ledger" in told.text) == (503, True)
     assert players(get(pages, STANDINGS)) == {"otto", "pia"}
@@ -132,11 +119,7 @@ def test_answer_is_of_one_ledger(
 @pytest.fixture
 def older(store: str) -> str:
     """A ledger as an earlier program made it, in each kind of store."""
-    with connect(store, create=True).writing() as connection:
-        config = configuration()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0006")
-    return store
+    return create_older(store, "0006")
 
 
 @pytest.mark.slow_cases

@@ -9,15 +9,13 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from asking import TimelineEntry, get
+from asking import Application, TimelineEntry, get, write_pages
 from club import LADDER, ok
+from ledgers import set_clock
+from thresholds import set_thresholds
 
 import ratings_ledger
-from ratings_ledger.ledger import clock
-from ratings_ledger.web import addresses, log, routes, server
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
-from ratings_ledger.web.site import write_site
+from ratings_ledger.web import addresses
 
 Ratings = Callable[..., Any]
 
@@ -27,7 +25,7 @@ NOON, DAY = 1_745_150_400_000_000, 86_400_000_000  # 2025-04-20T12:00Z, in micro
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for new events at every request."""
-    monkeypatch.setattr(server, "HEAD_US", 0)
+    set_thresholds(monkeypatch, head_us=0)
 
 
 def shown(told: TimelineEntry) -> str:
@@ -37,7 +35,7 @@ def shown(told: TimelineEntry) -> str:
     return " ".join(text.replace("&#39;", "'").split())
 
 
-def told_json(pages: Pages, address: str) -> Any:
+def told_json(pages: Application, address: str) -> Any:
     path, _, query = address.partition("?")
     told = get(pages, f"{path}.json" + (f"?{query}" if query else ""))
     assert told.status == 200, told.text
@@ -50,7 +48,7 @@ def corrected_at(ratings: Ratings, url: str) -> int:
     return int(rows[-1]["position"])
 
 
-def test_published_list_stands_beside_the_one_of_today(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_published_list_stands_beside_the_one_of_today(pages: Application, url: str, ratings: Ratings) -> None:
     """Given a game that was corrected since a list was published, its page has both, and the causes sum exactly."""
     found = told_json(pages, f"/lists/{LADDER}")
     published = json.loads(ok(ratings, "standings", LADDER, "--as-published", "--format", "json", db=url).stdout)
@@ -73,7 +71,7 @@ def test_published_list_stands_beside_the_one_of_today(pages: Pages, url: str, r
 
 
 @pytest.mark.slow_cases
-def test_lists_have_what_was_published(pages: Pages, ratings: Ratings, url: str) -> None:
+def test_lists_have_what_was_published(pages: Application, ratings: Ratings, url: str) -> None:
     """A list that is published appears, with a link to its page."""
     assert f"{LADDER} 28 Feb 2025" in shown(get(pages, "/lists"))
     ok(ratings, "publish", "elo-catan/3-4", "--as-of", "2025-01-31", "--by", "mira", db=url)
@@ -89,13 +87,14 @@ def test_lists_have_what_was_published(pages: Pages, ratings: Ratings, url: str)
 
 
 @pytest.mark.slow
-def test_each_published_list_has_its_own_address(pages: Pages, ratings: Ratings, url: str, tmp_path: Path) -> None:
+def test_each_published_list_has_its_own_address(
+    pages: Application, ratings: Ratings, url: str, tmp_path: Path
+) -> None:
     """Given two lists of a ladder, each stays at its address, on a server and in a folder; `lists` links to both."""
     ok(ratings, "publish", LADDER, "--as-of", "2025-01-31", "--by", "mira", db=url)
     rows = [row for row in told_json(pages, "/lists")["published"] if row["ladder"] == LADDER]
     assert len(rows) == 2
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    write_pages(url, tmp_path / "site")
     lists = (tmp_path / "site/lists.html").read_text()
     for row in rows:
         address = f"lists/{LADDER}/_{row['position']}"
@@ -109,7 +108,7 @@ def test_each_published_list_has_its_own_address(pages: Pages, ratings: Ratings,
     assert get(pages, f"/lists/{LADDER}/_1").status == 404
 
 
-def test_change_is_what_the_command_says(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_change_is_what_the_command_says(pages: Application, url: str, ratings: Ratings) -> None:
     """What a correction did is the difference between the ladders just before it and at it."""
     position = corrected_at(ratings, url)
     found = told_json(pages, f"/changes/{position}")
@@ -135,20 +134,20 @@ def test_change_is_what_the_command_says(pages: Pages, url: str, ratings: Rating
 
 
 @pytest.mark.parametrize("position", ["0", "-1", "01", "x", "99999", "9" * 30, "1.5"])
-def test_no_page_of_a_position_that_is_none(pages: Pages, position: str) -> None:
+def test_no_page_of_a_position_that_is_none(pages: Application, position: str) -> None:
     """What is no position of the log has no page, and the reason is told."""
     assert get(pages, f"/changes/{position}").status == 404
 
 
 @pytest.mark.slow_cases
-def test_change_of_every_position_can_be_told(pages: Pages) -> None:
+def test_change_of_every_position_can_be_told(pages: Application) -> None:
     """Whatever the event at a position is, its page says what it did, if anything."""
     head = told_json(pages, "/status")["position"]
     for position in range(1, head + 1):
         assert get(pages, f"/changes/{position}").status == 200, position
 
 
-def test_story_and_statement_link_to_the_change(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_story_and_statement_link_to_the_change(pages: Application, url: str, ratings: Ratings) -> None:
     """Who asks why points moved comes from the game, the statement and the first page to what a correction did."""
     position = corrected_at(ratings, url)
     for address in ("/games/g-1", f"/players/anna/{LADDER}", "/", "/log", f"/lists/{LADDER}"):
@@ -156,12 +155,12 @@ def test_story_and_statement_link_to_the_change(pages: Pages, url: str, ratings:
 
 
 @pytest.mark.slow
-def test_late_game_has_a_change(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_late_game_has_a_change(pages: Application, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A game that was recorded after a list on which it belongs has a page of what it did in a folder; others none."""
     ok(ratings, "record", "-q", "--game", "catan", "--game-id", "late", "--at", "2025-01-05T20:00Z", "anna", "ben",
        db=url)  # fmt: skip
     with ratings_ledger.open(url) as ledger:
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+        write_pages(ledger, tmp_path / "site")
         head = ledger.head.position
     there = {int(path.stem) for path in (tmp_path / "site" / "changes").glob("*.html")}
     events = told_json(pages, "/log")["rows"]
@@ -183,11 +182,11 @@ def play_april(ratings: Ratings, url: str, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("cached", [False, True])
 def test_person_has_earlier_ids_games_and_gold(
-    cached: bool, pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cached: bool, pages: Application, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page of a person says who they were before, what they did, and which lists gave them gold."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 1 if cached else 10**9)
+    set_thresholds(monkeypatch, cached_events=1 if cached else 10**9)
     play_april(ratings, url, tmp_path)
     ok(ratings, "player", "rename", "anna", "anna-b", "--by", "mira", db=url)
     told = told_json(pages, "/players/anna-b")
@@ -202,17 +201,17 @@ def test_person_has_earlier_ids_games_and_gold(
     assert f"{told['gold']} from" in text
     assert get(pages, "/players/anna").status == 404
     with ratings_ledger.open(url) as ledger:
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+        write_pages(ledger, tmp_path / "site")
         ok(ratings, "record", "-q", "--game", "chess", "--game-id", "c-1", "--at", "2025-05-01T20:00Z", "--by", "mira",
            "anna-b", "ben", db=url)  # fmt: skip
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+        write_pages(ledger, tmp_path / "site")
         head = ledger.head.position
     there = json.loads((tmp_path / "site" / "players" / "anna-b.json").read_text())
     assert (there["started"], there["known_at"]) == (25, head)
     assert told_json(pages, f"/players/anna-b?known_at={head}")["started"] == 25
 
 
-def test_ruleset_says_what_its_rule_does_and_what_changed(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_ruleset_says_what_its_rule_does_and_what_changed(pages: Application, url: str, ratings: Ratings) -> None:
     """The page of a version has the rule in words, and every key that differs from the version before it."""
     ok(ratings, "rules", "publish", "--shipped", "youplay-wsim", "--by", "mira", db=url)
     first, second, third = (shown(get(pages, f"/rules/youplay-wsim/v{number}")) for number in (0, 1, 2))
@@ -225,7 +224,7 @@ def test_ruleset_says_what_its_rule_does_and_what_changed(pages: Pages, url: str
     assert "scope.kind" not in changed
 
 
-def test_another_result_gives_what_a_correction_would(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_another_result_gives_what_a_correction_would(pages: Application, url: str, ratings: Ratings) -> None:
     """What a game would have given with other places is what it gives once it is corrected; nothing is recorded."""
     head = told_json(pages, "/status")["position"]
     was = told_json(pages, "/games/g-3")
@@ -244,7 +243,7 @@ def test_another_result_gives_what_a_correction_would(pages: Pages, url: str, ra
 
 @pytest.mark.slow_cases
 def test_other_results_are_shown_of_games_that_can_have_them(
-    pages: Pages, url: str, ratings: Ratings, tmp_path: Path
+    pages: Application, url: str, ratings: Ratings, tmp_path: Path
 ) -> None:
     """Not of one that is voided, whose places follow from scores, that somebody left, or that has too many players; and
     what a correction took out of a game stays out."""
@@ -282,14 +281,14 @@ def change_of(game: dict[str, Any], ladder: str, player: str) -> Any:
 
 @pytest.mark.parametrize("query", ["", "place=1", "place=1&place=3&place=4&place=4", "place=0&place=1&place=2&place=3",
                                    "place=x&place=1&place=2&place=3", "place=5&place=1&place=2&place=3"])  # fmt: skip
-def test_no_other_result_with_places_that_none_has(pages: Pages, query: str) -> None:
+def test_no_other_result_with_places_that_none_has(pages: Application, query: str) -> None:
     """Places that no result has are refused, with the reason."""
     told = get(pages, f"/games/g-3/_otherwise.json?{query}")
     assert told.status == 400
     assert "place" in json.loads(told.text)["error"]["reason"]
 
 
-def test_log_is_filtered_and_newest_first(pages: Pages) -> None:
+def test_log_is_filtered_and_newest_first(pages: Application) -> None:
     """The log has every event, or those about somebody, of a type, by somebody; what cannot be asked is refused."""
     rows = told_json(pages, "/log")["rows"]
     assert [row["position"] for row in rows] == list(range(1, len(rows) + 1))
@@ -307,11 +306,10 @@ def test_log_is_filtered_and_newest_first(pages: Pages) -> None:
 
 @pytest.mark.slow
 def test_log_has_pages(
-    pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pages: Application, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long log has complete pages which never change, and from the newest one all are reached."""
-    for where in (log, routes):
-        monkeypatch.setattr(where, "PAGE_EVENTS", 3)
+    set_thresholds(monkeypatch, page_events=3)
     head = told_json(pages, "/status")["position"]
     seen, address = list[int](), "/log"
     while address:
@@ -320,8 +318,7 @@ def test_log_has_pages(
         address = f"/log/{older[1].rpartition('/')[2]}" if older else ""
     assert sorted({*seen}) == list(range(1, head + 1))
     before = get(pages, "/log/1").body
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    write_pages(url, tmp_path / "site")
     assert len(list((tmp_path / "site" / "log").glob("*.html"))) == (head - 1) // 3
     ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-7", "anna", "ben", db=url)
     assert get(pages, "/log/1").body == before
@@ -331,7 +328,7 @@ def test_log_has_pages(
 
 
 @pytest.mark.slow_cases
-def test_status_says_what_was_verified_and_no_more(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_status_says_what_was_verified_and_no_more(pages: Application, url: str, ratings: Ratings) -> None:
     """The status has the head and the last runs as soon as they ended, and says nothing of where the ledger lies."""
     text = shown(get(pages, "/status"))
     assert "Last verified never" in text
@@ -349,7 +346,7 @@ def test_status_says_what_was_verified_and_no_more(pages: Pages, url: str, ratin
 
 
 @pytest.mark.slow_cases
-def test_other_pages_do_not_state_the_head(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_other_pages_do_not_state_the_head(pages: Application, url: str, ratings: Ratings) -> None:
     """One more game leaves the pages of lists and changes that it does not concern as they were, byte for byte."""
     position = corrected_at(ratings, url)
     addresses = (f"/lists/{LADDER}", f"/changes/{position}", "/rules", "/games/g-2")
@@ -370,26 +367,25 @@ def test_activity_is_games_a_month(url: str, ratings: Ratings) -> None:
 
 def written(url: str, folder: Path) -> dict[str, bytes]:
     """The files of a site that is brought up to date, but for the status, which tells of jobs."""
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, folder, Site(ending=".html"))
+    write_pages(url, folder)
     found = (path for path in folder.rglob("*.*") if path.stem != "status")
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 @pytest.mark.slow
 def test_end_of_a_month_is_seen_without_an_event(
-    pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pages: Application, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once a month is over, its list is closed and pays its gold: on a server that had answered before, and in a
     folder that was written before.
     """
     play_april(ratings, url, tmp_path)
-    monkeypatch.setattr(clock, "now", lambda: NOON)
+    set_clock(monkeypatch, NOON)
     listed = "/ladders/catan-monthly/berlin/open/2025-04"
     assert "still runs" in shown(get(pages, listed))
     before = {address: get(pages, address).body for address in ("/lists", "/players/anna", listed)}
     written(url, tmp_path / "site")
-    monkeypatch.setattr(clock, "now", lambda: NOON + 15 * DAY)
+    set_clock(monkeypatch, NOON + 15 * DAY)
     assert "still runs" not in shown(get(pages, listed))
     assert {address for address in before if get(pages, address).body != before[address]} == set(before)
     old, new = written(url, tmp_path / "site"), written(url, tmp_path / "new")
@@ -441,7 +437,9 @@ def test_a_site_brought_up_to_date_is_the_one_made_anew(
 
 
 @pytest.mark.slow_cases
-def test_long_names_are_known_before_their_first_game(url: str, pages: Pages, ratings: Callable[..., Any]) -> None:
+def test_long_names_are_known_before_their_first_game(
+    url: str, pages: Application, ratings: Callable[..., Any]
+) -> None:
     """An address with a cut id means the same person, also at a time when nobody of that name had played yet."""
     long, short = "名" * 64, "dora"
     for game_id, player in (("long", long), ("short", short)):

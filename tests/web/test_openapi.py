@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 import schemathesis
-from asking import TimelineEntry, get
+from asking import TimelineEntry, get, serve, write_pages
 from club import HOSTILE, LADDER, made, ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,10 +22,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.queries.result_schemas import shapes_of
 from ratings_ledger.web.addresses import segment
 from ratings_ledger.web.openapi import document
-from ratings_ledger.web.page import Site
 from ratings_ledger.web.routes import ROUTES
-from ratings_ledger.web.server import Pages
-from ratings_ledger.web.site import write_site
 
 Ratings = Callable[..., Any]
 
@@ -124,9 +121,8 @@ def test_document_is_openapi() -> None:
 @pytest.mark.slow
 def test_every_file_is_as_described(url: str, tmp_path: Path) -> None:
     """Each JSON of a site validates, and has no other members; there is CSV where the document says so."""
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, tmp_path / "site", Site(ending=".html"))
-    pages = Pages(url, Site(), ["localhost"])
+    write_pages(url, tmp_path / "site")
+    pages = serve(url)
     seen = set()
     for file in (tmp_path / "site").rglob("*.json"):
         path = "/" + file.relative_to(tmp_path / "site").as_posix()
@@ -160,7 +156,7 @@ REFUSED = {
 
 def test_refusals_are_as_described(url: str) -> None:
     """What is refused validates, too, whatever it is refused for."""
-    pages = Pages(url, Site(), ["localhost"])
+    pages = serve(url)
     for address, status in REFUSED.items():
         told = get(pages, address)
         assert told.status == status, address
@@ -203,7 +199,7 @@ def test_nothing_that_is_allowed_does_harm(
     """
     few = store_kind == "postgres" and not at_length
     examples = 60 if few else 10_000 if at_length else 200
-    pages, before = Pages(url, Site(), ["localhost"]), state(url)
+    pages, before = serve(url), state(url)
     statuses: dict[int, int] = {}
     segments = st.sampled_from([segment(one) for one in IDS])
     there = {name: st.sampled_from(values) for name, values in THERE.items()}

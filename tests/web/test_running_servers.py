@@ -16,16 +16,15 @@ from typing import Any
 
 import pytest
 import uvicorn
+from asking import serve, write_pages
 from club import HOSTILE, LADDER, made, ok
 from serving import fetched, serving
 from stores import postgres_database
+from thresholds import set_thresholds
 
-import ratings_ledger
 from ratings_ledger.web import connections, server
 from ratings_ledger.web.addresses import segment
-from ratings_ledger.web.page import STYLE, Site
-from ratings_ledger.web.server import Pages
-from ratings_ledger.web.site import write_site
+from ratings_ledger.web.page import STYLE
 
 pytestmark = pytest.mark.slow
 
@@ -88,8 +87,7 @@ def test_sites_of_both_stores_are_equal(
 
 
 def site(url: str, folder: Path) -> dict[str, bytes]:
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, folder, Site("The club", {"anna": "Anna Ö."}, ".html"))
+    write_pages(url, folder, "The club", {"anna": "Anna Ö."})
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert len(found) > 40
     return found
@@ -119,7 +117,7 @@ def test_slow_heads_are_not_waited_for(
     sent: bytes, copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection whose client does not send the whole head of a request in time is closed, whatever it sends."""
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 1)
+    set_thresholds(monkeypatch, header_seconds=1)
     assert seconds_until_closed(copied_file(made), sent, b"X" if sent else b"") < 5
 
 
@@ -127,8 +125,7 @@ def test_answers_that_are_not_taken_are_dropped(
     copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that takes nothing of a long answer loses its connection."""
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 1)
-    monkeypatch.setattr(connections, "STALLED_SECONDS", 2)
+    set_thresholds(monkeypatch, header_seconds=1, stalled_seconds=2)
     monkeypatch.setattr(server, "CSS", bytes(50_000_000))
     style = f"GET /{STYLE[0]}.css HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     assert 2 < seconds_until_closed(copied_file(made), style, b"") < 10
@@ -137,10 +134,10 @@ def test_answers_that_are_not_taken_are_dropped(
 def seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:
     """Return after how long a server in a thread of this process closes a connection on which so much is sent."""
     ready, stopping = threading.Event(), threading.Event()
-    config = uvicorn.Config(Pages(url, Site(), ["localhost"]), http=connections.LimitedConnection, log_level="error")
+    config = uvicorn.Config(serve(url), http=connections.LimitedConnection, log_level="error")
     running = connections.Server(config)
 
-    async def serve() -> None:
+    async def run() -> None:
         config.load()
         running.lifespan = config.lifespan_class(config)
         await running.startup([listening])
@@ -149,7 +146,7 @@ def seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:
         await running.shutdown([listening])
 
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
-        done = threads.submit(asyncio.run, serve())
+        done = threads.submit(asyncio.run, run())
         assert ready.wait(20)
         with socket.create_connection(listening.getsockname(), 20) as client:
             begun = time.monotonic()

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import asked, get
+from asking import Application, asked, get, serve
 from club import LADDER, LATE, made, ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import fetched, serving
 from sqlalchemy import make_url
+from thresholds import set_thresholds
 
 from ratings_ledger.web import server
-from ratings_ledger.web.page import Site
 from ratings_ledger.web.routes import ROUTES
-from ratings_ledger.web.server import KEPT_BYTES, Pages
+from ratings_ledger.web.server import KEPT_BYTES
 
 Ratings = Callable[..., Any]
 
 
-def test_pages_have_safe_headers(pages: Pages) -> None:
+def test_pages_have_safe_headers(pages: Application) -> None:
     """Every answer has the policy, is revalidated, and has a name by which nothing is sent twice."""
     for address in ("/", f"/ladders/{LADDER}", f"/ladders/{LADDER}.json", "/nothing"):
         told = get(pages, address)
@@ -40,7 +40,7 @@ def test_pages_have_safe_headers(pages: Pages) -> None:
     assert get(pages, "/", method="HEAD").body == b""
 
 
-def test_pages_at_coordinates(pages: Pages, url: str, ratings: Ratings) -> None:
+def test_pages_at_coordinates(pages: Application, url: str, ratings: Ratings) -> None:
     """A page at coordinates says what the command says there, and is not for search engines."""
     told = get(pages, f"/ladders/{LADDER}.json?as_of=2025-01-31&known_at=6")
     wanted = json.loads(
@@ -76,7 +76,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("address", REFUSED)
-def test_refusals_tell_the_reason(pages: Pages, address: str) -> None:
+def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
     """What cannot be shown has the right status and says why, as a page and, where that was asked for, as JSON."""
     status, why = REFUSED[address]
     told = get(pages, address)
@@ -91,7 +91,7 @@ def test_refusals_tell_the_reason(pages: Pages, address: str) -> None:
             assert json.loads(as_json.text)["error"]["status"] == status
 
 
-def test_other_hosts_and_methods_are_refused(pages: Pages) -> None:
+def test_other_hosts_and_methods_are_refused(pages: Application) -> None:
     """A request for another host, or one that would change something, is refused."""
     assert get(pages, "/", {"host": "evil.example"}).status == 421
     assert get(pages, "/", {"host": "pages.example:443"}).status == 200
@@ -120,7 +120,7 @@ QUERIES = st.lists(
 @settings(max_examples=200)
 @given(path=st.lists(SEGMENTS, max_size=5), ending=st.sampled_from(["", ".json", ".csv", ".xml"]), query=QUERIES)
 def test_no_address_breaks_the_server(
-    shared_club: Pages, path: list[str], ending: str, query: list[tuple[str, str]]
+    shared_club: Application, path: list[str], ending: str, query: list[tuple[str, str]]
 ) -> None:
     """Whatever the address, the answer is a page or a refusal with its reason."""
     address = (
@@ -132,15 +132,17 @@ def test_no_address_breaks_the_server(
 
 
 @pytest.fixture(scope="module")
-def shared_club(original_files: Callable[..., str]) -> Pages:
+def shared_club(original_files: Callable[..., str]) -> Application:
     """Pages of a ledger that nobody writes to."""
-    return Pages(original_files(made), Site("The club"), ["localhost"])
+    return serve(original_files(made), "The club")
 
 
 @pytest.mark.slow_cases
-def test_new_events_are_followed(pages: Pages, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_events_are_followed(
+    pages: Application, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is recorded while the server runs is on the pages that it concerns; others are the same bytes."""
-    monkeypatch.setattr(server, "HEAD_US", 0)
+    set_thresholds(monkeypatch, head_us=0)
     before = {address: get(pages, address) for address in (f"/ladders/{LADDER}", "/games/g-2", "/")}
     ok(ratings, *LATE, db=url)
     assert get(pages, f"/ladders/{LADDER}").body != before[f"/ladders/{LADDER}"].body
@@ -150,20 +152,19 @@ def test_new_events_are_followed(pages: Pages, url: str, ratings: Ratings, monke
 
 
 @pytest.mark.slow_cases
-def test_memory_of_answers_is_bounded(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_answers_is_bounded(pages: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many coordinates are asked for, the answers that are kept stay below the bound."""
-    monkeypatch.setattr(server, "KEPT_BYTES", 50_000)
+    set_thresholds(monkeypatch, answers_bytes=50_000)
     assert KEPT_BYTES > 50_000
     for day in range(1, 29):
         assert get(pages, f"/ladders/{LADDER}?as_of=2025-02-{day:02d}").status == 200
     assert 0 < sum(len(one.content) for one in pages._answers._kept.values()) <= 50_000
 
 
-def test_slow_answers_are_given_up(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_answers_are_given_up(pages: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who would wait too long is told to come back; what is in memory is answered meanwhile."""
     assert get(pages, "/").status == 200
-    monkeypatch.setattr(server, "SECONDS", 0.2)
-    monkeypatch.setattr(server, "HEAD_US", 60_000_000)
+    set_thresholds(monkeypatch, answer_seconds=0.2, head_us=60_000_000)
     monkeypatch.setattr(server, "page_at", lambda *_: time.sleep(0.6))
 
     async def at_once() -> list[Any]:
@@ -180,9 +181,9 @@ def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: p
     """While the ledger's file is gone, the answer is 503 with the reason; once it is back, pages are."""
     if not url.startswith("sqlite"):
         pytest.skip("a file that goes")
-    monkeypatch.setattr(server, "HEAD_US", 0)
+    set_thresholds(monkeypatch, head_us=0)
     path = Path(str(make_url(url).database))
-    pages = Pages(url, Site(), ["localhost"])
+    pages = serve(url)
     assert get(pages, "/").status == 200
     path.rename(tmp_path / "away.db")
     told = get(pages, "/")

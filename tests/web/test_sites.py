@@ -12,26 +12,22 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-from asking import get
+from asking import get, serve, share_pages, write_pages
 from club import HOSTILE, LADDER, LATE, ok
 from sqlalchemy import event
 
 import ratings_ledger
-from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger import BadArgument
 from ratings_ledger.web import site
 from ratings_ledger.web.addresses import GAME_PAGES
-from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Pages
-from ratings_ledger.web.site import MANIFEST, write_site
 
 Ratings = Callable[..., Any]
 Begun = Callable[[Path], dict[str, bytes]]
-FOLDER, SERVER = Site("The club", {"anna": "Anna Ö."}, ".html"), Site("The club", {"anna": "Anna Ö."})
+CLUB: dict[str, Any] = {"title": "The club", "names": {"anna": "Anna Ö."}}
 
 
-def written(url: str, folder: Path, game_pages: int = GAME_PAGES) -> dict[str, bytes]:
-    with ratings_ledger.open(url) as ledger:
-        write_site(ledger, folder, FOLDER, game_pages)
+def written(url: str, folder: Path, **options: Any) -> dict[str, bytes]:
+    write_pages(url, folder, **CLUB, **options)
     return tree(folder)
 
 
@@ -105,7 +101,7 @@ def linked_files(files: dict[str, bytes]) -> set[str]:
 def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -> None:
     """From index.html every page can be reached; no link leads elsewhere, or to what is not there."""
     files = written(url, tmp_path / "site", game_pages)
-    assert linked_files(files) == files.keys() - {MANIFEST}
+    assert linked_files(files) == files.keys() - {"MANIFEST.json"}
     assert len(files) > 40
 
 
@@ -124,7 +120,7 @@ def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_pat
     )
     ok(ratings, "import", tmp_path / "e.jsonl", "--by", "mira", db=ruled_url)
     files = written(ruled_url, tmp_path / "site")
-    assert linked_files(files) == files.keys() - {MANIFEST}
+    assert linked_files(files) == files.keys() - {"MANIFEST.json"}
     page = files["games/g-1.html"].decode()
     assert '<h3>3. <a href="../players/cleo/catan-elo/basic.html"><bdi>cleo</bdi></a></h3>' in page
     assert "<h3>4. <bdi>emil</bdi></h3>" in page
@@ -136,7 +132,7 @@ def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_pat
 )
 def test_every_link_of_a_server_leads_to_a_page(query: str, url: str) -> None:
     """At any coordinates each page links to what is there at them, and to published lists, which have their own."""
-    pages = Pages(url, SERVER, ["localhost"])
+    pages = serve(url, **CLUB)
     there, waiting = dict[str, int](), ["/?" + query, "/lists?" + query, f"/ladders/{LADDER}?{query}"]
     while waiting:
         address = waiting.pop()
@@ -166,7 +162,7 @@ def test_games_of_large_ledgers_are_lines(begun: Begun, url: str, tmp_path: Path
     assert [name for name in page.ids if name.startswith("game-")] == ["game-g-5"]
     assert "#game-g-5" in page.links
     again = written(url, tmp_path / "site")
-    del again[MANIFEST], with_pages[MANIFEST]
+    del again["MANIFEST.json"], with_pages["MANIFEST.json"]
     assert again == with_pages
 
 
@@ -195,10 +191,10 @@ def test_games_file_is_continued_only_as_it_was_made(
 def test_server_and_folder_say_the_same(begun: Begun, url: str, tmp_path: Path) -> None:
     """A file has the bytes of its address on a server, once links and what only a server can do are taken out."""
     files = begun(tmp_path / "site")
-    pages = Pages(url, SERVER, ["localhost"])
+    pages = serve(url, **CLUB)
     compared = 0
     # the status is that of the moment
-    for name in files.keys() - {MANIFEST, "status.html", "status.json"}:
+    for name in files.keys() - {"MANIFEST.json", "status.html", "status.json"}:
         address = "/" + name.removesuffix(".html").removesuffix("index")
         told = get(pages, "/index.json" if name == "index.json" else "/index.csv" if name == "index.csv" else address)
         assert told.status == 200, (name, told.body)
@@ -234,11 +230,11 @@ def test_title_stays(url: str, tmp_path: Path, ratings: Callable[..., Any]) -> N
 def test_manifest_names_every_file(begun: Begun, url: str, tmp_path: Path) -> None:
     """The manifest has each file's hash and the head; writing again writes nothing."""
     files = begun(tmp_path / "site")
-    manifest = json.loads(files.pop(MANIFEST))
+    manifest = json.loads(files.pop("MANIFEST.json"))
     assert manifest["files"] == {name: sha256(content).hexdigest() for name, content in files.items()}
     with ratings_ledger.open(url) as ledger:
         assert manifest["head"] == str(ledger.head)
-        again = write_site(ledger, tmp_path / "site", FOLDER)
+        again = write_pages(ledger, tmp_path / "site", **CLUB)
     assert (again.files, again.written, again.removed) == (len(files), 0, 0)
 
 
@@ -346,10 +342,8 @@ def test_process_count_does_not_change_a_site(
             ok(ratings, *LATE, db=url)
         found = []
         for cores, folder in enumerate(folders, 1):
-            monkeypatch.setattr(site, "available_cores", lambda cores=cores: cores)
-            monkeypatch.setattr(site, "FORKING_GAMES", 0)
-            with ratings_ledger.open(url) as ledger:
-                found.append(write_site(ledger, folder, FOLDER))
+            share_pages(monkeypatch, cores)
+            found.append(write_pages(url, folder, **CLUB))
         assert found[0] == found[1]
         assert found[0].written < found[0].files if late else found[0].written == found[0].files
         assert tree(folders[0]) == tree(folders[1])
@@ -363,8 +357,7 @@ def test_what_is_interrupted_is_made_again(
     """A site that could not be finished is finished the next time, with what was written by half written again."""
     folder, whole = tmp_path / "site", begun(tmp_path / "whole")
     made = site.page_of_story
-    monkeypatch.setattr(site, "available_cores", lambda: cores)
-    monkeypatch.setattr(site, "FORKING_GAMES", 0)
+    share_pages(monkeypatch, cores)
 
     def full_disk(visit: Any, story: Any) -> Any:
         if story.game_id == "g-4":
@@ -387,11 +380,11 @@ def test_other_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
         folder.write_text("mine")
     else:
         folder.mkdir()
-        name, text = ("index.html", "mine") if what == "files" else (MANIFEST, "[]")
+        name, text = ("index.html", "mine") if what == "files" else ("MANIFEST.json", "[]")
         (folder / name).write_text(text)
     with ratings_ledger.open(url) as ledger, pytest.raises(BadArgument):
-        write_site(ledger, folder, FOLDER)
-    assert folder.is_file() or [path.name for path in folder.iterdir()] in (["index.html"], [MANIFEST])
+        write_pages(ledger, folder, **CLUB)
+    assert folder.is_file() or [path.name for path in folder.iterdir()] in (["index.html"], ["MANIFEST.json"])
 
 
 @pytest.mark.slow
@@ -428,12 +421,12 @@ def test_manifest_cannot_name_files_elsewhere(begun: Begun, url: str, tmp_path: 
     victim.mkdir()
     (victim / "diary.html").write_text("dear diary")
     (folder / "linked").symlink_to(victim)
-    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest = json.loads((folder / "MANIFEST.json").read_text())
     found = sha256(b"dear diary").hexdigest()
     manifest["files"] |= dict.fromkeys(
         ["../victim/diary.html", str(victim / "diary.html"), "linked/diary.html"], found
     )  # fmt: skip
-    (folder / MANIFEST).write_text(json.dumps(manifest))
+    (folder / "MANIFEST.json").write_text(json.dumps(manifest))
     written(url, folder)
     assert (victim / "diary.html").read_text() == "dear diary"
 
@@ -448,7 +441,7 @@ def test_home_zone_is_read_once_on_each_connection(url: str, tmp_path: Path, mon
         engine = ledger.at().ledger.engine
         event.listen(engine, "connect", lambda *told: connections.append(told))
         event.listen(engine, "before_cursor_execute", lambda *told: read.append(str(told[3])))
-        write_site(ledger, tmp_path / "site", FOLDER)
+        write_pages(ledger, tmp_path / "site", **CLUB)
     pages = sum(name.endswith(".html") for name in tree(tmp_path / "site"))
     zones = sum("ledger.zone_set" in asked for asked in read)
     # one finds what must be made, one is for games, and the status of the ledger is asked for on one of its own

@@ -1,0 +1,56 @@
+"""Thresholds of the program that tests move, so that a few games reach what otherwise takes many: where each one is."""
+
+import pytest
+
+THRESHOLDS = {
+    # reading the log
+    "cached_events": ["projections.facts.decoding.CACHED_EVENTS"],
+    "delta_events": ["projections.facts.decoding.DELTA_EVENTS"],
+    "scanned_events": ["projections.facts.decoding.BULK_EVENTS"],
+    "followed_events": ["projections.queries.ladders_at.FOLLOWED_EVENTS"],
+    "compacted_times": ["projections.facts.column_cache.TIMES_AS_LONG"],
+    "segments_open": ["projections.facts.column_cache.SEGMENTS_OPEN"],
+    "verified_events": ["ledger.verification.PART_EVENTS"],
+    # replay
+    "traced_games": ["projections.replay.kept_traces.TRACED_GAMES"],
+    "continued_tenth": ["projections.replay.continuing.TENTH"],
+    "compiled_games": ["projections.compiling.COMPILED_GAMES"],
+    "last_steps": ["projections.queries.standings.LAST_STEPS"],
+    "history_ends": ["projections.queries.history.ENDS_MAX"],
+    "history_steps": ["projections.queries.history.STEPS_MAX"],
+    # writing
+    "imported_chunk": ["ledger.intake.importing.CHUNK_EVENTS"],
+    "parsed_items": ["ledger.intake.parsing.BLOCK_ITEMS"],
+    "parsed_alone": ["ledger.intake.parsing.ALONE_BLOCKS"],
+    "expanded_bytes": ["ledger.intake.files.EXPANDED_BYTES"],
+    "previewed_games": ["projections.admission.proposals.SMALL_GAMES"],
+    "stored_rows": ["projections.stored.generations.TRANSACTION_ROWS"],
+    "forking_cost": ["projections.stored.computing.FORKING_COST"],
+    "runs_kept": ["ledger.store.runs.KEPT"],
+    "busy_seconds": ["ledger.store.sqlite.BUSY_SECONDS"],
+    "hearing_seconds": ["ledger.store.postgres.HEARING_SECONDS"],
+    "silent_seconds": ["ledger.store.postgres_connection.SILENT_SECONDS"],
+    "ping_seconds": ["ledger.store.postgres_connection.PING_SECONDS"],
+    "shown_ladders": ["cli.commands.rebuild.SHOWN_LADDERS"],
+    "retry_seconds": ["cli.commands.nightly.RETRY_SECONDS"],
+    # pages
+    "head_us": ["web.server.HEAD_US"],
+    "answers_bytes": ["web.server.KEPT_BYTES"],
+    "answer_seconds": ["web.server.SECONDS"],
+    "lock_seconds": ["web.server.LOCK_SECONDS"],
+    "files_at_once": ["web.server.FILES_AT_ONCE"],
+    "header_seconds": ["web.connections.HEADER_SECONDS"],
+    "stalled_seconds": ["web.connections.STALLED_SECONDS"],
+    "page_rows": ["web.ladders.ROWS"],
+    "spread_players": ["web.ladders.SPREAD_MIN"],
+    "page_events": ["web.log.PAGE_EVENTS", "web.routes.PAGE_EVENTS"],
+    "page_lines": ["web.players.LINES", "web.routes.LINES"],
+    "lines_together": ["web.games.LINES_TOGETHER"],
+}
+
+
+def set_thresholds(patch: pytest.MonkeyPatch, **values: float) -> None:
+    """Give thresholds other values: `set_thresholds(monkeypatch, cached_events=1)`."""
+    for name, value in values.items():
+        for place in THRESHOLDS[name]:
+            patch.setattr(f"ratings_ledger.{place}", value)
