@@ -3,7 +3,7 @@
 import click
 
 from ratings_ledger.cli.arguments.command import CoordinatesType, command, format_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import composed
@@ -32,4 +32,5 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     """
     with view_of(open_for_command(db), None, None, None).sides() as sides:
         found = compared(sides, a, b, ladders)
+        note_left_out(sides.left_out)
     return emit(found, form, print_differences, print_differences_csv)

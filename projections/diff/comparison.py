@@ -271,6 +271,11 @@ class Sides:
         """Return the facts asked for so far that know most."""
         return max((ladders.facts for ladders in self._known.values()), key=lambda facts: facts.position)
 
+    @property
+    def left_out(self) -> dict[int, str]:
+        """Return the events that count at none of the coordinates asked for, by position, with the reason."""
+        return {position: why for ladders in self._known.values() for position, why in ladders.facts.left_out.items()}
+
     def resolve(self, spec: CoordinateSpec, ladder: str, is_named: bool = True) -> Coordinates:
         """Return what coordinates mean for a ladder: one that is named, or one of all. Raises `BadArgument`."""
         return (spec.resolve if is_named else spec.among)(self.connection, ladder, self.note)

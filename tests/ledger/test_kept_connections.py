@@ -60,6 +60,20 @@ def test_connection_that_comes_back_late_is_closed(tmp_path: Path) -> None:
     assert open_files(tmp_path / "ratings.db") == 0
 
 
+def test_connection_used_while_others_are_released_is_closed(tmp_path: Path) -> None:
+    """A connection in use while a process is forked stays open, and is closed when it comes back: nobody would take it
+    from the pool of before."""
+    create_ledger(url := f"sqlite:///{tmp_path / 'ratings.db'}")
+    ledger = open_ledger(url, keep_open=True)
+    with ledger.reading() as connection:
+        ledger.release()
+        assert (head(connection).position, open_files(tmp_path / "ratings.db")) == (0, 1)
+    assert open_files(tmp_path / "ratings.db") == 0
+    with ledger.reading() as connection:
+        assert head(connection).position == 0
+    ledger.close()
+
+
 def test_refused_ledger_leaves_no_connection(tmp_path: Path) -> None:
     """A file that holds no ledger is refused, and nothing of it stays open."""
     (tmp_path / "ratings.db").touch()
