@@ -95,21 +95,19 @@ class Ledger:
         self._closed.set()
         self.release()
 
-    def note_pool(self, _: Any, connection: Any) -> None:
-        """Note which pool a new connection will come back to."""
-        connection.info["pool"] = self.engine.pool
-
     def close_late(self, _: Any, connection: Any) -> None:
-        """Close a connection that comes back after `close` or `release`, to a pool from which nobody will take it."""
-        if self._closed.is_set() or connection.info["pool"] is not self.engine.pool:
+        """Close a connection that comes back to its pool after `close`, which would keep it."""
+        if self._closed.is_set():
             connection.invalidate()
 
     def release(self) -> None:
-        """Close the connections that are open and not in use."""
+        """Close the connections that are open and not in use; the others are closed when they come back."""
         with suppress(IndexError):
             while True:
                 self._at_hand.pop().close()
-        self.engine.dispose()
+        left = self.engine.pool
+        self.engine.dispose()  # from now on the engine has another pool
+        event.listen(left, "checkin", lambda _, connection: connection.invalidate())
 
     @contextmanager
     def translated(self, role: str | None = None) -> Iterator[None]:
@@ -181,7 +179,6 @@ def connect(name: str, create: bool = False, keep_open: bool = False, compares: 
     ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
     if keep_open:
         _kept_open.add(ledger)
-        event.listen(engine, "connect", ledger.note_pool)
         event.listen(engine, "checkin", ledger.close_late)
     return ledger
 

@@ -8,7 +8,7 @@ from ratings_ledger.projections.replay import kept_traces
 
 ROOT = Path(kept_traces.__file__).parents[2]
 # where points come about: records are decoded, games selected and scored, and traces continued
-ROOTS = ("projections/facts/decoding.py", "projections/replay/replay.py", "projections/replay/continuing.py")
+ROOTS = ("projections/facts/decoding.py", "projections/replay/replay.py")
 # modules that hand on bytes, times, and errors as they are
 ELSEWHERE = {
     "ledger/__init__.py", "ledger/clock.py", "ledger/errors.py", "ledger/own_files.py",
