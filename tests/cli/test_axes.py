@@ -114,6 +114,14 @@ def test_date_ends_in_each_rulesets_zone(db: str, ratings: Ratings) -> None:
     assert table[1] == "played up to 2024-01-03 22:59:59 UTC"
 
 
+def test_lists_count_their_rows_and_ranks(db: str, ratings: Ratings) -> None:
+    """Each list is shown with how many players are on it, and how many of them have a rank."""
+    rows = {row["list"]: (row["players"], row["ranked"]) for row in read(ratings, db, "lists")["rows"]}
+    for ladder, counts in rows.items():
+        ranks = [row["rank"] for row in read(ratings, db, "standings", ladder)["rows"]]
+        assert counts == (len(ranks), len(ranks) - ranks.count(None))
+
+
 def test_rules_fix_one_ruleset_only(db: str, ratings: Ratings) -> None:
     """`--rules` sets the version of one ruleset; the others keep their timelines."""
     versions = {row["ladder"]: row["ruleset"] for row in read(ratings, db, "ladders")["rows"]}

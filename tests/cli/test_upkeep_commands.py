@@ -125,6 +125,7 @@ def test_doctor_reads_back_every_setting(ledger_url: str, ratings: Callable[...,
 
     assert named["guards"] == ("ok", "in place")
     assert named["clock"][0] == "ok"
+    assert named["cache"] == ("ok", "kept from 20,000 events on")
     if ledger_url.startswith("sqlite"):
         assert named["journal_mode"] == ("ok", "truncate")
         assert named["synchronous"] == ("ok", "2")
