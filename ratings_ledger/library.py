@@ -42,8 +42,8 @@ from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.proposals import head_after as _head_after
 from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import whole_event as _whole_event
-from ratings_ledger.projections.admission.publishing import publish_missing as _publish_missing
-from ratings_ledger.projections.admission.publishing import shipped_texts as _shipped_texts
+from ratings_ledger.projections.admission.publishing_rulesets import publish_missing as _publish_missing
+from ratings_ledger.projections.admission.publishing_rulesets import shipped_texts as _shipped_texts
 from ratings_ledger.projections.diff.attribution import AttributedCause, AttributedEnd, PointsAttributed, attributed
 from ratings_ledger.projections.diff.comparison import (
     ComparedSide,

@@ -8,7 +8,7 @@ import pytest
 from ratings_ledger.cli.commands import rule_trials
 from ratings_ledger.ledger.store import opening
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.admission.publishing import publish_missing
+from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.admission.trials import try_rule
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets import registry, versions

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.proposals import propose
-from ratings_ledger.projections.admission.publishing import publish_missing, shipped_texts
+from ratings_ledger.projections.admission.publishing_rulesets import publish_missing, shipped_texts
 from ratings_ledger.projections.queries.coordinates import times_of
 
 

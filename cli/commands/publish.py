@@ -15,9 +15,9 @@ from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
+from ratings_ledger.projections.admission.publishing_lists import publication
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ranking
-from ratings_ledger.projections.queries.published import publication
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import due, timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name

@@ -29,7 +29,12 @@ from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import rulesets_published
 from ratings_ledger.projections.admission.proposals import propose
-from ratings_ledger.projections.admission.publishing import EVERY, publish_missing, ruleset_items, shipped_texts
+from ratings_ledger.projections.admission.publishing_rulesets import (
+    EVERY,
+    publish_missing,
+    ruleset_items,
+    shipped_texts,
+)
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import times_of
 from ratings_ledger.projections.rulesets.registry import rule, rule_names

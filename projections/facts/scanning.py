@@ -168,6 +168,7 @@ def mixed(text: Numbers, at: int, end: int) -> int:
     return found ^ (found >> 17)
 
 
+# compiled: what it works on comes as flat arrays, one by one
 def interned(
     text: Numbers, at: int, end: int, known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
 ) -> int:
@@ -352,6 +353,7 @@ def fit(keys: Numbers, merits: Numbers, player: Numbers, place: Numbers, first: 
     return told == 0 or competition or most == different
 
 
+# compiled: what it works on comes as flat arrays, one by one; one walk over the bytes, whose states are its variables
 def scan(
     text: Numbers, after: int, schema: int, words: Numbers, word_from: Numbers,
     line: Numbers, plain: Numbers, told: Numbers, cell: Numbers, keys: Numbers, merits: Numbers,

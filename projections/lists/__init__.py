@@ -6,7 +6,7 @@ Rules name the list that ranks their points (`Rule.ranking`); its parameters are
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ratings_ledger.projections.lists import annual, period, points, table
+from ratings_ledger.projections.lists import annual, league_table, period, points
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results
 
 
@@ -47,9 +47,9 @@ LISTS = {
         by="Running points carry over from one version to the next.",
     ),
     "table": RankingList(
-        table.rank,
-        table.explain,
-        table.left_out,
+        league_table.rank,
+        league_table.explain,
+        league_table.left_out,
         ("best_of", "tie_break"),
         "TableParams",
         by_points=lambda params: (params.best_of, params.tie_break) == ("all", "none"),

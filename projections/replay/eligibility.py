@@ -427,6 +427,7 @@ def _without(found: Selected, gone: list[int]) -> Selected:
     return Selected(row, version, offset, slot)
 
 
+# compiled: what it works on comes as flat arrays, one by one
 def select_slots(
     rows: Column, cell: Column, occurred_at: Column, start: Column, count: Column, player: Column,
     person: Column, status: Column, replaced: Column, rank: Column, merged: int,

@@ -42,6 +42,7 @@ def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: 
     return total
 
 
+# compiled: what it works on comes as flat arrays, one by one
 def gather(
     ladder_from: Numbers, ladder_games: Numbers, found_row: Numbers, found_version: Numbers, found_offset: Numbers,
     found_slot: Numbers, row: Numbers, version: Numbers, size: Numbers, offset: Numbers, slot: Numbers,
@@ -67,6 +68,7 @@ def gather(
     slot_from[len(ladder_from) - 1] = slots
 
 
+# compiled: what it works on comes as flat arrays, one by one
 def number_in_ladders(
     slot: Numbers, slot_from: Numbers, player: Numbers, person: Numbers, own: Numbers, number: Numbers, names: Numbers,
     names_from: Numbers,
@@ -90,6 +92,7 @@ def number_in_ladders(
     names_from[len(slot_from) - 1] = people
 
 
+# compiled: what it works on comes as flat arrays, one by one
 def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, count: Numbers, place: Numbers,
          replaced: Numbers, found: Numbers) -> None:  # fmt: skip
     """For every slot, the number of seats at its place in its game; a seat that changed hands counts once.
@@ -123,6 +126,7 @@ def change_states(
     return score(n, before[0][:n], columns, constants, table, change[0][:n])
 
 
+# compiled: what it works on comes as flat arrays, one by one; a call for each part of a game would cost more than it
 def run_ladder(
     constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, offset: Numbers, number: Numbers,
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, states: Numbers, games: Numbers, seen: Numbers,
@@ -211,6 +215,7 @@ def join(player: int, begin: Numbers, at: int, states: Numbers, seen: Numbers, t
     totals[0] += begin[0][at]
 
 
+# compiled: what it works on comes as flat arrays, one by one
 def run_ladders(
     constants: Numbers, table: Numbers, ladder_from: Numbers, slot_from: Numbers, names_from: Numbers,
     offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, states: Numbers, games: Numbers, seen: Numbers,
@@ -234,6 +239,7 @@ def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
     raise NotImplementedError
 
 
+# compiled: what it works on comes as flat arrays, one by one
 def predict(
     constants: Numbers, table: Numbers, first: int, last: int, offset: Numbers, place: Numbers, before: Numbers,
     counts: Numbers, sums: Numbers,

@@ -33,7 +33,7 @@ from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission import proposals
 from ratings_ledger.projections.admission.proposals import Proposal
-from ratings_ledger.projections.admission.publishing import publish_missing
+from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.errors import LockLost
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.admission.publishing import publish_missing
+from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.rulesets.versions import shipped
 from ratings_ledger.projections.stored import computing, generations, sql_history, sql_rows
