@@ -153,6 +153,16 @@ def test_impossible_record_is_reported(what: str, db: str, ratings: Ratings) -> 
     assert [one.partition(":")[0] for one in found] in (["meaning"], ["not-a-record"]), found
 
 
+def test_league_named_like_a_label_is_reported(db: str, ratings: Ratings) -> None:
+    """`verify` reports a league with a name that earlier games have as a mere label."""
+    forge(db, {**GAME, "league": "L1"})
+    assert verified(ratings, db) == []
+    league = {"league": "L1", "game": "chess", "players_per_game": 2}
+    forge(db, league, subject="league:L1", type="league.created", id="created")
+    (found,) = verified(ratings, db)
+    assert "games such as 'forged' are already recorded for 'L1'" in found
+
+
 @pytest.mark.parametrize("members", [{"type": "player.exiled"}, {"schema_version": 7}, {"by": "x\u0000y"}])
 def test_unknown_event_is_reported_and_exported(members: dict[str, Any], db: str, ratings: Ratings) -> None:
     """`verify` reports an event unknown to this program, and the log can still be exported."""
