@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from builders import event
 from histories import adjustment, club_game, fill, random_games, ruleset
 from kind_games import battle
 from oracle.log import named
@@ -357,3 +358,15 @@ def test_ranks_say_how_often_they_were_looked_up(ledger_url: str, monkeypatch: p
     assert (found.every, [(one.rank, one.games) for one in found.rows]) == ("month", [(1, 3)])
     monkeypatch.setattr("ratings_ledger.projections.queries.history.STEPS_MAX", 1)
     assert [view.ranks(name, "anna").rows for name in (ladder, ALL)] == [None, None]
+
+
+def test_people_change_with_corrections_of_their_games(ledger_url: str) -> None:
+    """A void is the last event about those who were in the game, and about nobody else."""
+    games = [club_game("g-1", "anna ben", 1), club_game("g-2", "cleo dora", 2), club_game("g-3", "anna cleo", 3)]
+    void = event("game.voided", game_id="g-1", reason="it was not played")
+    before = asked(ledger_url, *games).last_positions_of_people()
+    assert enter(ledger_url, [void]).appended == 1
+    after = rl.open(ledger_url).at().last_positions_of_people()
+    changed = {player for player, position in after.items() if position != before[player]}
+    assert changed == {"anna", "ben"}
+    assert after["anna"] == after["ben"] > max(before.values())
