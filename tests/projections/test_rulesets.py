@@ -164,6 +164,7 @@ def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0
     told = ratings("standings", "other/all", db=ledger_url)
     assert (told.exit_code, "'outside/1' is not installed" in told.stderr) == (2, True)
+    fill(ledger_url, [club_game("g2", "a b", day=2)])  # a ladder without news would keep its build
     rebuilt = ratings("rebuild", db=ledger_url)
     assert (rebuilt.exit_code, "other" in rebuilt.stderr) == (1, True)
     with open_ledger(ledger_url).reading() as connection:
