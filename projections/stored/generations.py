@@ -342,7 +342,7 @@ def kept_generations(connection: Connection, now: int) -> list[Generation]:
     for number, row in enumerate(_finished(connection)):
         counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
         counted = connection.execute(counts.where(ladders.c.generation == row.generation)).one()
-        chain_hash, at = _head(row)
+        chain_hash, at = stored_head(row)
         when = moment(at), *counted, number == 0, whole_second(at), age_seconds(at, now)
         found.append(Generation(row.generation, row.position, chain_hash.hex(), *when))
     return found
@@ -358,7 +358,7 @@ def age_seconds(instant: int, now: int) -> int:
     return max(0, (now - instant) // 1_000_000)
 
 
-def _head(row: Row[Any]) -> tuple[bytes, int]:
+def stored_head(row: Row[Any]) -> tuple[bytes, int]:
     """Return the chain hash of a generation, and when it was finished. Raises `StoreDamaged` for values no rebuild
     writes.
     """

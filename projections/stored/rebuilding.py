@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row
 
 from ratings_ledger.ledger.clock import Clock
+from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.published_lists import digest_of
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_records_at
@@ -228,7 +229,11 @@ def _find_changed(
     built_by = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
     if not built_by or built_by[0].details.get("program") != program_digest():
         return None
-    if not 0 < live.position <= facts.position or chain_hash_at(connection, live.position) != bytes(live.chain_hash):
+    try:
+        chain_hash, _ = generations.stored_head(live)
+    except StoreDamaged:
+        return None
+    if not 0 < live.position <= facts.position or chain_hash_at(connection, live.position) != chain_hash:
         return None
     changed = changed_since(connection, facts, live.position)
     if changed is None:

@@ -26,8 +26,8 @@ Begun = Callable[[Path], dict[str, bytes]]
 CLUB: dict[str, Any] = {"title": "The club", "names": {"anna": "Anna Ö."}}
 
 
-def written(url: str, folder: Path, **options: Any) -> dict[str, bytes]:
-    write_pages(url, folder, **CLUB, **options)
+def written(url: str, folder: Path, game_pages: int = GAME_PAGES) -> dict[str, bytes]:
+    write_pages(url, folder, **CLUB, game_pages=game_pages)
     return tree(folder)
 
 
