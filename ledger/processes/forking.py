@@ -25,7 +25,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from ratings_ledger.ledger.errors import LedgerError, WorkerLost
-from ratings_ledger.ledger.processes.memory import memory_is_limited
+from ratings_ledger.ledger.processes.memory import memory_is_limited, refuse_threads_without_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -131,6 +131,7 @@ def _started(executor: Any) -> "list[BaseProcess]":
     """Return the processes of a pool, which it starts with its first work; none stays if its thread cannot start."""
     # until Python 3.14 has become the oldest, the library neither kills workers nor says how one ended
     try:
+        refuse_threads_without_memory()
         with _undisturbed():
             executor.submit(int)
     except BaseException:
@@ -227,6 +228,7 @@ def _begin_work(
     # objects from before the fork are not looked at again: looking would copy their memory
     gc.freeze()
     try:
+        refuse_threads_without_memory()
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
         if sys.platform == "linux":
             import ctypes

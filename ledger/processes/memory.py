@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 OBJECTS = 100_000
+# what two threads need to begin: their stacks, and room for the interpreter
+THREADS_BYTES = 32 << 20
 
 
 @contextmanager
@@ -36,3 +38,9 @@ def memory_is_limited() -> bool:
     others with it.
     """
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def refuse_threads_without_memory() -> None:
+    """Raise `MemoryError` where a thread might begin and find no memory: whoever starts it would wait for ever."""
+    if memory_is_limited():
+        bytearray(THREADS_BYTES)  # never touched, and gone at once
