@@ -18,6 +18,7 @@ from unittest.mock import patch
 from sqlalchemy import select
 
 from benchmarks.measuring import ROOT
+from benchmarks.ours import published_rulesets
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -71,7 +72,7 @@ def rebuild(url: str, on: str | None, segments: str, pack_games: int = PACK_GAME
             ledger, address, segments, RULE_SECONDS, lambda what, numbers: told.update(numbers)
         )
         started, processor = perf_counter(), process_time()
-        done = rebuild_ladders(ledger, clock.now, at=elsewhere or None)
+        done = rebuild_ladders(ledger, clock.now, published_rulesets(ledger), at=elsewhere or None)
         seconds, processor = perf_counter() - started, process_time() - processor
         workers = of_workers()
     if done.failures:

@@ -24,7 +24,8 @@ from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store import sqlite
 from ratings_ledger.ledger.store.appending import append
-from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.store.log import head, read_live
+from ratings_ledger.ledger.store.opening import Ledger as Store
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.validation.names import close_names as close
 from ratings_ledger.projections.facts.column_cache import folder_of
@@ -56,13 +57,22 @@ def close_names(form: str, new: int, known: int) -> Found:
     return {"seconds": perf_counter() - started, "found": len(found)}
 
 
-def rebuild(url: str, cached: bool = False) -> Found:
-    """From an opened ledger to promoted standings; caches are deleted first, unless `cached`."""
+def published_rulesets(ledger: Store) -> list[str]:
+    """The ids of all rulesets: a rebuild of named ones computes each ladder, even if nothing changed."""
+    with ledger.reading() as connection:
+        events = read_live(connection, until=None, type_name="ruleset.published")
+    return sorted({event.data["id"] for event in events})
+
+
+def rebuild(url: str, cached: bool = False, only_changed: bool = False) -> Found:
+    """From an opened ledger to promoted standings of all ladders, or of those that can have changed since the last
+    time; caches are deleted first, unless `cached`."""
     if not cached:
         forget_columns(url)
     ledger = open_ledger(url)
+    asked = [] if only_changed else published_rulesets(ledger)
     started = perf_counter()
-    done = rebuild_ladders(ledger, clock.now)
+    done = rebuild_ladders(ledger, clock.now, asked)
     seconds = perf_counter() - started
     if done.failures:
         raise SystemExit(f"a rule failed: {done.failures[0]}")
@@ -214,7 +224,7 @@ def nightly(url: str, games: int, players: int) -> Found:
     with ledger.reading() as connection:
         there = head(connection).position
     append(ledger, new_drafts(games, players, there, clock.now()), by=BY, clock=clock.now)
-    return {"seconds": rebuild(url, cached=True)["seconds"]}
+    return {"seconds": rebuild(url, cached=True, only_changed=True)["seconds"]}
 
 
 def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
