@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from ratings_ledger.cli.arguments.command import OneOf, zone_option
+from ratings_ledger.cli.arguments.command import OneOf
+from ratings_ledger.cli.arguments.options import zone_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import OneOf, by_option, ignore_clock_option, result_format
+from ratings_ledger.cli.arguments.command import OneOf
+from ratings_ledger.cli.arguments.options import by_option, ignore_clock_option, result_format
 from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders, open_for_command
 from ratings_ledger.cli.output.appended import print_entered, print_recorded
 from ratings_ledger.cli.output.render import emit

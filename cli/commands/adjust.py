@@ -3,7 +3,8 @@
 import click
 from sqlalchemy import Connection
 
-from ratings_ledger.cli.arguments.command import command, instant_or_now, zone_option
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import OPTIONS
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from ratings_ledger.cli.arguments.command import group, head_value, refuse_unreadable_twice, result_format
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice, result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_backup_checked, print_backup_made

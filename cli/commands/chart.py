@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ratings_ledger.cli.arguments.command import OneOf, axes, command, new_path
+from ratings_ledger.cli.arguments.command import OneOf, command
+from ratings_ledger.cli.arguments.options import axes, new_path
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render

@@ -2,7 +2,8 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import format_option, group, known_at_option
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.options import format_option, known_at_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.clock import print_clock, print_clock_csv, print_clock_lines, print_clock_lines_csv
 from ratings_ledger.cli.output.render import emit

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import OneOf, command, group, instant_or_now, zone_option
+from ratings_ledger.cli.arguments.command import OneOf, command, group
+from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import OPTIONS, Kept, read_as, table_options
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games, write_command
 from ratings_ledger.cli.output import render

@@ -2,7 +2,8 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import CoordinatesType, command, format_option
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import CoordinatesType, format_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit

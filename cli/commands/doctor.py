@@ -2,7 +2,8 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, format_option
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_checks, print_checks_csv
 from ratings_ledger.ledger.store.opening import open_ledger

@@ -2,7 +2,8 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import CoordinatesType, axes, command, format_option, print_note
+from ratings_ledger.cli.arguments.command import command, print_note
+from ratings_ledger.cli.arguments.options import CoordinatesType, axes, format_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.cli.output.render import emit

@@ -9,7 +9,8 @@ from typing import IO, TypeVar
 import click
 from sqlalchemy import Connection
 
-from ratings_ledger.cli.arguments.command import axes, format_of, group, known_at_option, print_note
+from ratings_ledger.cli.arguments.command import group, print_note
+from ratings_ledger.cli.arguments.options import axes, format_of, known_at_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines

@@ -4,7 +4,8 @@ import textwrap
 
 import click
 
-from ratings_ledger.cli.arguments.command import OneOf, command, format_option
+from ratings_ledger.cli.arguments.command import OneOf, command
+from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.store.dialect import DIALECTS, NAME, PREFIX

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, head_value, refuse_unreadable_twice
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice
 from ratings_ledger.cli.arguments.tables import Kept, reading_tables
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.arguments.who_is_who import agreed_names

@@ -4,14 +4,8 @@ import textwrap
 
 import click
 
-from ratings_ledger.cli.arguments.command import (
-    by_option,
-    command,
-    elo_games,
-    ignore_clock_option,
-    result_format,
-    zone_name,
-)
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format, zone_name
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant

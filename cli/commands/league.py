@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import format_option, group, instant_or_now, zone_option
+from ratings_ledger.cli.arguments.command import group
+from ratings_ledger.cli.arguments.options import format_option, instant_or_now, zone_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render

@@ -2,7 +2,8 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import axes, command, format_option
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import axes, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.survey import (

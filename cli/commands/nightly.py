@@ -9,8 +9,9 @@ from typing import NamedTuple
 import click
 from sqlalchemy import Connection
 
-from ratings_ledger.cli.arguments.command import command, read_duration, result_format
+from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import rule_seconds_option, work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.options import read_duration, result_format
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
 from ratings_ledger.cli.commands.rebuild import note_failures

@@ -5,8 +5,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ratings_ledger.cli.arguments.command import NOTHING_LOST, OneOf, command, result_format
+from ratings_ledger.cli.arguments.command import NOTHING_LOST, OneOf, command
 from ratings_ledger.cli.arguments.engines import rule_seconds_option, work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.options import result_format
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.interrupts import INTERRUPTED, ending_soon
 from ratings_ledger.cli.output import render

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from ratings_ledger.cli.arguments.asking import can_ask
-from ratings_ledger.cli.arguments.command import command, instant_or_now, zone_option
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from ratings_ledger.cli.arguments.command import as_of_option, group, known_at_option, new_path, print_note
+from ratings_ledger.cli.arguments.command import group, print_note
+from ratings_ledger.cli.arguments.options import as_of_option, known_at_option, new_path
 from ratings_ledger.cli.arguments.sites import names_option, site_of
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.commands.export import output_file

@@ -5,8 +5,9 @@ from contextlib import suppress
 
 import click
 
-from ratings_ledger.cli.arguments.command import elo_games, format_of, format_option, group, known_at_option
+from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.engines import rule_seconds_option
+from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command

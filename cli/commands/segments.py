@@ -2,8 +2,9 @@
 
 import click
 
-from ratings_ledger.cli.arguments.command import format_option, group
+from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.engines import on_option, segments_option
+from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.segments import print_pruned, print_pruned_csv, print_segments, print_segments_csv

@@ -4,7 +4,8 @@ import sys
 
 import click
 
-from ratings_ledger.cli.arguments.command import axes, command, format_option
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import axes, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.history import print_history, print_history_csv

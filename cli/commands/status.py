@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, format_of, read_duration
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import format_of, read_duration
 from ratings_ledger.cli.arguments.views import open_for_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, result_format
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.dialect import PREFIX
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION

@@ -5,8 +5,9 @@ import sys
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, head_value, result_format
+from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import refuse_unfit, rule_seconds_option, work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.options import head_value, result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_verification

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import command, format_option
+from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import workers_options
+from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file, read_tables
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.progress import progress

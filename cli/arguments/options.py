@@ -1,0 +1,205 @@
+"""Options that several commands share, and what they resolve to: forms, axes, moments, coordinates, heads."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ratings_ledger.cli.arguments.command import OneOf
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.fields import read_by, read_slug
+from ratings_ledger.ledger.events.zones import read_instant
+from ratings_ledger.ledger.events.zones import zone as check_zone
+from ratings_ledger.ledger.intake.tables.table_games import game_slug
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.store.log import home_zone
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
+
+if TYPE_CHECKING:
+    from ratings_ledger.ledger.store.exports import Place
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
+    """Return the option --format, by default the first of the forms, and --csv-safe, which is only for CSV."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option(
+            "--format",
+            "form",
+            type=OneOf(forms),
+            default=forms[0],
+            show_default=True,
+            help=meaning,
+        )
+        @click.option(
+            "--csv-safe",
+            is_flag=True,
+            help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
+        )
+        @wraps(command)
+        def formatted(*arguments: Any, form: str, csv_safe: bool, **options: Any) -> Any:
+            if csv_safe and form != "csv":
+                raise click.UsageError("--csv-safe is for spreadsheets: it needs --format csv")
+            if csv_safe:
+                render.write_csv_safely()
+            return command(*arguments, form=form, **options)
+
+        return formatted
+
+    return decorate
+
+
+format_option = format_of("table", "json", "csv")
+
+
+def read_duration(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Return a duration such as 26h in seconds."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d{1,6})([smhd])", value, re.ASCII)
+    if match is None:
+        raise click.BadParameter("write a whole number with s, m, h or d, such as 26h")
+    return int(match.group(1)) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[match.group(2)]
+
+
+# of commands that do something: no spreadsheet waits for what they say
+result_format = click.option(
+    "--format", "form", type=OneOf(["table", "json"]), default="table", show_default=True, help="Output format."
+)
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        name = read_by(value)
+    except Refused as problem:
+        raise click.BadParameter(problem.message) from None
+    # which a record may hold
+    if "\n" in name or "\t" in name:
+        raise click.BadParameter(f"{shown(name)} holds a line break or a tab; a name has neither")
+    return name
+
+
+by_option = click.option(
+    "--by", metavar="NAME", callback=_by, default=_user, help="Who records it.  [default: the operating system's user]"
+)
+
+
+def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return an option's games, each once, which must be ones that the shipped Elo ruleset can be published for."""
+    try:
+        games = dict.fromkeys(map(game_slug, values))
+        for game in games:
+            read_slug(f"elo-{game}")
+    except Refused as problem:
+        raise click.BadParameter(problem.message) from None
+    return (*games,)
+
+
+ignore_clock_option = click.option(
+    "--ignore-clock", is_flag=True, help="Append even if the last event is dated after this machine's time."
+)
+
+
+def head_value(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
+    """Return a head as the value of an option."""
+    from ratings_ledger.ledger.store.exports import read_place  # only here, as few commands take a head or files
+
+    found = None if value is None else read_place(value.strip())
+    if value is not None and found is None:
+        raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
+    return found
+
+
+def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
+    """Raises `click.UsageError` unless these are different files that can be read twice."""
+    from ratings_ledger.ledger.intake.files import STDIN
+
+    for number, name in enumerate(files):
+        if name in files[:number]:
+            raise click.UsageError(f"{name} is named twice")
+        if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
+            what = "standard input" if name == STDIN else name
+            raise click.UsageError(f"{command} reads {what} twice, so it has to be a file, not a pipe or a device")
+
+
+def new_path(value: str, endings: Collection[str], told: str) -> Path:
+    """Return a file that is to be made, of one of some endings. Raises `click.BadParameter`, `click.UsageError`."""
+    path = Path(value)
+    if path.suffix.lower() not in endings:
+        raise click.BadParameter(f"{value!r} must end in {told}")
+    if path.exists() or path.is_symlink():
+        raise click.UsageError(f"{value} exists; nothing was written")
+    return path
+
+
+as_of_option = click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
+
+known_at_option = click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+
+rules_option = click.option(
+    "--rules", metavar="ID@VERSION", help="Score all games of its ruleset by this published version."
+)
+
+
+def axes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the options --as-of, --known-at and --rules."""
+    return as_of_option(known_at_option(rules_option(command)))
+
+
+def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return a time zone as the value of an option or an argument."""
+    if value is not None:
+        try:
+            check_zone(value)
+        except Refused as problem:
+            raise click.BadParameter(problem.message) from None
+    return value
+
+
+zone_option = click.option(
+    "--zone", metavar="NAME", callback=zone_name, help="Time zone of times without an offset, such as Europe/Berlin."
+)
+
+
+def instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
+    """Return the instant that --at means, by default now; without an offset, in --zone or the home zone. Raises
+    `Refused`.
+    """
+    if at is None:
+        return clock.now()
+    if zone is None:
+        with ledger.reading() as connection:
+            zone = home_zone(connection)
+    return read_instant(at, zone)
+
+
+class CoordinatesType(click.ParamType[CoordinateSpec]):
+    """The type of an argument that holds coordinates."""
+
+    name = "coordinates"
+
+    def convert(
+        self, value: object, parameter: click.Parameter | None, context: click.Context | None
+    ) -> CoordinateSpec:
+        """Raises `click.BadParameter`."""
+        try:
+            return value if isinstance(value, CoordinateSpec) else parse_coordinates(str(value))
+        except BadArgument as problem:
+            raise click.BadParameter(str(problem)) from None
