@@ -58,15 +58,15 @@ def close_names(form: str, new: int, known: int) -> Found:
 
 
 def published_rulesets(ledger: Store) -> list[str]:
-    """The ids of all rulesets: a rebuild of named ones computes each ladder, even if nothing changed."""
+    """Return the ids of all rulesets: a rebuild of named ones computes each ladder, even if nothing changed."""
     with ledger.reading() as connection:
         events = read_live(connection, until=None, type_name="ruleset.published")
     return sorted({event.data["id"] for event in events})
 
 
 def rebuild(url: str, cached: bool = False, only_changed: bool = False) -> Found:
-    """From an opened ledger to promoted standings of all ladders, or of those that can have changed since the last
-    time; caches are deleted first, unless `cached`."""
+    """Rebuild from an opened ledger to promoted standings of all ladders, or `only_changed` ones, those that can have
+    changed since the last time; caches are deleted first, unless `cached`."""
     if not cached:
         forget_columns(url)
     ledger = open_ledger(url)

@@ -77,7 +77,7 @@ def replay(
         return stream.known
     carried = _carried(stream) if carried is None else carried
     if stream.batch is not None and not stream.adjustments and not carried:
-        together = _together(stream, stream.batch, keep)
+        together = _replay_in_batch(stream, stream.batch, keep)
         if together is not None:
             return together
     games = len(stream.row)
@@ -127,7 +127,7 @@ def replay_interpreted(
     # lists hold numbers of any size, of which the loop says that they are out of bounds
     width = len(stream.versions[0].start_state)
     room = [[[0] * most for _ in range(width)] for _ in range(2)]
-    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, _as_columns)
+    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, _view_as_columns)
     with quiet(*(version.rule for version in stream.versions)):
         trace = _run(way, stream, carried, keep, earlier)
     assert trace is not None
@@ -191,10 +191,10 @@ def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, ear
     there, names, games = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
     width = len(way.room[0])
     states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
-    new_games, mints, adjusted_before = _as_columns(map(_zeros, (names, games * keep, len(stream.adjustments))))
+    new_games, mints, adjusted_before = _view_as_columns(map(_zeros, (names, games * keep, len(stream.adjustments))))
     trace = Trace(
-        stream, _as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), carried,
-        _as_columns(before), mints, adjusted_before, earlier=earlier,
+        stream, _view_as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), carried,
+        _view_as_columns(before), mints, adjusted_before, earlier=earlier,
     )  # fmt: skip
     if earlier is not None:
         states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
@@ -203,12 +203,13 @@ def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, ear
     fixed = [
         *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0, see_rows(states),
         *map(see, (trace.games, trace.seen)), way.totals, *way.room, see_rows(before), see(trace.mints), 0,
-        *map(see, _adjusted(stream)), see_rows(_starts(stream, carried, width)), see(trace.adjusted_before),
+        *map(see, _read_adjustments(stream)), see_rows(_read_starts_of_adjusted(stream, carried, width)),
+        see(trace.adjusted_before),
     ]  # fmt: skip
     cuts = arrays.change_indices(stream.version) if len(stream.versions) > 1 else [0]
     for first, last in pairwise([*cuts, games]) if games else [(0, 0)]:
         version = stream.versions[stream.version[first] if games else 0]
-        if way.run(version, first, last, see_rows(_begins(stream, version, carried, width)), *fixed) != NOWHERE:
+        if way.run(version, first, last, see_rows(_read_starts(stream, version, carried, width)), *fixed) != NOWHERE:
             return None
     accounts = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
     trace.started, trace.minted, trace.burned, trace.adjusted = map(int.__add__, accounts, map(int, way.totals[:4]))
@@ -223,39 +224,39 @@ def _zero_rows(width: int, length: int) -> Any:
     return np.zeros((width, length), dtype=np.int64)
 
 
-def _as_columns(rows: Iterable[Any]) -> list[Column]:
+def _view_as_columns(rows: Iterable[Any]) -> list[Column]:
     """Return arrays, or the rows of one, as columns over the same memory."""
     return [memoryview(row) for row in rows]
 
 
-def _adjusted(stream: Stream) -> Iterator[Column]:
+def _read_adjustments(stream: Stream) -> Iterator[Column]:
     """Yield the adjustments as the loop reads them: before which game, whose, and how much."""
     yield array("q", [one.game for one in stream.adjustments])
     yield array("q", [one.player for one in stream.adjustments])
     yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in stream.adjustments])
 
 
-def _starts(stream: Stream, carried: Mapping[str, State], width: int) -> Any:
+def _read_starts_of_adjusted(stream: Stream, carried: Mapping[str, State], width: int) -> Any:
     """Return with what the player of each adjustment would join the ladder, as rows by state column."""
     states = [
         starting_state(stream.names[one.player], stream.versions[one.version], carried) for one in stream.adjustments
     ]
-    return _as_rows(states, width)
+    return _join_rows(states, width)
 
 
-def _begins(stream: Stream, version: Version, carried: Mapping[str, State], width: int) -> Any:
+def _read_starts(stream: Stream, version: Version, carried: Mapping[str, State], width: int) -> Any:
     """Return with what every player of a stream would join the ladder, as rows by state column."""
     if not version.params.carry_over or not carried:
-        return _same_for_all(version.start_state, len(stream.names))
-    return _as_rows([starting_state(name, version, carried) for name in stream.names], width)
+        return _repeat_state(version.start_state, len(stream.names))
+    return _join_rows([starting_state(name, version, carried) for name in stream.names], width)
 
 
-def _same_for_all(state: State, people: int) -> Any:
+def _repeat_state(state: State, people: int) -> Any:
     """Return the same state for so many people, as rows by state column."""
     return np.repeat(np.array(state, dtype=np.int64)[:, None], people, axis=1)
 
 
-def _as_rows(states: Sequence[State], width: int) -> Any:
+def _join_rows(states: Sequence[State], width: int) -> Any:
     """Return states as rows by state column."""
     return np.ascontiguousarray(np.array(states, dtype=np.int64).reshape(len(states), width).T)
 
@@ -266,23 +267,23 @@ def replay_together(streams: Iterable[Stream], keep: bool = False) -> None:
     for stream in streams:
         if stream.batch is not None:
             # other lists are made from what the games gave, not just from the final points
-            _outcomes(stream.batch, keep or not stream.ranking.running)
+            _find_outcomes(stream.batch, keep or not stream.ranking.running)
 
 
-def _outcomes(batch: LadderBatch, keep: bool) -> tuple[Any, ...]:
+def _find_outcomes(batch: LadderBatch, keep: bool) -> tuple[Any, ...]:
     """Return the outcomes of a batch, empty if its ladders have to be replayed one by one."""
     known = batch.outcomes
     if known is None or (known and keep and len(known[-1]) < len(batch.shared.row)):
-        batch.outcomes = _all_at_once(batch, keep) or ()
+        batch.outcomes = _replay_batch(batch, keep) or ()
     return batch.outcomes or ()
 
 
-def _together(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
+def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
     """Return the trace of a ladder without adjustments and earlier seasons; None if it has to be replayed by itself.
 
     All ladders of the batch are replayed when the first is needed: a call for each would cost more than its games.
     """
-    outcomes = _outcomes(batch, keep)
+    outcomes = _find_outcomes(batch, keep)
     if not outcomes:
         return None
     shared, ladder = batch.shared, stream.index
@@ -298,7 +299,7 @@ def _together(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
     )  # fmt: skip
 
 
-def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
+def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     """By ladder the totals and how it ended, and by player and slot the results; None if versions differ."""
     shared, numbered, as_numpy = batch.shared, batch.numbered, arrays.as_numpy
     version = as_numpy(shared.version)
@@ -311,7 +312,7 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     states, before, no_states = (_zero_rows(width, length) for length in (people, shared.slot_from[ladders] * keep, 0))
     games, mints, none = map(_zeros, (people, len(shared.row) * keep, 0))
     seen = np.zeros(people, dtype=np.int8)
-    begin = _same_for_all(scored_by.start_state, people)
+    begin = _repeat_state(scored_by.start_state, people)
     columns = compiling.read_only(arrays.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
     compiling.around(loops.run_ladders, scored_by.rule)(
@@ -320,8 +321,8 @@ def _all_at_once(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         columns, begin, states, games, seen, totals, stopped,
         *compiling.room_for_a_game(width, max(batch.participants, 0)), before, mints, none, no_states,
     )  # fmt: skip
-    games, seen, mints = _as_columns((games, seen, mints))
-    return totals, stopped, _as_columns(states), games, seen, _as_columns(before), mints
+    games, seen, mints = _view_as_columns((games, seen, mints))
+    return totals, stopped, _view_as_columns(states), games, seen, _view_as_columns(before), mints
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:
