@@ -51,8 +51,7 @@ from ratings_ledger.projections.stored.computing import (
     Built,
     ComputePlan,
     LadderFailure,
-    built,
-    built_with_changes,
+    build_ladder,
     compute,
     of_packages,
     plan,
@@ -370,10 +369,11 @@ def work_on(
             if apart:
                 with ledger.reading() as connection:
                     ladders = Ladders(decode(connection, position, cached=False))
-                one, named = built_with_changes if changes else built, {parse_name(name).ruleset_id for name in asked}
+                build = partial(build_ladder, changes=changes)
+                named = {parse_name(name).ruleset_id for name in asked}
                 own = ComputePlan({}, [], [name for name in apart if not asked or name in named])
-                guard = guarded(ladders, asked, stored, one, rule_seconds)
-                with closing(compute(ladders, own, one, apart=guard, changes=changes)) as packages:
+                guard = guarded(ladders, asked, stored, build, rule_seconds)
+                with closing(compute(ladders, own, build, apart=guard, changes=changes)) as packages:
                     yield from packages
 
         def ladders_of(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import sys
 from functools import lru_cache
-from importlib import metadata
-from pathlib import Path
 from typing import NamedTuple
 
 from ratings_ledger.ledger.errors import StoreUnavailable
@@ -17,6 +14,7 @@ from ratings_ledger.projections.cluster.objects import (
     Objects,
     why,
 )
+from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.rulesets.versions import Version, bind, read_toml, shipped_elo
@@ -33,21 +31,8 @@ class Proof(NamedTuple):
     golden: str
 
 
-def _code_digest() -> str:
-    """Return a digest of what a result depends on besides its plan: this program, Python, numpy and numba."""
-    digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.byteorder}".encode())
-    for name in ("numpy", "numba", "llvmlite"):
-        digest.update(f"{name} {metadata.version(name)}".encode())
-    root = Path(__file__).parents[2]
-    for layer in ("ledger", "projections"):
-        for path in sorted((root / layer).rglob("*")):
-            if path.suffix in (".py", ".toml", ".bin"):
-                digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
 # of the code as it was loaded
-CODE = _code_digest()
+CODE = program_digest()
 
 
 @lru_cache(1)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -56,8 +56,7 @@ from ratings_ledger.projections.stored.computing import (
     REPEATABLE,
     Built,
     LadderFailure,
-    built,
-    built_with_changes,
+    build_ladder,
     compute,
     ladder_failure,
     packed,
@@ -224,8 +223,8 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         if family_of(versions, parse_name(name).values) in plan["families"]
         and (not plan["asked"] or name in plan["asked"])
     }  # fmt: skip
-    one = built_with_changes if plan["changes"] else built
-    results = compute(ladders, planned._replace(streams=streams), one, cores=1, changes=plan["changes"])
+    build = partial(build_ladder, changes=plan["changes"])
+    results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])
     return packed(sorted(results, key=lambda result: (result.ladder, isinstance(result, Built))))
 
 

@@ -2,10 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
-from hashlib import sha256
-from importlib.metadata import version
-from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -118,12 +114,3 @@ def _ladders_of(versions: Sequence[Version], states: Collection[GameState]) -> s
         for facts, row in (state for state in states if state.name in games)
         for values in partition_values(facts, row, ruleset)
     }
-
-
-@cache
-def program_digest() -> str:
-    """Return the hash of everything in this program that decides about stored rows."""
-    root, digest = Path(__file__).parents[2], sha256(version("tzdata").encode())
-    for path in sorted(path for layer in ("ledger", "projections") for path in (root / layer).rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()[:24]

@@ -6,12 +6,13 @@ Each ladder is computed on its own, from its stream, so it does not matter how m
 import marshal
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, suppress
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay, replay_together
@@ -46,6 +47,9 @@ class Built(NamedTuple):
     games: int
     rows: list[tuple[Any, ...]]
     changes: list[Block] | None = None
+
+
+Build = Callable[[Ladders, Stream], Built | LadderFailure]
 
 
 class ComputePlan(NamedTuple):
@@ -127,26 +131,18 @@ def _look_at_months(ladders: Ladders, version: Version) -> None:
         ladders.every(of)
 
 
-def built(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """Return a ladder as it is stored, or why it cannot be built."""
+def build_ladder(
+    ladders: Ladders, stream: Stream, changes: bool = False, digest: Callable[[Ranking], str] = attrgetter("digest")
+) -> Built | LadderFailure:
+    """Return a ladder as it is stored, with all `changes` that led there if requested, or why it cannot be built."""
     try:
-        found = ladders.of_stream(stream)
+        trace = replay(stream) if changes else None
+        ranking = ladders.of_stream(stream) if trace is None else ladders.ranked(trace)[0]
     except RuleFailure as error:
         return ladder_failure(stream.ladder, ladders, error)
-    rows = [stored_row(row) for row in found.rows]
-    return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows)
-
-
-def built_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """Return the same with every change that led there."""
-    try:
-        trace = replay(stream)
-        found = ladders.ranked(trace)[0]
-    except RuleFailure as error:
-        return ladder_failure(stream.ladder, ladders, error)
-    rows = [stored_row(row) for row in found.rows]
-    changes = blocks_of(ladders.facts, trace)
-    return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows, changes)
+    blocks = None if trace is None else blocks_of(ladders.facts, trace)
+    rows = [stored_row(row) for row in ranking.rows]
+    return Built(ranking.ladder, ranking.ruleset, digest(ranking), ranking.scale, ranking.games, rows, blocks)
 
 
 def ladder_failure(ladder: str, ladders: Ladders, error: RuleFailure) -> LadderFailure:
@@ -157,18 +153,18 @@ def ladder_failure(ladder: str, ladders: Ladders, error: RuleFailure) -> LadderF
 def compute(
     ladders: Ladders,
     planned: ComputePlan,
-    one: Callable[[Ladders, Stream], Built | LadderFailure] = built,
+    build: Build = build_ladder,
     cores: int | None = None,
     apart: Callable[[str], Generator[Built | LadderFailure]] | None = None,
     changes: bool = False,
 ) -> Generator[Built | LadderFailure]:
-    """`one` of every stream, in no particular order, after the failures of the plan; then what `apart` returns for the
-    rulesets left to it.
+    """Yield what `build` makes of every stream, in no particular order, after the failures of the plan; then what
+    `apart` yields for the rulesets left to it.
 
-    With `changes`, `one` needs those of all games. Long work is split among `cores` processes (default: the number of
+    With `changes`, `build` needs those of all games. Long work is split among `cores` processes (default: the number of
     processors). Close the iterator if it is not read to its end. Raises `WorkerLost`.
     """
-    with closing(_all_of(ladders, planned, one, cores, changes)) as results:
+    with closing(_all_of(ladders, planned, build, cores, changes)) as results:
         yield from results
     for ruleset_id in planned.apart:
         assert apart is not None
@@ -177,9 +173,8 @@ def compute(
 
 
 def _all_of(
-    ladders: Ladders, planned: ComputePlan, one: Callable[[Ladders, Stream], Built | LadderFailure], cores: int | None,
-    changes: bool,
-) -> Generator[Built | LadderFailure]:  # fmt: skip
+    ladders: Ladders, planned: ComputePlan, build: Build, cores: int | None, changes: bool
+) -> Generator[Built | LadderFailure]:
     # imported only here: commands that only read do not need it
     from ratings_ledger.ledger.processes.forking import available_cores, forked
 
@@ -189,11 +184,11 @@ def _all_of(
     units = _units(list(planned.streams.values()), cores)
     if cores == 1 or len(units) == 1 or sum(map(_cost, planned.streams.values())) < FORKING_COST:
         for stream in planned.streams.values():
-            yield one(ladders, stream)
+            yield build(ladders, stream)
         return
 
     def work(number: int) -> bytes:
-        return packed(one(ladders, stream) for stream in units[number])
+        return packed(build(ladders, stream) for stream in units[number])
 
     with closing(forked(work, len(units), cores)) as messages:
         for message in messages:

@@ -24,29 +24,22 @@ from ratings_ledger.ledger.store.runs import RunOutcome, all_runs, running
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_to_store, rulesets_at
+from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
+from ratings_ledger.projections.queries.ladders_at import Ranking, versions_of
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.kept_traces import wrong_traces
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
-from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored import generations, sql_history
 from ratings_ledger.projections.stored.building import HistoryPlan, NewGeneration, Tell, building
-from ratings_ledger.projections.stored.changed_ladders import changed_since, program_digest
+from ratings_ledger.projections.stored.changed_ladders import changed_since
 from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,
-    compute,
     is_named,
-    ladder_failure,
-    of_packages,
-    plan,
-    stored_row,
 )
 from ratings_ledger.projections.stored.rebuild_lock import only_one
-from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
-from ratings_ledger.projections.stored.sql_rows import blocks_of
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, try_to_load
 from ratings_ledger.projections.stored.work import Results, Work, WorkAt, work_here
 
 logger = logging.getLogger(__name__)
@@ -302,14 +295,12 @@ def _check(
     facts, asked, changes = order.facts, order.asked, generation.keeping is not None
     tell("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
     with compiling.interpreting():
-        again, digested = _plainly(ledger, facts.position), _digested_with_changes if changes else _digested
-        results = compute(
-            again, plan(again, asked, order.named, of_packages(facts)), digested, order.options.cores,
-            guarded(again, asked, order.named, digested, order.options.rule_seconds), changes=changes,
-        )  # fmt: skip
+        plain = _plainly(ledger, facts.position)
+        again = work_here(plain, order.options.rule_seconds, order.options.cores, _digest_by_definition)
+        _, results = again.compute(asked, order.named, changes)
         failed = {failure.ladder for failure in failures}
-        differing = _differing(ledger, generation, order, again.facts, results, failed, tell)
-    for ladder, path in wrong_traces(facts, again.facts):
+        differing = _differing(ledger, generation, order, plain, results, failed, tell)
+    for ladder, path in wrong_traces(facts, plain):
         logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
     if differing and facts.cache is not None:
         logger.warning(
@@ -414,25 +405,11 @@ def _refuse_unknown(connection: Connection, position: int, asked: Collection[str
             versions_of(facts, name)
 
 
-def _plainly(ledger: Ledger, position: int) -> Ladders:
-    """Return all ladders at a position, from the log alone and without any speed-ups."""
+def _plainly(ledger: Ledger, position: int) -> Facts:
+    """Return all facts at a position, from the log alone."""
     with ledger.reading() as connection:
-        return Ladders(decode(connection, position, cached=False))
+        return decode(connection, position, cached=False)
 
 
-def _digested(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """Return a ladder with the digest by its definition."""
-    try:
-        found = ladders.of_stream(stream)
-    except RuleFailure as error:
-        return ladder_failure(stream.ladder, ladders, error)
-    digest = digest_of(found.ruleset, found.json_rows())
-    return Built(found.ladder, found.ruleset, digest, found.scale, found.games, [stored_row(row) for row in found.rows])
-
-
-def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """Return the same with all changes that led there."""
-    found = _digested(ladders, stream)
-    return (
-        found if isinstance(found, LadderFailure) else found._replace(changes=blocks_of(ladders.facts, replay(stream)))
-    )
+def _digest_by_definition(ranking: Ranking) -> str:
+    return digest_of(ranking.ruleset, ranking.json_rows())

@@ -15,13 +15,14 @@ from ratings_ledger.ledger.store.log import head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, give_up_rule
 from ratings_ledger.projections.rulesets.versions import bind
 from ratings_ledger.projections.stored.computing import (
+    Build,
     Built,
     LadderFailure,
-    built,
+    build_ladder,
     ladder_failure,
     of_packages,
     packed,
@@ -76,23 +77,21 @@ def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFai
 
 def _one(ladders: Ladders, name: str) -> Built | LadderFailure:
     try:
-        return built(ladders, ladders.stream(name))
+        return build_ladder(ladders, ladders.stream(name))
     except RuleFailure as error:
         return ladder_failure(name, ladders, error)
 
 
 def guarded(
-    ladders: Ladders, asked: Collection[str], stored: Collection[str],
-    one: Callable[[Ladders, Stream], Built | LadderFailure], seconds: float,
-) -> Callable[[str], Generator[Built | LadderFailure]]:  # fmt: skip
-    """Return a function that yields `one` of every ladder of a ruleset, computed in processes of their own."""
-    return lambda ruleset_id: _guarded(ladders, ruleset_id, asked, stored, one, seconds)
+    ladders: Ladders, asked: Collection[str], stored: Collection[str], build: Build, seconds: float
+) -> Callable[[str], Generator[Built | LadderFailure]]:
+    """Return a function that yields what `build` makes of every ladder of a ruleset, in processes of their own."""
+    return lambda ruleset_id: _guarded(ladders, ruleset_id, asked, stored, build, seconds)
 
 
 def _guarded(
-    ladders: Ladders, ruleset_id: str, asked: Collection[str], stored: Collection[str],
-    one: Callable[[Ladders, Stream], Built | LadderFailure], seconds: float,
-) -> Generator[Built | LadderFailure]:  # fmt: skip
+    ladders: Ladders, ruleset_id: str, asked: Collection[str], stored: Collection[str], build: Build, seconds: float
+) -> Generator[Built | LadderFailure]:
     done: set[str] = set()
     together = True
 
@@ -105,7 +104,7 @@ def _guarded(
             if not together:
                 stream.batch = None
             yield BEGUN + name.encode()
-            yield packed([one(ladders, stream)])
+            yield packed([build(ladders, stream)])
 
     while True:
         current: str | None = None

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.stored.computing import (
     Built,
     LadderFailure,
-    built,
-    built_with_changes,
+    build_ladder,
     compute,
     of_packages,
     plan,
@@ -44,15 +45,17 @@ class Work(NamedTuple):
     compute: Callable[[Collection[str], Collection[str], bool], tuple[int, Results]]
 
 
-def work_here(facts: Facts, rule_seconds: float, cores: int | None = None) -> Work:
+def work_here(
+    facts: Facts, rule_seconds: float, cores: int | None = None, digest: Callable[[Ranking], str] = attrgetter("digest")
+) -> Work:
     """Return the work as this machine does it, in some processes. What `compute` gives raises `WorkerLost`."""
     ladders = Ladders(facts)
 
     def computed(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
-        one = built_with_changes if changes else built
+        build = partial(build_ladder, changes=changes, digest=digest)
         planned = plan(ladders, asked, stored, of_packages(facts))
-        apart = guarded(ladders, asked, stored, one, rule_seconds)
-        return len(planned.streams), compute(ladders, planned, one, cores, apart, changes)
+        apart = guarded(ladders, asked, stored, build, rule_seconds)
+        return len(planned.streams), compute(ladders, planned, build, cores, apart, changes)
 
     return Work(facts, len(facts.first_position), computed)
 

@@ -15,7 +15,7 @@ from ratings_ledger import LedgerError, StoreUnavailable
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LockLost
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.stored import generations, rebuilding
+from ratings_ledger.projections.stored import generations, work
 from ratings_ledger.projections.stored.generations import live
 from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
@@ -281,13 +281,13 @@ def test_live_pointer_survives_lost_locks(
 ) -> None:
     """However often rebuilds lose their locks, the live pointer leads to a whole generation."""
     rounds, ended = (20 if at_length else 3), {"promoted": 0, "lost": 0}
-    built = rebuilding.guarded  # something in the middle of a rebuild
+    guarded = work.guarded  # something in the middle of a rebuild
 
     def losing(ladders: Any, *rest: Any) -> Any:
         lose(db)
-        return built(ladders, *rest)
+        return guarded(ladders, *rest)
 
-    monkeypatch.setattr(rebuilding, "guarded", losing)
+    monkeypatch.setattr(work, "guarded", losing)
     for number in range(rounds):
         play(ratings, db, 8 + number % 20) if number < 20 else None
         threads = [threading.Thread(target=attempt, args=(open_ledger(db), ended)) for _ in range(2)]
@@ -297,6 +297,7 @@ def test_live_pointer_survives_lost_locks(
             thread.join(60)
         sound(db)
     assert sum(ended.values()) == 2 * rounds
+    assert ended["lost"]
 
 
 def attempt(ledger: Ledger, ended: dict[str, int]) -> None:
