@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any
 
-from ratings_ledger.projections import expected_scores
+from ratings_ledger.projections import expected_scores, kit
 from ratings_ledger.projections.arrays import as_numpy, np
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
@@ -152,7 +152,8 @@ def _for_types(
     for one in rules.values():
         source = Path(one.__code__.co_filename)
         stamp.update(source.read_bytes() if source.exists() else one.__code__.co_code)
-        stamp.update(Path(expected_scores.__file__).read_bytes())
+        for shared in (expected_scores, kit):
+            stamp.update(Path(str(shared.__file__)).read_bytes())
     return _jit(_standing_alone(loop, {}, options, rules, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
 
 
@@ -190,6 +191,7 @@ def _standing_alone(
             function.__module__,
             "ratings_ledger.projections.contract",
             "ratings_ledger.projections.expected_scores",
+            "ratings_ledger.projections.kit",
         )
         if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
             if helper not in done:

@@ -21,10 +21,20 @@ from ratings_ledger.projections.expected_scores import Numbers as Numbers
 from ratings_ledger.projections.expected_scores import expected as expected
 from ratings_ledger.projections.expected_scores import expected_scores as expected_scores
 from ratings_ledger.projections.expected_scores import rounded as rounded
+from ratings_ledger.projections.kit import exp as exp
+from ratings_ledger.projections.kit import ln as ln
+from ratings_ledger.projections.kit import power as power
+from ratings_ledger.projections.kit import real as real
+from ratings_ledger.projections.kit import root as root
+from ratings_ledger.projections.kit import units as units
 
 INT64_MAX = 2**63 - 1
 # the most points, in units, that anybody may have; beyond that, a rule's products might not fit 64 bits
 UNITS_MAX = 10**16
+# what the columns of contract 2 hold where nothing was recorded; those of contract 1 hold -1
+MISSING = -(2**62)
+# more columns than any rating system needs for a player
+STATE_COLUMNS_MAX = 6
 # numbers that participants of every game type may have; -1 if missing
 OPTIONAL_COLUMNS = ("seconds_played", "seat")
 # everything a rule may ask for whatever the game type, and what each is
@@ -36,6 +46,21 @@ COMMON_COLUMNS = {
     "seconds_played": "the seconds that the player played, by the result or else the game's clock; -1 if neither says",
     "seat": "the number of the seat, such as the order of moves, or 1 for the home player; -1 if it is not recorded",
 }
+# what a rule with state may ask for besides, whatever the game type; numbers that a game declares are `numbers.NAME`
+STATE_RULE_COLUMNS = {
+    "team": "the number of the player's side in its game, from 0 on; missing in games without teams",
+    "home": "1 if the player's side played at home, -1 if the other did, 0 if neither did or nobody says",
+    "score": "the score, in units of the ruleset's score_decimals, negated where low wins; missing if not recorded",
+    "side_score": "the sum of `score` over the player's side; missing if a score is",
+    "games_before": "the counted games of the player on this ladder before this one, including those of a seed",
+    "days_since": "the calendar days in the ruleset's zone since the player's last counted game there; 0 on the same "
+    "day, missing for the first",
+    "first_of_season": "1 for the player's first counted game of a season, else 0",
+}
+# of these, the ones that depend on a ladder's earlier games rather than on what was recorded of the game
+HISTORY_COLUMNS = ("games_before", "days_since", "first_of_season")
+# how the name of a column of custom numbers begins
+NUMBERS = "numbers."
 # more participants than fit into a record of 65,535 bytes
 PLAYERS_MAX = 4_096
 # what the column `status` holds
@@ -120,7 +145,20 @@ class Term(NamedTuple):
 
 Columns = Sequence[Numbers]
 Changes = MutableSequence[int]
-Score = Callable[[int, Numbers, Columns, Numbers, Numbers, Changes], int]
+# a player's numbers, one for each column of the rule's state
+StateValues = tuple[int, ...]
+Score = Callable[[int, Any, Columns, Numbers, Numbers, Any], int]
+
+
+class State(NamedTuple):
+    """A column of what a rule keeps about a player: whole numbers in units of 1/`scale`.
+
+    `decimals` is how many places people are shown.
+    """
+
+    name: str
+    scale: int
+    decimals: int = 0
 
 
 class Rule(NamedTuple):
@@ -143,6 +181,34 @@ class Rule(NamedTuple):
              2^-32, strictly between 0 and 2^32, if the rule predicts results; or None. A function of four arguments
              gets (i's points, j's points, constants, table)
     remark:  (n, names, columns, params) -> what there is to say about the game as a whole, such as who won it; or None
+
+    A rule of contract 2 names its `state`. It has `start` and either `score` or `score_period`; the other functions
+    are optional. Those that the loop calls get `constants`, as `prepare` returns them, so that they can be compiled.
+
+    state:      the columns kept about every player. Books are kept of column 0; the ladder ranks by it
+    start:      params -> the state of a new player
+    score:      (n, before, columns, constants, table, after) -> points minted. `before[c][i]` and `after[c][i]` hold
+                state column c of participant i; `after` comes filled with `before`. Minted minus the sum of changes of
+                column 0 is what was burned, never negative
+    explain:    (n, names, before, columns, params, after) -> for every participant the terms that sum to the change of
+                column 0
+    score_period: (players, before, offsets, rows, constants, table, after) -> points minted. The results of player p
+                are rows[k][offsets[p]:offsets[p + 1]], one for each game and opponent: rows[0] is the opponent, as an
+                index into `before[c]`; rows[1] numbers the game within the period; then follow the rule's `columns` of
+                the player, and then those of the opponent. `before` are the states at the period's start
+    explain_period: (p, names, before, offsets, rows, params, after) -> (row, term) for every reason that player p's
+                column 0 changed; the row is -1 for what no single result gave, such as rounding
+    age:        (state, elapsed, constants) -> the state after so many calendar days, or whole periods, without a
+                counted game. It never changes column 0
+    new_season: (state, constants) -> the state with which a player begins another season
+    enter:      (state, constants) -> the state when this version of the ruleset takes effect
+    rank_by:    (state, params) -> what the ladder ranks by, highest first, in units of column 0; None: column 0
+    shown:      the names of the columns that people see; empty: all
+    provisional: (state, games, params) -> whether a rating is not reliable yet
+    draw:       (i, j, before, columns, constants, table) -> the probability of a draw, in units of 2^-32; `chance` is
+                then the expected score: win + draw / 2
+    sample:     (n, random, params) -> columns of a game of n players that the rule can score, in the order of
+                `columns`, for trial games; None: any columns will do
     """
 
     name: str
@@ -160,6 +226,28 @@ class Rule(NamedTuple):
     counted_min: int = 2
     remark: Callable[[int, Sequence[str], Columns, Any], str] | None = None
     chance: Callable[..., int] | None = None
+    state: tuple[State, ...] = ()
+    start: Callable[[Any], StateValues] | None = None
+    score_period: Callable[..., int] | None = None
+    explain_period: Callable[..., list[tuple[int, Term]]] | None = None
+    age: Callable[[StateValues, int, Numbers], StateValues] | None = None
+    new_season: Callable[[StateValues, Numbers], StateValues] | None = None
+    enter: Callable[[StateValues, Numbers], StateValues] | None = None
+    rank_by: Callable[[StateValues, Any], int] | None = None
+    shown: tuple[str, ...] = ()
+    provisional: Callable[[StateValues, int, Any], bool] | None = None
+    draw: Callable[..., int] | None = None
+    sample: Callable[[int, Any, Any], Columns] | None = None
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers it keeps about a player."""
+        return len(self.state) or 1
+
+    @property
+    def shown_columns(self) -> tuple[int, ...]:
+        """Return the indices of the state columns that people see."""
+        return tuple(index for index, column in enumerate(self.state) if not self.shown or column.name in self.shown)
 
     @property
     def id(self) -> str:
