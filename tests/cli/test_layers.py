@@ -96,7 +96,8 @@ ROOMS = {
     "ledger": ("errors", "rejections", "clock", "own_files", "processes", "failures", "events", "store",
                "validation", "intake", "backups", "verification"),
     "projections": ("program", "expected_scores", "kit", "arrays", "contract", "rules", "lists", "rulesets",
-                    "compiling", "game_clock", "facts", "replay", "queries", "diff", "snapshot", "admission", "stored", "cluster"),
+                    "compiling", "game_clock", "facts", "replay", "queries", "diff", "snapshot", "admission", "stored",
+                    "cluster"),
     "cli": ("interrupts", "completion", "output", "arguments", "main", "commands", "start"),
 }  # fmt: skip
 
