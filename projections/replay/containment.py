@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.store.log import read_records_at
-from ratings_ledger.projections.contract import UNITS_MAX, Columns, Numbers, Rule, Term
+from ratings_ledger.projections.contract import UNITS_MAX, Columns, Numbers, Rule, StateValues, Term
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.rulesets.faults import (
     FAULTS,
@@ -24,6 +24,7 @@ from ratings_ledger.projections.rulesets.faults import (
     argument_count,
     fault,
     quiet,
+    read_state,
     rule_table,
     told_value,
     whole,
@@ -118,10 +119,17 @@ def explain(
     change: Sequence[int],
 ) -> list[list[Term]]:  # fmt: skip
     """Return the rule's reasons for the changes. Raises `RuleFailure`, also if they do not sum to them."""
+    return _explain(version, ladder, row, change, (len(names), names, points, columns, version.params, change))
+
+
+def _explain(
+    version: Version, ladder: str, row: int, change: Sequence[int], given: tuple[Any, ...]
+) -> list[list[Term]]:  # fmt: skip
+    """Return the terms that a rule explains a game by, which must sum to every player's change."""
     rule = version.rule
     try:
         with quiet(rule):
-            terms = rule.explain(len(names), names, points, columns, version.params, change)
+            terms = rule.explain(*given)
         _look_at_terms(terms, change)
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "explain") from error
@@ -135,11 +143,15 @@ def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
             f"explain returned {told_value(terms)}; a list of terms for each of {len(change)} players is needed"
         )
     for term in (term for mine in terms for term in mine):
-        if not isinstance(term, Term) or not all(map(isinstance, term, (str, int, str, str, tuple))):
+        if not _is_term(term):
             raise Broken(f"explain returned {told_value(term)}; a Term of texts and a whole number is needed")
     sums = [sum(term.amount for term in mine) for mine in terms]
     if sums != list(change):
         raise Broken(f"explain: the terms sum to {sums}, the changes are {list(change)}")
+
+
+def _is_term(value: Any) -> bool:
+    return isinstance(value, Term) and all(map(isinstance, value, (str, int, str, str, tuple)))
 
 
 def remark(version: Version, ladder: str, row: int, names: Sequence[str], columns: Columns) -> str | None:
@@ -157,16 +169,18 @@ def remark(version: Version, ladder: str, row: int, names: Sequence[str], column
         raise failed(ladder, rule, error, row, "remark") from error
 
 
-def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numbers, columns: Columns) -> int:
+def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numbers | Columns, columns: Columns) -> int:
     """Return the expected score of player i against player j, in units of 2^-32, if the rule has one. Raises
     `RuleFailure`, also for anything not strictly between 0 and 1.
+
+    For a rule with state, `points` are the columns of its state.
     """
     rule = version.rule
     assert rule.chance is not None
     try:
-        given: tuple[Any, ...] = (points[i], points[j])
-        if argument_count(rule.chance) == OF_PLAYERS:
-            given = (i, j, points, columns)
+        given: tuple[Any, ...] = (i, j, points, columns)
+        if not rule.state and argument_count(rule.chance) != OF_PLAYERS:
+            given = (points[i], points[j])
         with quiet(rule):
             found = whole(rule.chance(*given, version.constants, rule_table(rule)), "chance")
         if not 0 < found < CHANCES:
@@ -174,3 +188,201 @@ def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numb
         return found
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "chance") from error
+
+
+# ------------------------------------------------------------------------------------------------ rules with state
+
+
+def score_states(
+    version: Version, ladder: str, row: int, before: Columns, columns: Columns
+) -> tuple[int, list[list[int]]]:
+    """Return what the rule mints at a game, and the states of all players after it.
+
+    Args:
+        before: by state column, the states of all players before the game; a rule of contract 1 has one column
+        columns: what the rule reads about the players, in the order of `Rule.columns`
+
+    Raises: `RuleFailure`, with the rule's file and line.
+    """
+    rule, n = version.rule, len(before[0])
+    if not rule.state:
+        minted, change = score(version, ladder, row, before[0], columns)
+        return minted, [[points + gain for points, gain in zip(before[0], change, strict=True)]]
+    after = [array("q", column) for column in before]
+    try:
+        with quiet(rule):
+            minted = whole(rule.score(n, before, columns, version.constants, rule_table(rule), after), "score")
+        return minted, read_states_after(rule, before, after, minted, "score")
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row) from error
+
+
+class PeriodResults(NamedTuple):
+    """What a rule reads to score a period.
+
+    before: by state column, the states of all players when the period began
+    offsets: where the results of each player begin in `rows`, and where those of the last end
+    rows: opponents, games, the rule's columns of the player, and those of the opponent
+    """
+
+    before: Columns
+    offsets: Numbers
+    rows: Columns
+
+
+def score_period_states(version: Version, ladder: str, row: int, results: PeriodResults) -> tuple[int, list[list[int]]]:
+    """Return what the rule mints in a period, and the states of all players after it. Raises `RuleFailure`.
+
+    The failure names the game at `row`.
+    """
+    rule, before = version.rule, results.before
+    assert rule.score_period is not None
+    after = [array("q", column) for column in before]
+    try:
+        with quiet(rule):
+            minted = rule.score_period(len(before[0]), *results, version.constants, rule_table(rule), after)
+        return whole(minted, "score_period"), read_states_after(rule, before, after, minted, "score_period")
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, "score_period") from error
+
+
+def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, what: str) -> list[list[int]]:
+    """Return the states that a rule filled in, by column. Raises `Broken` if they are out of bounds, or if the books
+    of column 0 do not balance.
+    """
+    states, n = [list(column) for column in after], len(before[0])
+    if [len(column) for column in states] != [n] * rule.width:
+        raise Broken(f"{what} filled in {[len(column) for column in states]} numbers; {[n] * rule.width} are needed")
+    for column, values in zip(rule.state, states, strict=True):
+        if worst := next((value for value in values if abs(value) > UNITS_MAX), None):
+            raise Broken(f"{what} made {column.name} {worst:,} units, which is out of bounds ({UNITS_MAX:,})")
+    if minted > UNITS_MAX:
+        raise Broken(f"the points grow out of bounds: {what} minted more than {UNITS_MAX:,} units")
+    gained = sum(states[0]) - sum(before[0])
+    if minted < 0 or minted < gained:
+        raise Broken(f"the books do not balance: {what} minted {minted}, and the changes sum to {gained}")
+    return states
+
+
+def explain_states(
+    version: Version, ladder: str, row: int, names: Sequence[str], before: Columns, columns: Columns, after: Columns
+) -> list[list[Term]]:  # fmt: skip
+    """Return the rule's reasons for every player's change of column 0 at a game. Raises `RuleFailure`, also if they do
+    not sum to it.
+    """
+    change = subtract(after[0], before[0])
+    if not version.rule.state:
+        return explain(version, ladder, row, names, before[0], columns, change)
+    return _explain(version, ladder, row, change, (len(names), names, before, columns, version.params, after))
+
+
+def explain_period(
+    version: Version, ladder: str, row: int, player: int, names: Sequence[str], results: PeriodResults, after: Columns
+) -> list[tuple[int, Term]]:
+    """Return the rule's reasons for a player's change of column 0 in a period, each with the result that gave it, as an
+    index into the results' rows, or -1. Raises `RuleFailure`, also if they do not sum to it.
+    """
+    rule, offsets = version.rule, results.offsets
+    change = after[0][player] - results.before[0][player]
+    assert rule.explain_period is not None
+    try:
+        with quiet(rule):
+            terms = rule.explain_period(player, names, *results, version.params, after)
+        if not isinstance(terms, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in terms):
+            raise Broken(f"explain_period returned {told_value(terms)}; a list of (row, Term) is needed")
+        own = range(offsets[player], offsets[player + 1])
+        for index, term in terms:
+            if not _is_term(term):
+                raise Broken(f"explain_period returned {told_value(term)}; a Term is needed")
+            if index != -1 and index not in own:
+                raise Broken(f"explain_period gave a term for row {told_value(index)}, which is not the player's")
+        if (total := sum(term.amount for _, term in terms)) != change:
+            raise Broken(f"explain_period: the terms sum to {total}, the change is {change}")
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, "explain_period") from error
+    return terms
+
+
+def subtract(after: Numbers, before: Numbers) -> list[int]:
+    """Return by how much every number of a column changed."""
+    return [new - old for new, old in zip(after, before, strict=True)]
+
+
+def age_state(version: Version, ladder: str, row: int | None, state: StateValues, elapsed: int) -> StateValues:
+    """Return a player's state after so many days, or whole periods, without a counted game. Raises `RuleFailure`."""
+    aged = _change_state(version, ladder, row, "age", state, elapsed)
+    if aged[0] != state[0]:
+        message = f"age changed {version.rule.state[0].name} from {state[0]} to {aged[0]}; it may change others only"
+        raise failed(ladder, version.rule, Broken(message), row, "age")
+    return aged
+
+
+def begin_season(version: Version, ladder: str, row: int | None, state: StateValues) -> StateValues:
+    """Return the state with which a player begins another season. Raises `RuleFailure`."""
+    return _change_state(version, ladder, row, "new_season", state)
+
+
+def enter_version(version: Version, ladder: str, row: int | None, state: StateValues) -> StateValues:
+    """Return a player's state when this version of its ruleset takes effect. Raises `RuleFailure`."""
+    return _change_state(version, ladder, row, "enter", state)
+
+
+def _change_state(
+    version: Version, ladder: str, row: int | None, what: str, state: StateValues, *given: int
+) -> StateValues:
+    """Return what one of a rule's functions makes of a state, or the state itself if the rule has no such function."""
+    rule = version.rule
+    function = getattr(rule, what)
+    if function is None:
+        return state
+    try:
+        with quiet(rule):
+            return read_state(rule, function(state, *given, version.constants), what)
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, what) from error
+
+
+def rank_by(version: Version, ladder: str, state: StateValues) -> int:
+    """Return by what the ladder ranks a player with this state, in units of column 0. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.rank_by is None:
+        return state[0]
+    try:
+        with quiet(rule):
+            return whole(rule.rank_by(state, version.params), "rank_by")
+    except FAULTS as error:
+        raise failed(ladder, rule, error, None, "rank_by") from error
+
+
+def is_provisional(version: Version, ladder: str, state: StateValues, games: int) -> bool:
+    """Tell whether the rule finds a rating not reliable yet. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.provisional is None:
+        return False
+    try:
+        with quiet(rule):
+            verdict = rule.provisional(state, games, version.params)
+        if not isinstance(verdict, bool):
+            raise Broken(f"provisional returned {told_value(verdict)}; True or False is needed")
+        return verdict
+    except FAULTS as error:
+        raise failed(ladder, rule, error, None, "provisional") from error
+
+
+def draw_chance(version: Version, ladder: str, row: int, i: int, j: int, before: Columns, columns: Columns) -> int:
+    """Return the probability that players i and j draw, in units of 2^-32; 0 if the rule has no `draw`.
+
+    Raises `RuleFailure`, also if it leaves no room for a win or a loss beside `chance`.
+    """
+    rule = version.rule
+    if rule.draw is None:
+        return 0
+    expected = chance(version, ladder, row, i, j, before, columns)
+    try:
+        with quiet(rule):
+            found = whole(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
+        if found < 0 or not found < 2 * min(expected, CHANCES - expected):
+            raise Broken(f"draw returned {found}, which leaves no win or no loss where chance is {expected}")
+        return found
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, "draw") from error

@@ -13,7 +13,7 @@ from types import CodeType, FunctionType, TracebackType
 from typing import Any, NoReturn
 
 from ratings_ledger.ledger.rejections import escaped, shown
-from ratings_ledger.projections.contract import INT64_MAX, Numbers, Rule
+from ratings_ledger.projections.contract import INT64_MAX, UNITS_MAX, Numbers, Rule, StateValues
 
 # what a rule may raise; whoever catches it calls `fault`, or re-raises an interruption of the program themselves
 FAULTS = (BaseException,)
@@ -116,6 +116,21 @@ def whole(value: Any, what: str) -> int:
     if isinstance(value, int):
         return int(value)
     raise Broken(f"{what} returned {told_value(value)}; a whole number is needed")
+
+
+def read_state(rule: Rule, values: Any, what: str) -> StateValues:
+    """Return a player's state as a function of the rule returned it: a number within bounds for every column.
+
+    Raises `Broken` for anything else.
+    """
+    if not isinstance(values, tuple) or len(values) != rule.width:
+        names = ", ".join(column.name for column in rule.state)
+        raise Broken(f"{what} returned {told_value(values)}; a tuple of {rule.width} whole numbers is needed ({names})")
+    state = tuple(whole(value, what) for value in values)
+    for column, value in zip(rule.state, state, strict=True):
+        if abs(value) > UNITS_MAX:
+            raise Broken(f"{what} returned {column.name} {value:,} units, which is out of bounds ({UNITS_MAX:,})")
+    return state
 
 
 def told_value(value: Any) -> str:

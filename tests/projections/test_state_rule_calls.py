@@ -1,0 +1,226 @@
+"""Calls into rules with state: what they return is checked, and what they do wrong is a failure with file and line."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from state_rules import BY_GAME, BY_PERIOD, SCALE
+
+from ratings_ledger.projections.contract import ONE, UNITS_MAX, Rule, Term, units
+from ratings_ledger.projections.replay import containment
+from ratings_ledger.projections.replay.containment import PeriodResults, RuleFailure
+from ratings_ledger.projections.rulesets.registry import rule as registered
+from ratings_ledger.projections.rulesets.versions import Version
+
+START = [[1500 * SCALE, 1500 * SCALE, 1900 * SCALE], [40 * SCALE, 20 * SCALE, 10 * SCALE]]
+PLACES = [[1, 2, 2]]
+# player 0 beat player 1 in the first game and lost to player 2 in the second
+PERIOD = PeriodResults(START, [0, 2, 3, 4], [[1, 2, 0, 0], [0, 1, 0, 1], [1, 2, 2, 1], [2, 1, 1, 2]])
+
+
+def bound(rule: Rule, **params: Any) -> Version:
+    """A version of a ruleset with this rule."""
+    own = rule.params.model_validate(params)
+    return Version(None, rule, own, rule.prepare(own), None, 1)  # type: ignore[arg-type]
+
+
+def failure_of(call: Callable[[], Any]) -> str:
+    """What a call fails with; always the rule of these tests, in a file of theirs."""
+    with pytest.raises(RuleFailure) as failed:
+        call()
+    assert failed.value.ladder == "own/all"
+    return str(failed.value)
+
+
+def broken(**members: Any) -> Version:
+    return bound(BY_GAME._replace(**members))
+
+
+def score(version: Version, before: Any = START) -> Any:
+    return containment.score_states(version, "own/all", 7, before, PLACES)
+
+
+def test_states_after_a_game():
+    """A game changes every column, and what a rule does not balance is minted."""
+    minted, after = score(bound(BY_GAME))
+    # even against player 1, and an expected 1/11 against player 2: 20 + 36.36, -10 + 8.18, and -9.09 - 4.09
+    assert [value // SCALE for value in after[0]] == [1556, 1498, 1886]
+    assert after[1] == [36 * SCALE, 18 * SCALE, 10 * SCALE]
+    assert minted == sum(after[0]) - sum(START[0])
+
+
+def test_rule_of_contract_1_has_one_column():
+    """A rule without state is called with its points, and its changes become states."""
+    elo = registered("pairwise-elo/1")
+    assert elo is not None
+    version = bound(elo, k_per_pair=8)
+    columns = [[1, 2], [2, 2]]
+    minted, after = containment.score_states(version, "elo/all", 0, [[1000 * SCALE] * 2], columns)
+    assert (minted, after) == (0, [[1004 * SCALE, 996 * SCALE]])
+    terms = containment.explain_states(version, "elo/all", 0, ["a", "b"], [[1000 * SCALE] * 2], columns, after)
+    assert [[term.amount for term in mine] for mine in terms] == [[4 * SCALE], [-4 * SCALE]]
+
+
+def test_states_after_a_period():
+    """A period is scored from the states at its start."""
+    version = bound(BY_PERIOD)
+    minted, after = containment.score_period_states(version, "own/all", 7, PERIOD)
+    # 20 - 40/11 for the first player, -10 for the second, 10/11 for the third
+    gains = [Fraction(value - 1500 * SCALE, SCALE).limit_denominator(11) for value in after[0]]
+    assert gains == [Fraction(180, 11), -10, 400 + Fraction(10, 11)]
+    assert minted == sum(after[0]) - sum(START[0])
+    names = ["anna", "ben", "cleo"]
+    told = containment.explain_period(version, "own/all", 7, 0, names, PERIOD, after)
+    assert [(row, term.term) for row, term in told] == [(0, "vs ben"), (1, "vs cleo")]
+
+
+def raises(n, before, columns, constants, table, after):
+    return before[0][n]
+
+
+def not_a_number(n, before, columns, constants, table, after):
+    after[0][0] = units(1e300 * 1e300, SCALE)
+    return 0
+
+
+def mints(amount: int) -> Callable[..., int]:
+    def score(n, before, columns, constants, table, after):
+        after[0][0] += 5
+        return amount
+
+    return score
+
+
+def fills(column: int, value: Any) -> Callable[..., int]:
+    def score(n, before, columns, constants, table, after):
+        after[column][1] = value
+        return 0
+
+    return score
+
+
+def grows(n, before, columns, constants, table, after):
+    after[1].append(0)
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (raises, "IndexError: list index out of range (test_state_rule_calls.py, line "),
+        (not_a_number, "OverflowError: the result is not a number, or too large (test_state_rule_calls.py, line "),
+        (mints(4), "the books do not balance: score minted 4, and the changes sum to 5 (test_state_rule_calls.py"),
+        (mints(-1), "the books do not balance: score minted -1, and the changes sum to 5 (test_state_rule_calls.py"),
+        (mints(UNITS_MAX + 1), "the points grow out of bounds: score minted more than "),
+        (fills(1, UNITS_MAX + 1), "score made k 10,000,000,000,000,001 units, which is out of bounds"),
+        (fills(1, 2**63), "OverflowError: "),
+        (fills(0, 1.5), "TypeError: "),
+        (grows, "score filled in [3, 4] numbers; [3, 3] are needed (test_state_rule_calls.py, line "),
+        (lambda *arguments: None, "score returned nothing; a whole number is needed (test_state_rule_calls.py"),
+    ],
+)  # fmt: skip
+def test_wrong_score_is_a_failure(function: Any, message: str):
+    """What a rule does wrong fails its ladder, with the rule's file and line."""
+    assert failure_of(lambda: score(broken(score=function))).startswith(message)
+
+
+def test_wrong_score_of_period_is_a_failure():
+    """A period's books are checked like those of a game."""
+    version = bound(BY_PERIOD._replace(score_period=lambda *arguments: -1))
+    told = failure_of(lambda: containment.score_period_states(version, "own/all", 7, PERIOD))
+    assert told.startswith("the books do not balance: score_period minted -1")
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (None, "explain returned nothing; a list of terms for each of 3 players is needed"),
+        ([[Term("x", 1, "")], [], []], "explain: the terms sum to [1, 0, 0], the changes are ["),
+        ([["x"], [], []], "explain returned 'x'; a Term of texts and a whole number is needed"),
+    ],
+)
+def test_wrong_explanation_is_a_failure(terms: Any, message: str):
+    """Terms must sum to every player's change of column 0."""
+    _, after = score(bound(BY_GAME))
+    version = broken(explain=lambda *arguments: terms)
+    names = ["anna", "ben", "cleo"]
+    told = failure_of(lambda: containment.explain_states(version, "own/all", 7, names, START, PLACES, after))
+    assert told.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (None, "explain_period returned nothing; a list of (row, Term) is needed"),
+        ([(0, "x")], "explain_period returned 'x'; a Term is needed"),
+        ([(2, Term("x", 1, ""))], "explain_period gave a term for row 2, which is not the player's"),
+        ([(-1, Term("x", 1, ""))], "explain_period: the terms sum to 1, the change is "),
+    ],
+)
+def test_wrong_explanation_of_period_is_a_failure(terms: Any, message: str):
+    """The terms of a period belong to the player's results, and sum to the period's change."""
+    version = bound(BY_PERIOD._replace(explain_period=lambda *arguments: terms))
+    _, after = containment.score_period_states(version, "own/all", 7, PERIOD)
+    told = failure_of(lambda: containment.explain_period(version, "own/all", 7, 0, ["a", "b", "c"], PERIOD, after))
+    assert told.startswith(message)
+
+
+STATE = (1600 * SCALE, 12 * SCALE)
+
+
+def test_states_between_games():
+    """Time, seasons and versions change a state; a rule that does not say how leaves it."""
+    version, plain = bound(BY_GAME), broken(age=None, new_season=None, enter=None, rank_by=None, provisional=None)
+    assert containment.age_state(version, "own/all", 7, STATE, 3) == (1600 * SCALE, 15 * SCALE)
+    assert containment.begin_season(version, "own/all", 7, STATE) == (1550 * SCALE, 12 * SCALE)
+    assert containment.enter_version(version, "own/all", None, STATE) == (1600 * SCALE, 40 * SCALE)
+    assert containment.age_state(plain, "own/all", 7, STATE, 3) == STATE
+    assert containment.begin_season(plain, "own/all", 7, STATE) == STATE
+    assert containment.enter_version(plain, "own/all", None, STATE) == STATE
+    assert containment.rank_by(version, "own/all", STATE) == 1588 * SCALE
+    assert containment.rank_by(plain, "own/all", STATE) == 1600 * SCALE
+    assert [containment.is_provisional(version, "own/all", STATE, games) for games in (4, 5)] == [True, False]
+    assert not containment.is_provisional(plain, "own/all", STATE, 0)
+
+
+@pytest.mark.parametrize(
+    ("age", "message"),
+    [
+        (lambda state, elapsed, constants: (state[0] + 1, state[1]),
+         "age changed rating from 1600000000 to 1600000001; it may change others only"),
+        (lambda state, elapsed, constants: state[:1], "age returned (1600000000,); a tuple of 2 whole numbers"),
+        (lambda state, elapsed, constants: list(state), "age returned [1600000000, 12000000]; a tuple of 2 whole"),
+        (lambda state, elapsed, constants: (state[0], 0.5), "age returned 0.5; a whole number is needed"),
+        (lambda state, elapsed, constants: (state[0], UNITS_MAX + 1), "age returned k 10,000,000,000,000,001 units"),
+        (lambda state, elapsed, constants: (state[0], state[1] // (elapsed - 3)), "ZeroDivisionError: "),
+    ],
+)  # fmt: skip
+def test_wrong_state_is_a_failure(age: Any, message: str):
+    """A function that changes a state returns a whole number within bounds for every column."""
+    told = failure_of(lambda: containment.age_state(broken(age=age), "own/all", 7, STATE, 3))
+    assert told.startswith(message)
+    assert "(test_state_rule_calls.py, line " in told
+
+
+def test_chances_of_players_with_states():
+    """Chances read the columns of states, and a draw leaves room for both results."""
+    version = bound(BY_GAME)
+    given = (version, "own/all", 7, 0, 2, START, PLACES)
+    likely = containment.chance(*given)
+    assert round(11 * likely / ONE, 6) == 1
+    assert containment.draw_chance(*given) == likely // 2
+    assert containment.draw_chance(broken(draw=None), *given[1:]) == 0
+    greedy = broken(draw=lambda i, j, *others: 2 * likely)
+    assert failure_of(lambda: containment.draw_chance(greedy, *given[1:])).startswith(
+        f"draw returned {2 * likely}, which leaves no win or no loss where chance is {likely}"
+    )
+
+
+def test_wrong_verdicts_are_failures():
+    """A rank is a whole number, and provisional is yes or no."""
+    told = failure_of(lambda: containment.rank_by(broken(rank_by=lambda state, params: 0.5), "own/all", STATE))
+    assert told.startswith("rank_by returned 0.5; a whole number is needed")
+    unsure = broken(provisional=lambda state, games, params: 1)
+    told = failure_of(lambda: containment.is_provisional(unsure, "own/all", STATE, 0))
+    assert told.startswith("provisional returned 1; True or False is needed")
