@@ -40,6 +40,8 @@ from ratings_ledger.ledger.rejections import Refused, shown
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
 LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
 KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
+# no rule keeps more columns about a player
+STATE_MAX = 6
 
 
 class PlayerRegistered(Members):
@@ -61,6 +63,14 @@ class PlayerRenamed(Members):
 
     player: PlayerId
     new_player: PlayerId
+    reason: Text | None = None
+
+
+class ClubRenamed(Members):
+    """The same club under a new name from the start of time; `new_club` may already be one (a merge)."""
+
+    club: Label
+    new_club: Label
     reason: Text | None = None
 
 
@@ -93,6 +103,24 @@ class PointsAdjusted(Members):
     player: PlayerId
     points: DecimalString
     reason: Text
+
+
+_COLUMN = written(
+    "[a-z][a-z0-9_]{0,31}", "{} is not a column of a state: letters a to z, digits and _, at most 32, a letter first"
+)
+
+
+class PlayerSeeded(Members):
+    """A player begins on a ladder with this state, whenever that is, and has played so many games elsewhere.
+
+    `state` has values of the rule's columns by name, such as {"rating": "1650", "deviation": "80"}.
+    """
+
+    ladder: LadderText
+    player: PlayerId
+    state: Annotated[dict[Annotated[str, _COLUMN], DecimalString], Field(min_length=1, max_length=STATE_MAX)]
+    games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    reason: Text | None = None
 
 
 class LeagueCreated(Members):
@@ -252,6 +280,14 @@ TYPES = {
     "player.renamed": EventType(
         PlayerRenamed, _player, _its_new_id, is_watched=True, is_far=True, cause="rename", decided="renamed"
     ),
+    "club.renamed": EventType(
+        ClubRenamed,
+        lambda data: f"club:{data['club']}",
+        is_watched=True,
+        is_far=True,
+        cause="club rename",
+        decided="club renamed",
+    ),
     # a game's model is chosen by its type
     "game.recorded": EventType(Members, _game, _participants),
     "game.corrected": EventType(
@@ -270,6 +306,7 @@ TYPES = {
     "points.adjusted": EventType(
         PointsAdjusted, _player, _its_player, is_far=True, cause="adjustment", decided="adjusted"
     ),
+    "player.seeded": EventType(PlayerSeeded, _player, _its_player, is_far=True, cause="seed", decided="seeded"),
     "ruleset.published": EventType(
         Ruleset, lambda data: f"ruleset:{data['id']}", is_watched=True, cause="rule change", decided="new rules"
     ),

@@ -63,6 +63,18 @@ class Adjustment(NamedTuple):
     points: str
 
 
+class Seed(NamedTuple):
+    """A `player.seeded`: the state with which a player begins on a ladder, as decimal strings by the names of the
+    columns, and how many games they played elsewhere.
+    """
+
+    position: int
+    ladder: str
+    player: int
+    state: dict[str, str]
+    games: int
+
+
 class AccountEntry(NamedTuple):
     """The player's account from `occurred_at` on."""
 
@@ -78,6 +90,14 @@ class Rename(NamedTuple):
     position: int
     player: int
     new_player: int
+
+
+class ClubRename(NamedTuple):
+    """A `club.renamed`."""
+
+    position: int
+    club: str
+    new_club: str
 
 
 class LeagueFacts(NamedTuple):
@@ -102,8 +122,10 @@ class RecordedFacts:
     """What events other than games said, withdrawn or not."""
 
     adjustments: list[Adjustment] = field(default_factory=list)
+    seeds: list[Seed] = field(default_factory=list)
     accounts: list[AccountEntry] = field(default_factory=list)
     renames: list[Rename] = field(default_factory=list)
+    club_renames: list[ClubRename] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
     unusable: list[UnusableVersion] = field(default_factory=list)
     leagues: list[LeagueFacts] = field(default_factory=list)
@@ -205,6 +227,10 @@ class Facts:
 
     # what `settle_facts` leaves of it, by person
     adjustments: list[Adjustment] = field(default_factory=list)
+    # by ladder: where a person has several, the one recorded first
+    seeds: dict[str, dict[int, Seed]] = field(default_factory=dict)
+    # by an old name of a club: its current one
+    clubs: dict[str, str] = field(default_factory=dict)
     accounts: dict[int, list[AccountEntry]] = field(default_factory=dict)
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, UnusableVersion] = field(default_factory=dict)
@@ -363,6 +389,10 @@ class Facts:
     def current(self, player: str) -> str:
         """Return the current id of a player, who may be asked for by an old one."""
         return self.players[self.person[self.player_numbers[player]]] if self.knows(player) else player
+
+    def current_club(self, club: str) -> str:
+        """Return the current name of a club, which may be recorded under an old one."""
+        return self.clubs.get(club, club)
 
     def account(self, person: int, instant: int) -> str:
         """Return the account of a person at an instant: the latest not after it, otherwise premium."""

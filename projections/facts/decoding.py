@@ -38,9 +38,11 @@ from ratings_ledger.projections.facts.columns import (
     AccountEntry,
     Adjustment,
     Base,
+    ClubRename,
     Facts,
     LeagueFacts,
     Rename,
+    Seed,
     UnusableVersion,
 )
 from ratings_ledger.projections.facts.games import (
@@ -337,6 +339,12 @@ def settle_facts(facts: Facts) -> None:
         for entry in recorded.adjustments
         if entry.position not in gone
     ]
+    facts.seeds = {}
+    for seed in recorded.seeds:
+        if seed.position not in gone:
+            person = facts.person[seed.player]
+            facts.seeds.setdefault(seed.ladder, {}).setdefault(person, seed._replace(player=person))
+    facts.clubs = _follow_clubs(facts, [rename for rename in recorded.club_renames if rename.position not in gone])
     facts.leagues = [league for league in recorded.leagues if league.position not in gone]
     facts.accounts, facts.rulesets, facts.unusable, facts.league_starts = {}, {}, {}, {}
     for account in recorded.accounts:
@@ -392,6 +400,19 @@ def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
     return bool(new_number)
 
 
+def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]:
+    """Return the current name of every renamed club, along chains of renames."""
+    new_name, circular = following((rename.club, rename.new_club) for rename in renames)
+    facts.circular |= {renames[index].position: f"{renames[index].club!r} is renamed in a circle" for index in circular}
+    found: dict[str, str] = {}
+    for club in new_name:
+        name = club
+        while name in new_name:
+            name = new_name[name]
+        found[club] = name
+    return found
+
+
 def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     if data["id"] not in facts.recorded.positions:
         raise LookupError(f"no event {data['id']!r} that could be withdrawn is recorded before it")
@@ -408,6 +429,15 @@ def _player_renamed(facts: Facts, position: int, decided_at: int, data: dict[str
 def _points_adjusted(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     player = player_number(facts, data["player"])
     facts.recorded.adjustments.append(Adjustment(occurred_at, position, data["ladder"], player, data["points"]))
+
+
+def _player_seeded(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+    player = player_number(facts, data["player"])
+    facts.recorded.seeds.append(Seed(position, data["ladder"], player, data["state"], data.get("games", 0)))
+
+
+def _club_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    facts.recorded.club_renames.append(ClubRename(position, data["club"], data["new_club"]))
 
 
 def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
@@ -439,6 +469,8 @@ APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "game.reinstated": game_reinstated,
     "event.voided": _event_voided,
     "points.adjusted": _points_adjusted,
+    "player.seeded": _player_seeded,
+    "club.renamed": _club_renamed,
     "ruleset.published": _ruleset_published,
     "league.created": _league_created,
 }

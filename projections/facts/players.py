@@ -46,10 +46,11 @@ class Players(Collection[str]):
 
 
 def known_players(facts: Facts) -> set[str]:
-    """Return the ids named by live games, accounts, adjustments and renames: not those that occurred by mistake."""
+    """Return the ids named by live games, accounts, adjustments, seeds and renames: not those named by mistake."""
     gone = facts.recorded.withdrawn
     numbers = set(_participants(facts))
     numbers |= {adjustment.player for adjustment in facts.recorded.adjustments if adjustment.position not in gone}
+    numbers |= {seed.player for seed in facts.recorded.seeds if seed.position not in gone}
     numbers |= {account.player for account in facts.recorded.accounts if account.position not in gone}
     for rename in facts.recorded.renames:
         if rename.position not in gone:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.projections import arrays
-from ratings_ledger.projections.contract import Rule
-from ratings_ledger.projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
+from ratings_ledger.projections.contract import UNITS_MAX, Rule, State, StateValues
+from ratings_ledger.projections.facts.columns import NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select
@@ -249,6 +249,39 @@ def _add_adjustments(
             if name.values not in found:
                 found[name.values] = Stream(adjustment.ladder, versions[0].rule, list(versions))
             _add_adjustment(found[name.values], facts, adjustment, instant)
+
+
+def seeds_of(facts: Facts, ladder: str) -> Mapping[int, Seed]:
+    """Return the live seeds of a ladder by person, whenever they occurred: each replaces the start from the beginning
+    of time.
+    """
+    return facts.seeds.get(ladder, {})
+
+
+def state_columns(rule: Rule) -> tuple[State, ...]:
+    """Return the columns of the state that a rule keeps; one of contract 1 keeps the `points` alone."""
+    return rule.state or (State("points", rule.scale, 6),)
+
+
+def seeded_state(seed: Seed, version: Version, versions: Sequence[Version]) -> StateValues:
+    """Return the state with which a seeded player begins under one of the versions of a ruleset, in units.
+
+    Columns that the seed does not name begin as usual. The first column takes the value of the first column of another
+    version if the seed knows it by that name: a change of rule may rename it.
+    """
+    columns = state_columns(version.rule)
+    firsts = [columns[0].name, *(state_columns(other.rule)[0].name for other in versions)]
+    texts = [next((seed.state[name] for name in firsts if name in seed.state), None)]
+    texts += [seed.state.get(column.name) for column in columns[1:]]
+    return tuple(
+        start if text is None else _within_64_bits(Decimal(text) * column.scale)
+        for column, text, start in zip(columns, texts, version.start_state, strict=True)
+    )
+
+
+def _within_64_bits(units: Decimal) -> int:
+    """Return whole units; a number that is out of the bounds of points stays so."""
+    return max(-UNITS_MAX - 1, min(int(units), UNITS_MAX + 1))
 
 
 def _played(

@@ -25,7 +25,7 @@ from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import RuleFailure, balanced, failed
 from ratings_ledger.projections.replay.eligibility import rows_in_order
-from ratings_ledger.projections.replay.ladders import LadderBatch, Stream, parse_name, streams
+from ratings_ledger.projections.replay.ladders import LadderBatch, Stream, parse_name, seeds_of, streams
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
 from ratings_ledger.projections.replay.trace import State, Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
@@ -340,12 +340,16 @@ class Replayed(NamedTuple):
 
     renames:     the live ones: old and new id, in the order of the log
     adjustments: of the ladder: when, the position, the player's id and the points
+    seeds:       of the ladder: the player's id, the state by column and the games elsewhere
+    clubs:       the old and current name of every renamed club
     accounts:    if the ladder's versions look at them: the player's id, the time and the account
     """
 
     position: int
     renames: list[list[str]]
     adjustments: list[list[Any]]
+    seeds: list[list[Any]]
+    clubs: list[list[str]]
     accounts: list[list[Any]]
 
 
@@ -360,6 +364,8 @@ def replayed_of(facts: Facts, ladder: str, versions: Sequence[Version]) -> Repla
             [one.occurred_at, one.position, ids[one.player], one.points]
             for one in sorted(facts.recorded.adjustments) if one.ladder == ladder and one.position not in gone
         ],
+        sorted([ids[person], seed.state, seed.games] for person, seed in seeds_of(facts, ladder).items()),
+        [list(names) for names in sorted(facts.clubs.items())],
         [
             [ids[one.player], one.occurred_at, one.account]
             for one in facts.recorded.accounts if looks_at_accounts and one.position not in gone
@@ -374,9 +380,8 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
     None if it is better replayed from its beginning. Raises `RuleFailure`.
     """
     now = replayed_of(facts, ladder, versions)
-    if now.accounts != since.accounts or (
-        now.renames != since.renames and sorted(now.renames) == sorted(since.renames)
-    ):
+    same_order = now.renames == since.renames or sorted(now.renames) != sorted(since.renames)
+    if not same_order or (now.accounts, now.seeds, now.clubs) != (since.accounts, since.seeds, since.clubs):
         return None
     changed, others = changed_rows(facts, since.position), _who_differs(since.renames, now.renames)
     trace = trace.whole() if others else trace

@@ -34,6 +34,10 @@ def adjusted(ladder: str, points: str = "5") -> dict[str, Any]:
     return {"ladder": ladder, "player": "anna", "points": points, "reason": "r"}
 
 
+def seeded(ladder: str, player: str = "eve", **state: str) -> dict[str, Any]:
+    return {"ladder": ladder, "player": player, "state": state or {"points": "1650"}}
+
+
 def clock(game_id: str, at: int, **members: Any) -> dict[str, Any]:
     return {"game_id": game_id, "at": at, **members}
 
@@ -136,6 +140,8 @@ CASES = {
     "an adjustment of a month": Case(
         "points.adjusted", adjusted("catan-monthly/b/basic/2024-01"), "ladder-not-adjustable"),
     "an adjustment too fine": Case("points.adjusted", adjusted(CHESS, "0.000000001"), "finer-than-scale"),
+    "a seed": Case("player.seeded", seeded(CHESS)),
+    "a club's new name": Case("club.renamed", {"club": "Lotus", "new_club": "Team Lotus"}),
     "a ruleset": Case("ruleset.published", ruleset()),
     "a version with another partition": Case(
         "ruleset.published", ruleset(id="elo-chess", version="9", partition={"by": ["city"]}), "partition-changed"),
