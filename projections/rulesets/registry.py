@@ -22,11 +22,13 @@ BUILT_IN = {
     "annual-places/1": "ratings_ledger.projections.rules.annual_places",
     "ante-pool/1": "ratings_ledger.projections.rules.ante_pool",
     "blue-max/1": "ratings_ledger.projections.rules.blue_max",
+    "c-diplo/1": "ratings_ledger.projections.rules.c_diplo",
     "catan-points/1": "ratings_ledger.projections.rules.catan_points",
     "contribution-pool/1": "ratings_ledger.projections.rules.contribution_pool",
     "italia/1": "ratings_ledger.projections.rules.italia",
     "pairwise-elo/1": "ratings_ledger.projections.rules.pairwise_elo",
     "placement-points/1": "ratings_ledger.projections.rules.placement_points",
+    "sum-of-squares/1": "ratings_ledger.projections.rules.sum_of_squares",
     "wooden-ships/1": "ratings_ledger.projections.rules.wooden_ships",
 }
 

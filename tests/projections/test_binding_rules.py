@@ -74,8 +74,8 @@ def test_foreign_parameter_names_its_rules(monkeypatch: pytest.MonkeyPatch) -> N
     """A parameter that only other rules have is refused, and those rules are named."""
     (problem,) = told(monkeypatch, PLAIN, "params.best_of = 3\n")
     assert problem == (
-        "params.best_of: there is no key of this name here; blue-max/1, italia/1, placement-points/1 and "
-        "wooden-ships/1 have it"
+        "params.best_of: there is no key of this name here; blue-max/1, c-diplo/1, italia/1, placement-points/1, "
+        "sum-of-squares/1 and wooden-ships/1 have it"
     )
 
 

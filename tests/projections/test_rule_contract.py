@@ -43,6 +43,13 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         },
         {"best_margin": 1_000, "marginal_margin": 1_000, "unit_lost": 0, "best_of": 5},
     ],
+    "c-diplo/1": [
+        {},
+        {
+            "placement": [50, 31, 17, 11, 7, 3, 1], "participation": 0, "per_centre": 3, "solo": 12,
+            "solo_points": 10_000, "best_of": 3,
+        },
+    ],
     "catan-points/1": [
         {"points": CATAN, "min_games": 7},
         {"points": {"3": [9, 1, 0], "6": [1_000_000, 7, 5, 3, 2, 1]}, "score": "sum", "gold": [2], "gold_ties": "pool"},
@@ -70,6 +77,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         {"k_total": "64/3", "rounding": "total", "scale": 173, "start": 1500},
     ],
     "placement-points/1": [{}, {"best_of": 3, "tie_break": "head-to-head"}],
+    "sum-of-squares/1": [{}, {"points": 10_000, "solo": 34, "best_of": 3}],
     "wooden-ships/1": [
         {},
         {
