@@ -66,7 +66,8 @@ def _line_in(traceback: TracebackType | None, file: str) -> int | None:
 
 def is_ours(rule: Rule) -> bool:
     """Tell whether a rule comes with this program."""
-    return str(getattr(rule.score, "__module__", "")).startswith(OURS)
+    scoring = getattr(rule, "score", None) or rule.score_period  # a rule that scores periods alone has no score
+    return str(getattr(scoring, "__module__", "")).startswith(OURS)
 
 
 def quiet(*rules: Rule) -> AbstractContextManager[Any]:

@@ -4,6 +4,7 @@ A package registers a rule in the entry-point group `ratings_ledger.rules`, unde
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,9 +13,14 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 
-from ratings_ledger.projections.contract import UNITS_MAX, Params, Rule
+from ratings_ledger.projections.contract import STATE_COLUMNS_MAX, UNITS_MAX, Params, Rule, State
 from ratings_ledger.projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, calling, fault
 
+# functions of contract 2, all optional but `start`; what scores has the one that explains it beside it
+STATE_FUNCTIONS = (
+    "start", "score_period", "explain_period", "age", "new_season", "enter", "rank_by", "provisional", "draw",
+)  # fmt: skip
+DECIMALS_MAX = 16
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 FORMER_CONTRACT = "projections.contract"
 
@@ -57,7 +63,7 @@ def rule(name: str) -> Rule | None:
         raise ValueError(f"the rule {name} cannot be loaded from {outside[0].value}: {fault(error, None)}") from error
     if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_parts(name)):
         raise ValueError(f"the entry point {name} ({outside[0].value}) does not lead to a rule of that name")
-    if wrong := next(_why_malformed(loaded), None):
+    if wrong := next(find_malformed_members(loaded), None):
         raise ValueError(f"the rule {name} ({outside[0].value}) {wrong}")
     return loaded
 
@@ -88,22 +94,63 @@ def _parts(name: str) -> Iterator[str | int]:
     yield from (first, int(number) if number.isdecimal() else number)
 
 
-def _why_malformed(found: Rule) -> Iterator[str]:
+def find_malformed_members(rule: Rule) -> Iterator[str]:
     """Yield what is wrong with the members of a rule, whatever they contain."""
-    if not isinstance(found.scale, int) or not 1 <= found.scale <= UNITS_MAX:
-        yield f"has the scale {found.scale!r}; a whole number of units in a point is needed"
-    if not isinstance(found.columns, tuple) or not all(isinstance(name, str) for name in found.columns):
-        yield f"has the columns {found.columns!r}; a tuple of names is needed, such as ('place', 'seats')"
-    if not isinstance(found.params, type) or not issubclass(found.params, Params):
+    if not isinstance(rule.scale, int) or not 1 <= rule.scale <= UNITS_MAX:
+        yield f"has the scale {rule.scale!r}; a whole number of units in a point is needed"
+    if not isinstance(rule.columns, tuple) or not all(isinstance(name, str) for name in rule.columns):
+        yield f"has the columns {rule.columns!r}; a tuple of names is needed, such as ('place', 'seats')"
+    if not isinstance(rule.params, type) or not issubclass(rule.params, Params):
         yield "has params that are not derived from projections.contract.Params"
-    if not isinstance(found.ranking, str) or not isinstance(found.counted_min, int) or found.counted_min < 1:
-        yield f"has the ranking {found.ranking!r} and counted_min {found.counted_min!r}; a name and a number are needed"
-    for member in ("prepare", "table", "refuse_params", "check", "score", "explain", "remark", "chance"):
-        function = getattr(found, member)
-        if not callable(function) and not (function is None and member in ("check", "remark", "chance")):
+    if not isinstance(rule.ranking, str) or not isinstance(rule.counted_min, int) or rule.counted_min < 1:
+        yield f"has the ranking {rule.ranking!r} and counted_min {rule.counted_min!r}; a name and a number are needed"
+    by_period_alone = rule.score is None and rule.state and rule.score_period is not None
+    optional = ["check", "remark", "chance", "sample", *(("score", "explain") if by_period_alone else ())]
+    for member in ("prepare", "table", "refuse_params", "check", "score", "explain", "remark", "chance", "sample"):
+        function = getattr(rule, member)
+        if not callable(function) and not (function is None and member in optional):
             yield f"has {function!r} for {member}; a function is needed"
-    if found.chance is not None and argument_count(found.chance) not in (OF_POINTS, OF_PLAYERS):
+    if rule.state != ():
+        yield from _find_malformed_state(rule)
+        return
+    for member in (*STATE_FUNCTIONS, "shown"):
+        if getattr(rule, member):
+            yield f"has {member}, which belongs to rules with state; name the columns of its state"
+    if rule.chance is not None and argument_count(rule.chance) not in (OF_POINTS, OF_PLAYERS):
         yield "has a chance that takes neither (points, others, constants, table) nor (i, j, points, columns, ...)"
+
+
+def _find_malformed_state(rule: Rule) -> Iterator[str]:
+    """Yield what is wrong with the members of a rule that names its state."""
+    state = rule.state
+    if not isinstance(state, tuple) or not all(isinstance(column, State) for column in state):
+        yield f"has the state {state!r}; a tuple such as (State('rating', 1_000_000), State('deviation', 1_000_000))"
+        return
+    if len(state) > STATE_COLUMNS_MAX:
+        yield f"keeps {len(state)} numbers about a player; it may keep {STATE_COLUMNS_MAX}"
+    for column in state:
+        if not isinstance(column.name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", column.name, re.ASCII):
+            yield f"calls a column of its state {column.name!r}; a name of small letters, digits and _ is needed"
+        elif not isinstance(column.scale, int) or not 1 <= column.scale <= UNITS_MAX:
+            yield f"has the scale {column.scale!r} for {column.name}; a whole number of units is needed"
+        elif not isinstance(column.decimals, int) or not 0 <= column.decimals <= DECIMALS_MAX:
+            yield f"shows {column.decimals!r} decimals of {column.name}; a number from 0 to {DECIMALS_MAX} is needed"
+    names = [column.name for column in state]
+    if len(set(names)) < len(names):
+        yield f"has two columns of one name in its state: {', '.join(map(str, names))}"
+    if state[0].scale != rule.scale:
+        yield f"has the scale {rule.scale!r}, and {names[0]}, which its books are kept of, has {state[0].scale!r}"
+    if not isinstance(rule.shown, tuple) or not {*rule.shown} <= {*names}:
+        yield f"shows {rule.shown!r}; a tuple of columns of its state is needed: {', '.join(map(str, names))}"
+    for member in STATE_FUNCTIONS:
+        function = getattr(rule, member)
+        if not callable(function) and (function is not None or member == "start"):
+            yield f"has {function!r} for {member}; a function is needed"
+    for member, other in (("score_period", "explain_period"), ("explain_period", "score_period"), ("draw", "chance")):
+        if getattr(rule, member) is not None and getattr(rule, other) is None:
+            yield f"has {member} and no {other}"
+    if callable(rule.chance) and argument_count(rule.chance) != OF_PLAYERS:
+        yield "has a chance that does not take (i, j, before, columns, constants, table)"
 
 
 def give_up_rule(name: str, reason: str) -> None:

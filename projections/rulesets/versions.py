@@ -23,10 +23,27 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import day_start
 from ratings_ledger.ledger.rejections import did_you_mean, shown
-from ratings_ledger.projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
+from ratings_ledger.projections.contract import (
+    COMMON_COLUMNS,
+    PLAYERS_MAX,
+    UNITS_MAX,
+    Params,
+    Rule,
+    StateValues,
+    joined,
+)
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, integers, quiet, rule_table, told_value
+from ratings_ledger.projections.rulesets.faults import (
+    FAULTS,
+    Broken,
+    fault,
+    integers,
+    quiet,
+    read_state,
+    rule_table,
+    told_value,
+)
 from ratings_ledger.projections.rulesets.registry import rule, rule_names
 
 # in the order in which `init` publishes them
@@ -54,6 +71,7 @@ class Version(NamedTuple):
     constants: tuple[int, ...]
     effective_from: int | None  # microseconds; None: never in force by itself
     position: int
+    own_start: StateValues = ()  # a new player's state by the rule's own `start`, if it has state
 
     @property
     def ranking(self) -> RankingList:
@@ -63,12 +81,12 @@ class Version(NamedTuple):
     @property
     def start(self) -> int:
         """Return the points of a new player, in units."""
-        return self.params.start * self.rule.scale
+        return self.start_state[0]
 
     @property
-    def start_state(self) -> tuple[int, ...]:
+    def start_state(self) -> StateValues:
         """Return the state of a new player: a number for each of the rule's columns, the points first."""
-        return (self.start,)
+        return self.own_start or (self.params.start * self.rule.scale,)
 
 
 def games_of(versions: Iterable[Version]) -> set[str]:
@@ -205,11 +223,12 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         problems.append(RulesetProblem("partition.bands", "bands group players, which partition.by does not name"))
     # a seat that changed hands has two players
     constants, reason = _prepared(found, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
-    problems += [reason] if reason else []
+    start, no_start = ((), None) if reason else _read_start(found, params)
+    problems += [problem for problem in (reason, no_start) if problem]
     if problems:
         return None, problems
     since = None if ruleset.effective_from is None else _start(ruleset.effective_from, ruleset.time_zone)
-    return Version(ruleset, found, params, constants, since, position), []
+    return Version(ruleset, found, params, constants, since, position, start), []
 
 
 def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
@@ -262,6 +281,17 @@ def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int,
     return constants, None
 
 
+def _read_start(rule: Rule, params: Params) -> tuple[StateValues, RulesetProblem | None]:
+    """Return the state that a rule gives a new player, or why that cannot be one; none if it has no state."""
+    if rule.start is None:
+        return (), None
+    try:
+        with quiet(rule):
+            return read_state(rule, rule.start(params), "start"), None
+    except FAULTS as error:
+        return (), RulesetProblem("rule", f"{rule.id} fails: {fault(error, rule.start)}")
+
+
 def _nested(params: dict[str, Any]) -> set[str]:
     """Return the keys of the tables within some parameters."""
     return {name for value in params.values() if isinstance(value, dict) for name in value}
@@ -287,6 +317,13 @@ def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
         return RulesetProblem(
             "rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}"
         )
+    # columns carry over by name, as they are
+    scales = {column.name: column.scale for column in old.rule.state}
+    for column in new.rule.state:
+        if (scale := scales.get(column.name, column.scale)) != column.scale:
+            return RulesetProblem(
+                "rule", f"{new.rule.id} counts {column.name} in 1/{column.scale}, {old.ruleset.name} in 1/{scale}"
+            )
     return None
 
 

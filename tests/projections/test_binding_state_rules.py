@@ -1,0 +1,110 @@
+"""What is wrong with a rule with state is said when it is loaded or bound, before any game."""
+
+from typing import Any
+
+import pytest
+from own_rules import built_in, built_in_names, offer_rule, problems_in, read_ruleset
+from state_rules import BY_GAME, BY_PERIOD, SCALE
+
+from ratings_ledger.projections.contract import UNITS_MAX, Rule, State
+from ratings_ledger.projections.rulesets.registry import find_malformed_members
+from ratings_ledger.projections.rulesets.versions import Version, bind, refuse_sequel
+
+TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n[scope]\ngame = ["chess"]\n'
+RATING, DEVIATION = State("rating", SCALE), State("deviation", SCALE)
+
+
+def bound(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> Version:
+    """A version with this rule, which fits."""
+    offer_rule(monkeypatch, rule, "own/1")
+    version, problems = bind(read_ruleset(TEXT))
+    assert version is not None, problems
+    return version
+
+
+@pytest.mark.parametrize("name", built_in_names())
+def test_built_in_rule_has_valid_members(name: str) -> None:
+    """The rules of this program keep what is demanded of those of packages."""
+    assert list(find_malformed_members(built_in(name))) == []
+
+
+@pytest.mark.parametrize("rule", [BY_GAME, BY_PERIOD, BY_PERIOD._replace(score=None, explain=None)])  # type: ignore[arg-type]
+def test_rule_with_state_is_accepted(rule: Rule) -> None:
+    """A rule with state scores games, periods or both."""
+    assert list(find_malformed_members(rule)) == []
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"state": [RATING]}, "has the state [State("),
+        ({"state": ("rating",)}, "has the state ('rating',); a tuple such as (State('rating', 1_000_000), "),
+        ({"state": tuple(State(f"c{n}", SCALE) for n in range(7))}, "keeps 7 numbers about a player; it may keep 6"),
+        ({"state": (State("Rating", SCALE), DEVIATION)}, "calls a column of its state 'Rating'; a name of small"),
+        ({"state": (RATING, State("k", 0))}, "has the scale 0 for k; a whole number of units is needed"),
+        ({"state": (RATING, State("k", SCALE, 17))}, "shows 17 decimals of k; a number from 0 to 16 is needed"),
+        ({"state": (RATING, RATING)}, "has two columns of one name in its state: rating, rating"),
+        ({"state": (State("rating", 1_000), DEVIATION)},
+         "has the scale 1000000, and rating, which its books are kept of, has 1000"),
+        ({"shown": ("rating", "sigma")}, "shows ('rating', 'sigma'); a tuple of columns of its state is needed"),
+        ({"shown": ["rating"]}, "shows ['rating']; a tuple of columns of its state is needed: rating, k"),
+        ({"start": None}, "has None for start; a function is needed"),
+        ({"age": 30}, "has 30 for age; a function is needed"),
+        ({"sample": "place"}, "has 'place' for sample; a function is needed"),
+        ({"score": None, "explain": None}, "has None for score; a function is needed"),
+        ({"score_period": BY_PERIOD.score_period}, "has score_period and no explain_period"),
+        ({"explain_period": BY_PERIOD.explain_period}, "has explain_period and no score_period"),
+        ({"chance": None}, "has draw and no chance"),
+        ({"chance": lambda points, others, constants, table: 1},
+         "has a chance that does not take (i, j, before, columns, constants, table)"),
+        ({"state": ()}, "has start, which belongs to rules with state; name the columns of its state"),
+    ],
+)  # fmt: skip
+def test_malformed_rule_is_explained(members: dict[str, Any], message: str) -> None:
+    """A rule whose members do not fit each other is refused when it is loaded."""
+    wrong = list(find_malformed_members(BY_GAME._replace(**members)))
+    assert [told for told in wrong if told.startswith(message)], wrong
+
+
+def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule with state says what a new player has; another's players have the ruleset's start."""
+    assert bound(monkeypatch, BY_GAME).start_state == (1500 * SCALE, 40 * SCALE)
+    assert bound(monkeypatch, BY_GAME).start == 1500 * SCALE
+    offer_rule(monkeypatch, built_in("placement-points/1"), "own/1")
+    version, _ = bind(read_ruleset(TEXT))
+    assert version is not None
+    assert version.start_state == (0,)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (lambda params: 1500, "own-k/1 fails: start returned 1500; a tuple of 2 whole numbers is needed (rating, k)"),
+        (lambda params: (1500,), "own-k/1 fails: start returned (1500,); a tuple of 2 whole numbers is needed"),
+        (lambda params: (1500, 40.0), "own-k/1 fails: start returned 40.0; a whole number is needed"),
+        (lambda params: (1500, UNITS_MAX + 1), "own-k/1 fails: start returned k 10,000,000,000,000,001 units, which"),
+        (lambda params: params.none, "own-k/1 fails: AttributeError: "),
+    ],
+)  # fmt: skip
+def test_wrong_start_is_refused(start: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that is no state is refused before any game, with the rule's file and line."""
+    offer_rule(monkeypatch, BY_GAME._replace(start=start), "own/1")
+    (problem,) = problems_in(TEXT)
+    assert problem.message.startswith(message)
+    assert "(test_binding_state_rules.py, line " in problem.message
+
+
+def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another rule may follow if column 0 keeps its scale, as does every column that has the same name in both."""
+    own, elo = bound(monkeypatch, BY_GAME), bound(monkeypatch, BY_GAME._replace(state=(RATING, DEVIATION)))
+    finer = bound(monkeypatch, BY_GAME._replace(state=(RATING, State("k", 1_000))))
+    coarse = bound(monkeypatch, BY_GAME._replace(scale=1_000, state=(State("rating", 1_000), State("k", SCALE))))
+    assert refuse_sequel(elo, own) is None
+    assert refuse_sequel(own, elo) is None
+    for new, message in (
+        (finer, "counts k in 1/1000, x@1 in 1/1000000"),
+        (coarse, "counts in 1/1000, x@1 in 1/1000000"),
+    ):
+        problem = refuse_sequel(new, own)
+        assert problem is not None
+        assert problem.message == f"own-k/1 {message}"
