@@ -22,6 +22,11 @@ from ratings_ledger.projections.expected_scores import expected as expected
 from ratings_ledger.projections.expected_scores import expected_scores as expected_scores
 from ratings_ledger.projections.expected_scores import rounded as rounded
 from ratings_ledger.projections.kit import exp as exp
+from ratings_ledger.projections.kit import fixed_divide as fixed_divide
+from ratings_ledger.projections.kit import fixed_exp as fixed_exp
+from ratings_ledger.projections.kit import fixed_ln as fixed_ln
+from ratings_ledger.projections.kit import fixed_multiply as fixed_multiply
+from ratings_ledger.projections.kit import fixed_sqrt as fixed_sqrt
 from ratings_ledger.projections.kit import ln as ln
 from ratings_ledger.projections.kit import power as power
 from ratings_ledger.projections.kit import real as real

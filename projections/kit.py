@@ -4,6 +4,9 @@ A rule keeps whole numbers. Where its formula needs real numbers, it converts th
 doubles, and converts back with `units`. Addition, subtraction, multiplication, division and the square root of doubles
 are exactly rounded everywhere. Logarithms and powers of a machine's own library are not: those here consist of these
 operations alone, in a fixed order and number. Their relative error is below 1e-14.
+
+A rule can also stay with whole numbers: the functions whose names begin with `fixed` take and return units of 1/scale,
+for a scale of at most 10^12. They use 64-bit integers alone, and raise `OverflowError` where a result has no place.
 """
 
 from math import floor, sqrt
@@ -89,3 +92,177 @@ def root(value: float) -> float:
     if not value >= 0.0:
         raise ValueError("the square root of a negative number")
     return sqrt(value)
+
+
+FIXED_SCALE_MAX = 10**12
+# the largest factors of a product: it is kept in two numbers of 60 bits
+_FACTOR_MAX = (1 << 61) - 1
+_ONE = 1 << 60
+_PART, _PART_MASK = 30, (1 << 30) - 1
+# ln 2 in units of 2^-90, in three parts of 30 bits, and in units of 2^-60
+_LN2_PARTS = (744261117, 1025308570, 791121614)
+_LN2 = 799144290325165979
+
+
+def fixed_multiply(value: int, factor: int, scale: int) -> int:
+    """Return the product of two numbers, rounded half away from zero: value * factor / scale.
+
+    Raises `OverflowError` if a number or the result is beyond 2^61 units.
+    """
+    _check_scale(scale)
+    return _scaled(value, factor, scale)
+
+
+def fixed_divide(value: int, divisor: int, scale: int) -> int:
+    """Return the quotient of two numbers, rounded half away from zero: value * scale / divisor.
+
+    Raises `OverflowError` if a number or the result is beyond 2^61 units, and `ZeroDivisionError`.
+    """
+    _check_scale(scale)
+    return _scaled(value, scale, divisor)
+
+
+def fixed_sqrt(value: int, scale: int) -> int:
+    """Return the square root, rounded to the nearest unit, which is never a tie.
+
+    Raises `ValueError` below zero and `OverflowError` beyond 2^61 units.
+    """
+    _check_scale(scale)
+    if value < 0:
+        raise ValueError("the square root of a negative number")
+    if value > _FACTOR_MAX:
+        raise OverflowError("a number is too large for exact arithmetic")
+    high, low = _multiply_wide(value, scale)
+    square_root = 0
+    for bit in range(60, -1, -1):
+        larger = square_root | (1 << bit)
+        square_high, square_low = _multiply_wide(larger, larger)
+        if square_high < high or (square_high == high and square_low <= low):
+            square_root = larger
+    square_high, square_low = _multiply_wide(square_root, square_root)
+    rest = (high - square_high) * _ONE + low - square_low
+    return square_root + 1 if rest > square_root else square_root
+
+
+def fixed_exp(value: int, scale: int) -> int:
+    """Return e to the power of a number, rounded: at most 0.6 units from the exact power.
+
+    The result is thus the nearest unit unless the exact power is within 0.1 units of the middle between two. Raises
+    `OverflowError` if it is beyond 2^53 units. value = k ln 2 + rest with rest at most ln 2; e^rest is its power series
+    in units of 2^-60.
+    """
+    _check_scale(scale)
+    if value < -40 * scale:
+        return 0
+    if value > 40 * scale:
+        raise OverflowError("an exponent is out of range")
+    whole, part, fraction = value // scale, value % scale, 0
+    for _ in range(3):
+        part = part << 20
+        fraction = (fraction << 20) | (part // scale)
+        part = part % scale
+    doublings = ((whole << 20) + (fraction >> 40)) * 1512775 >> 40
+    ln_whole, ln_fraction = _ln_of_two_to(doublings)
+    rest = (whole - ln_whole) * _ONE + fraction - ln_fraction
+    if rest < 0:
+        rest, doublings = rest + _LN2, doublings - 1
+    series = _ONE
+    for term in range(20, 0, -1):
+        series = _ONE + _multiply_wide(rest, series)[0] // term
+    high, low = _multiply_wide(series, scale)
+    if doublings < 0:
+        return (high + (1 << (-doublings - 1))) >> -doublings
+    if doublings > 53 or high >= WHOLE_MAX >> doublings:
+        raise OverflowError("the result is too large")
+    return (high << doublings) + ((low + (1 << (59 - doublings))) >> (60 - doublings))
+
+
+def fixed_ln(value: int, scale: int) -> int:
+    """Return the natural logarithm of a positive number below 2^53 units, at most 0.501 units from the exact one.
+
+    The result is thus the nearest unit unless the exact logarithm is within 0.001 units of the middle between two.
+    Raises `ValueError` for zero and below, and `OverflowError`. ln(value / scale) is the difference of two logarithms.
+    """
+    _check_scale(scale)
+    if value <= 0:
+        raise ValueError("the logarithm of a number that is not positive")
+    if value >= WHOLE_MAX:
+        raise OverflowError("a number is too large for exact arithmetic")
+    doublings, fraction = _split_ln(value)
+    scale_doublings, scale_fraction = _split_ln(scale)
+    whole, rest = _ln_of_two_to(doublings - scale_doublings)
+    rest = rest + fraction - scale_fraction
+    if rest < 0:
+        whole, rest = whole - 1, rest + _ONE
+    elif rest >= _ONE:
+        whole, rest = whole + 1, rest - _ONE
+    high, low = _multiply_wide(rest, scale)
+    return whole * scale + high + (low >> 59)
+
+
+def _check_scale(scale: int) -> None:
+    if not 0 < scale <= FIXED_SCALE_MAX:
+        raise ValueError("a scale is at least 1 and at most 10^12")
+
+
+def _multiply_wide(left: int, right: int) -> tuple[int, int]:
+    """Return a product of two numbers below 2^61 as (high, low): high * 2^60 + low."""
+    left_high, left_low = left >> 31, left & 0x7FFFFFFF
+    right_high, right_low = right >> 31, right & 0x7FFFFFFF
+    middle = left_high * right_low + left_low * right_high
+    low = ((middle & 0x1FFFFFFF) << 31) + left_low * right_low
+    return 4 * (left_high * right_high) + (middle >> 29) + (low >> 60), low & (_ONE - 1)
+
+
+def _divide_wide(high: int, low: int, divisor: int) -> tuple[int, int]:
+    """Return (high * 2^60 + low) / divisor as quotient and remainder; high is below 2 * divisor, that below 2^62."""
+    quotient, rest = high // divisor, high % divisor
+    for bit in range(59, -1, -1):
+        quotient, rest = quotient << 1, (rest << 1) | ((low >> bit) & 1)
+        if rest >= divisor:
+            quotient, rest = quotient | 1, rest - divisor
+    return quotient, rest
+
+
+def _scaled(value: int, factor: int, divisor: int) -> int:
+    """Return value * factor / divisor, rounded half away from zero."""
+    if divisor == 0:
+        raise ZeroDivisionError("division by zero")
+    if not (-_FACTOR_MAX <= value <= _FACTOR_MAX and -_FACTOR_MAX <= factor <= _FACTOR_MAX):
+        raise OverflowError("a number is too large for exact arithmetic")
+    if not -_FACTOR_MAX <= divisor <= _FACTOR_MAX:
+        raise OverflowError("a number is too large for exact arithmetic")
+    high, low = _multiply_wide(abs(value), abs(factor))
+    size = abs(divisor)
+    if high >= 2 * size:
+        raise OverflowError("the result is too large")
+    quotient, rest = _divide_wide(high, low, size)
+    if rest >= size - rest:
+        quotient = quotient + 1
+    is_negative = (value < 0) != ((factor < 0) != (divisor < 0))
+    return -quotient if is_negative else quotient
+
+
+def _ln_of_two_to(doublings: int) -> tuple[int, int]:
+    """Return a multiple of ln 2 as (whole, fraction in units of 2^-60), rounded down."""
+    third = doublings * _LN2_PARTS[2]
+    second = doublings * _LN2_PARTS[1] + (third >> _PART)
+    first = doublings * _LN2_PARTS[0] + (second >> _PART)
+    return first >> _PART, ((first & _PART_MASK) << _PART) | (second & _PART_MASK)
+
+
+def _split_ln(value: int) -> tuple[int, int]:
+    """Return the logarithm of a whole number below 2^53 as (k, ln(value / 2^k) in units of 2^-60).
+
+    ln(part) = 2 artanh((part - 1) / (part + 1)), whose argument is below 1/3.
+    """
+    doublings = 0
+    for bit in range(1, 54):
+        if value >> bit > 0:
+            doublings = bit
+    part = value << (60 - doublings)
+    ratio, _ = _divide_wide(part - _ONE, 0, part + _ONE)
+    square, series = _multiply_wide(ratio, ratio)[0], 0
+    for term in range(41, 0, -2):
+        series = _ONE // term + _multiply_wide(square, series)[0]
+    return doublings, 2 * _multiply_wide(ratio, series)[0]

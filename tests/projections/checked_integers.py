@@ -25,7 +25,7 @@ class Int64(int):
     """An integer whose sums, products and quotients must fit 64 bits; what is computed with it is checked, too."""
 
 
-for _operation in ("add", "sub", "mul", "floordiv", "mod"):
+for _operation in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or"):
     setattr(Int64, f"__{_operation}__", _checked(f"__{_operation}__"))
     setattr(Int64, f"__r{_operation}__", _checked(f"__r{_operation}__"))
 for _operation in ("neg", "abs"):

@@ -1,12 +1,15 @@
 """The arithmetic for rules that reckon with real numbers, against `decimal` with 40 digits."""
 
 import math
+from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from random import Random
+from typing import Any
 
 import pytest
+from checked_integers import Int64
 
-from ratings_ledger.projections import kit
+from ratings_ledger.projections import compiling, kit
 
 
 def test_powers_and_logarithms_are_right_to_fourteen_digits() -> None:
@@ -47,3 +50,110 @@ def test_compiled_arithmetic_has_the_same_bits() -> None:
         exponent = random.uniform(-300, 300)
         assert compiled["exp"](exponent) == kit.exp(exponent)
         assert compiled["ln"](math.exp(exponent / 2)) == kit.ln(math.exp(exponent / 2))
+
+
+# name: draws its numbers, the exact result, and how far the rounded one may be from it, in units
+Draw = Callable[[Random, int], tuple[int, ...]]
+SCALES = (1, 7, 840, 10**6, 2**32, 10**12)
+
+
+def draw_size(random: Random, bits: int) -> int:
+    """Draw a number of a random length, positive or negative."""
+    return random.choice((-1, 1)) * random.getrandbits(random.randint(1, bits))
+
+
+FIXED: dict[str, tuple[Draw, Callable[..., Decimal], str]] = {
+    "fixed_multiply": (
+        lambda random, scale: (draw_size(random, 61), draw_size(random, 61), scale),
+        lambda value, factor, scale: Decimal(value) * factor / scale,
+        "0.5",
+    ),
+    "fixed_divide": (
+        lambda random, scale: (draw_size(random, 61), draw_size(random, 61) or 1, scale),
+        lambda value, divisor, scale: Decimal(value) * scale / divisor,
+        "0.5",
+    ),
+    "fixed_sqrt": (
+        lambda random, scale: (abs(draw_size(random, 61)), scale),
+        lambda value, scale: (Decimal(value) * scale).sqrt(),
+        "0.5",
+    ),
+    "fixed_exp": (
+        lambda random, scale: (random.randint(-42 * scale, 42 * scale), scale),
+        lambda value, scale: (Decimal(value) / scale).exp() * scale,
+        "0.6",
+    ),
+    "fixed_ln": (
+        lambda random, scale: (abs(draw_size(random, 53)) or 1, scale),
+        lambda value, scale: (Decimal(value) / scale).ln() * scale,
+        "0.501",
+    ),
+}
+
+
+def fixed_cases(name: str, count: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """Drawn numbers for a function of fixed-point numbers, of every scale."""
+    random = Random(seed)
+    for number in range(count):
+        yield FIXED[name][0](random, SCALES[number % len(SCALES)])
+
+
+def outcome(function: Callable[..., Any], numbers: tuple[int, ...]) -> Any:
+    """What a function returns, or the kind of error that it raises."""
+    try:
+        return function(*numbers)
+    except (OverflowError, ValueError, ZeroDivisionError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_property: Any) -> None:
+    """The largest error of each function against 60 digits; no step leaves 64 bits."""
+    function, (_, exact, bound) = getattr(kit, name), FIXED[name]
+    largest, scored = Decimal(0), 0
+    with localcontext(prec=60):
+        for numbers in fixed_cases(name, 3_000, seed=3):
+            result = outcome(function, tuple(map(Int64, numbers)))
+            if isinstance(result, int):
+                largest, scored = max(largest, abs(result - exact(*numbers))), scored + 1
+            else:
+                limit = 2**53 if name == "fixed_exp" else 2**61
+                assert result is OverflowError
+                assert abs(exact(*numbers)) > limit - 1
+    record_property("largest error in units", str(largest))
+    print(f"{name}: {scored:,} numbers, largest error {largest:.12f} units")  # noqa: T201
+    assert scored > 1_000
+    assert Decimal("0.4") < largest <= Decimal(bound)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "result"),
+    [
+        ("fixed_multiply", (3, 5, 10), 2), ("fixed_multiply", (-3, 5, 10), -2), ("fixed_divide", (1, 4, 10), 3),
+        ("fixed_divide", (1, -4, 10), -3), ("fixed_divide", (-7, -2, 1), 4), ("fixed_sqrt", (0, 10), 0),
+        ("fixed_sqrt", (2_000_000, 1_000_000), 1_414_214), ("fixed_sqrt", (2**61 - 1, 10**12), 1_518_500_249_988_025),
+        ("fixed_exp", (0, 10**12), 10**12), ("fixed_exp", (1_000_000, 1_000_000), 2_718_282),
+        ("fixed_exp", (-(2**62), 10**6), 0), ("fixed_ln", (10**12, 10**12), 0), ("fixed_ln", (1, 1), 0),
+        ("fixed_ln", (2_000_000, 1_000_000), 693_147), ("fixed_ln", (1, 10**6), -13_815_511),
+        ("fixed_divide", (1, 0, 10), ZeroDivisionError), ("fixed_divide", (2**60, 1, 10), OverflowError),
+        ("fixed_multiply", (2**61, 1, 1), OverflowError), ("fixed_multiply", (1, 2**62, 1), OverflowError),
+        ("fixed_divide", (1, 2**61, 1), OverflowError), ("fixed_sqrt", (-1, 1), ValueError),
+        ("fixed_sqrt", (2**61, 1), OverflowError), ("fixed_exp", (37, 1), OverflowError),
+        ("fixed_exp", (41, 1), OverflowError), ("fixed_ln", (0, 1), ValueError), ("fixed_ln", (-5, 1), ValueError),
+        ("fixed_ln", (2**53, 1), OverflowError), ("fixed_exp", (1, 10**12 + 1), ValueError),
+        ("fixed_exp", (1, 0), ValueError),
+    ],
+)  # fmt: skip
+def test_fixed_point_results(name: str, numbers: tuple[int, ...], result: Any) -> None:
+    """Halves are rounded away from zero, and what has no result raises."""
+    assert outcome(getattr(kit, name), numbers) == result
+
+
+def test_compiled_fixed_point_has_the_same_bits() -> None:
+    """Compiled functions of fixed-point numbers give what Python gives, errors included."""
+    pytest.importorskip("numba")
+    for name in FIXED:
+        function = getattr(kit, name)
+        compiled = compiling.compiled(function)
+        for numbers in fixed_cases(name, 2_000, seed=4):
+            assert outcome(compiled, numbers) == outcome(function, numbers), (name, numbers)
