@@ -30,6 +30,7 @@ LOADED_PART = 12
 
 logger = logging.getLogger(__name__)
 Options = dict[str, Any]  # of numba's
+Parts = tuple[tuple[str, Callable[..., Any]], ...]
 _interpreting = ContextVar("_interpreting", default=False)
 
 
@@ -70,28 +71,28 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a loop over arrays, compiled for the types it is called with."""
 
     def run(*arguments: Any) -> Any:
-        return _for_types(function, None, _types(arguments), True)(*arguments)
+        return _for_types(function, (), _types(arguments), True)(*arguments)
 
     return run
 
 
 @cache
-def around(loop: Callable[..., Any], rule: Rule, name: str = "score") -> Callable[..., Any]:
-    """Return a loop of `loops` compiled around a rule's function of this name; it returns None where that cannot be
-    done, or where the rule fails.
+def around(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Callable[..., Any]:
+    """Return a loop of `loops` compiled around a rule's functions; it returns None where that cannot be done, or where
+    the rule fails.
+
+    parts: what takes the place of functions of `loops`, by name; the first is the rule's
     """
     from numba.core.errors import NumbaError  # loads numba
-
-    function = getattr(rule, name)
 
     def run(*arguments: Any) -> Any:
         if not compiles(rule):
             return None
         try:
             with quiet(rule):
-                return _for_types(loop, (name, function), _types(arguments), is_ours(rule))(*arguments)
+                return _for_types(loop, parts, _types(arguments), is_ours(rule))(*arguments)
         except NumbaError as problem:
-            _say_why(function, why_not_compiled(str(problem)))
+            _say_why(parts[0][1], why_not_compiled(str(problem)))
         except INTERRUPTIONS:
             raise
         except FAULTS:  # of the rule, which is then interpreted to say where
@@ -136,16 +137,14 @@ def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 @cache
-def _for_types(
-    loop: Callable[..., Any], given: tuple[str, Callable[..., int]] | None, types: tuple[Any, ...], trusted: bool
-) -> Callable[..., Any]:
-    """Return a loop compiled for these types, around a rule's function if one is given; unless that is `trusted`, an
+def _for_types(loop: Callable[..., Any], parts: Parts, types: tuple[Any, ...], trusted: bool) -> Callable[..., Any]:
+    """Return a loop compiled for these types, around a rule's functions if there are any; unless they are `trusted`, an
     index past the end of an array raises as it does in Python.
 
     numba's cache looks only at the file of the loop, so the name covers the rule's own source, too. It also covers the
     types, so that two processes compiling at once never write code for different types into one file.
     """
-    rules = dict([given]) if given else {}
+    rules = dict(parts)
     # what is ours allocates nothing, so nobody has to count the references to arrays: that took half of all time
     options: Options = {"nogil": True, "boundscheck": not trusted, "_nrt": not trusted}
     stamp = sha256(repr((types, options, [(one.__module__, one.__qualname__) for one in rules.values()])).encode())
@@ -195,7 +194,8 @@ def _standing_alone(
         )
         if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
             if helper not in done:
-                own = {} if name in given else given
+                # a function of a rule calls functions of its own
+                own = given if helper.__module__ == function.__module__ else {}
                 # a helper's name covers what it was compiled with, too: if a process loads two of one name in
                 # compiled code, either may be called
                 done[helper] = njit(**options)(_standing_alone(helper, done, options, own, suffix))

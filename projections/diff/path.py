@@ -32,9 +32,10 @@ from ratings_ledger.projections.facts.columns import NONE
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
-from ratings_ledger.projections.replay.containment import score
+from ratings_ledger.projections.replay.arrivals import When, read_when, score_at
 from ratings_ledger.projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
-from ratings_ledger.projections.replay.replay import replay, starting_points
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.trace import Before
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
 NEVER = 2**63
@@ -102,6 +103,7 @@ class Played(NamedTuple):
     columns: tuple[tuple[int, ...], ...]
     change: int
     row: int
+    when: When
 
 
 class PlayerState:
@@ -150,7 +152,8 @@ class PlayerState:
                 low, high = stream.offsets[step.game], stream.offsets[step.game + 1]
                 names = tuple(stream.names[player] for player in stream.players[low:high])
                 columns = tuple(tuple(column[low:high]) for column in stream.columns)
-                games[self.moment(step.row)] = Played(step.version, names, columns, step.change, step.row)
+                when = read_when(self.facts, step.row, step.version)
+                games[self.moment(step.row)] = Played(step.version, names, columns, step.change, step.row, when)
         return games
 
     @cached_property
@@ -160,13 +163,14 @@ class PlayerState:
 
     def score_here(self, played: Played, moment: Moment, player: str) -> int:
         """Return what a game would give a player if everybody came to it with the points they have here."""
-        place, points = self.trace.place(self.facts, moment), []
-        for name in played.names:
-            number = self._numbers.get(name)
-            known = None if number is None else self.trace.points_of(self.stream.persons[number], *place)
-            points.append(starting_points(name, played.version, self.trace.carried) if known is None else known)
-        _, change = score(played.version, self.stream.ladder, played.row, points, played.columns)
-        return change[played.names.index(player)]
+        before = Before(self.trace, *self.trace.place(self.facts, moment))
+        numbers = [self._numbers.get(name) for name in played.names]
+        persons = [None if number is None else self.stream.persons[number] for number in numbers]
+        people = zip(persons, played.names, strict=True)
+        game = played.row, played.when
+        scored = score_at(self.facts, before, played.version, game, played.columns, people)
+        at = played.names.index(player)
+        return scored.after[0][at] - scored.before[0][at]
 
 
 def own_part(old: PlayerState, new: PlayerState) -> Fraction:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
+from ratings_ledger.projections.contract import HISTORY_COLUMNS, OPTIONAL_COLUMNS
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -344,6 +344,8 @@ class Facts:
             return [self.cell_of(row).seats] * len(participants)
         if name == "tied":
             return self._tied(row, participants)
+        if name in HISTORY_COLUMNS:
+            return [0] * len(participants)  # it depends on the ladder
         if name in self.of_kind:
             shift = self.kind_start[row] - self.start[row]
             return [self.of_kind[name][p + shift] for p in participants]

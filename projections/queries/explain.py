@@ -37,14 +37,16 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.standings import Account, rows_of_players
 from ratings_ledger.projections.replay import containment
+from ratings_ledger.projections.replay.arrivals import read_when, score_at
 from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
+from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
     Stream,
     parse_name,
     partition_values,
 )
 from ratings_ledger.projections.replay.partition import by_time
-from ratings_ledger.projections.replay.replay import starting_points
+from ratings_ledger.projections.replay.replay import starting_state
 from ratings_ledger.projections.replay.trace import Before, Step, Trace
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
 from ratings_ledger.projections.rulesets.versions import Version, newest, refuse_months
@@ -155,19 +157,23 @@ def explain_game(
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     # what comes after the game is not part of the points before it, even if the game itself does not count
     before_it = before or ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
-    counted: dict[int, tuple[int, list[Term]]] = {}
+    counted: dict[int, tuple[State, State, list[Term]]] = {}
     minted, burned, scale = 0, 0, before_it.trace.stream.rule.scale
     remark, assumed = None, dict[str, str]()
     if reason is None and version is not None:
-        had = [_points(facts, before_it, p, version) for p in participants]
-        columns = [facts.column(name, row, participants) for name in version.rule.columns]
-        minted, change = containment.score(version, ladder, row, had, columns)
+        when = read_when(facts, row, version)
+        people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
+        read = [facts.column(name, row, participants) for name in version.rule.columns]
+        scored = score_at(facts, before_it, version, (row, when), read, people)
+        had, after, columns, minted = scored.before, scored.after, scored.columns, scored.minted
+        change = containment.subtract(after[0], had[0])
         burned = minted - sum(change)
-        names = [facts.name_of(p) for p in participants]
-        terms = containment.explain(version, ladder, row, names, had, columns, change)
+        names = [name for _, name in people]
+        terms = containment.explain_states(version, ladder, row, names, had, columns, after)
         remark = containment.remark(version, ladder, row, names, columns)
-        counted = dict(zip(participants, zip(change, terms, strict=True), strict=True))
-        begins = any(before_it.points_of(facts.person_of(p)) is None for p in participants)
+        states = zip(zip(*had, strict=True), zip(*after, strict=True), terms, strict=True)
+        counted = dict(zip(participants, states, strict=True))
+        begins = any(one.is_new for one in scored.arrivals)
         keys = (key for mine in terms for term in mine for key in term.assumes)
         started = _start_keys(version) if begins and before_it.trace.stream.ranking.running else ()
         assumed = assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)])
@@ -238,10 +244,10 @@ def _term(term: Term, scale: int) -> ExplainedTerm:
     return ExplainedTerm(term.term, Fraction(term.amount, scale), term.detail, term.note or ABSENT)
 
 
-def _points(facts: Facts, before: Before, participant: int, version: Version) -> int:
-    """Return the points of a participant before the game; what they begin with if not on the ladder yet."""
-    points = before.points_of(facts.person_of(participant))
-    return starting_points(facts.name_of(participant), version, before.trace.carried) if points is None else points
+def _state(facts: Facts, before: Before, participant: int, version: Version) -> State:
+    """Return the state of a participant before the game; what they begin with if not on the ladder yet."""
+    state = before.state_of(facts.person_of(participant))
+    return starting_state(facts.name_of(participant), version, before.trace.joining) if state is None else state
 
 
 def _everybody(
@@ -249,28 +255,35 @@ def _everybody(
     before: Before,
     row: int,
     version: Version | None,
-    counted: Mapping[int, tuple[int, list[Term]]],
+    counted: Mapping[int, tuple[State, State, list[Term]]],
 ) -> tuple[Explained, ...]:
-    """Return all participants by place; without places by what they got, most first.
+    """Return all participants by place; without places by what they got, most first; `counted` has the states before
+    and after the game.
 
     Those who do not count have a change of 0 and, if it is about them, the reason.
     """
     stream, found = before.trace.stream, []
     scale, first = stream.rule.scale, facts.start[row]
 
+    def gain(p: int) -> int:
+        return counted[p][1][0] - counted[p][0][0] if p in counted else 0
+
     def rank(p: int) -> tuple[int, int, str]:
-        return facts.place[p], 0 if facts.place[p] else -counted.get(p, (0, []))[0], facts.name_of(p)
+        return facts.place[p], 0 if facts.place[p] else -gain(p), facts.name_of(p)
 
     for p in sorted(range(first, first + facts.count[row]), key=rank):
-        points = _points(facts, before, p, version or newest(stream.versions))
-        change, terms = counted.get(p, (0, []))
+        if p in counted:
+            had, has, terms = counted[p]
+        else:
+            had = has = _state(facts, before, p, version or newest(stream.versions))
+            terms = []
         reason = None if p in counted or version is None else why_left_out(facts, row, p, version)
         found.append(
             Explained(
                 facts.name_of(p),
-                Fraction(points, scale),
-                Fraction(change, scale),
-                Fraction(points + change, scale),
+                Fraction(had[0], scale),
+                Fraction(gain(p), scale),
+                Fraction(has[0], scale),
                 tuple(_term(term, scale) for term in terms),
                 reason or ABSENT,
                 facts.place[p] or None,

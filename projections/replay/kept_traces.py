@@ -36,6 +36,7 @@ from ratings_ledger.projections.facts.column_files import (
 )
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.gaps import read_calendar
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, parse_name, streams
 from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
 from ratings_ledger.projections.replay.trace import Slots, Trace
@@ -49,6 +50,8 @@ COLUMNS = {
     "row": "q", "version": "h", "offset": "q", "player": "i", "before": "q", "mint": "q", "person": "i", "points": "q",
     "games": "q", "first": "q", "slot": "i", "adjusted_before": "q", "began": "q",
 }  # fmt: skip
+# by state column from the second one on: everybody's states at the end, and those before every game
+STATE_COLUMNS = "state {}", "before {}"
 TOTALS = ("started", "minted", "burned", "adjusted")
 # the folders of all modules that decide about points
 DECIDING_FOLDERS = (
@@ -101,7 +104,7 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     folder = facts.cache / TRACES
     # whoever asks for what the rule reads fetches it again
     stream.columns, stream.batch = Fetched(partial(_columns, facts, stream.ladder, versions)), None
-    name = _name(stream.ladder, versions, facts.position, facts.chain_hash)
+    file_name = _name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
     first = trace.slots_from()
     parts: dict[str, Iterable[Column]] = {
@@ -110,9 +113,12 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
         "games": [trace.games], "first": [first], "slot": trace.slots_in_parts(first),
         "adjusted_before": [trace.adjusted_before], "began": [trace.began],
     }  # fmt: skip
-    columns = {column: (code, parts[column]) for column, code in COLUMNS.items()}
+    for column in range(1, len(trace.states)):
+        for name, own in zip(STATE_COLUMNS, (trace.states, trace.states_before), strict=True):
+            parts[name.format(column)] = [own[column]]
+    columns = {column: (code, parts[column]) for column, code in _codes(versions).items()}
     about = {total: getattr(trace, total) for total in TOTALS} | {
-        "name": name, "ladder": stream.ladder, "inserted": stream.adjustments, "names": _names(facts, persons),
+        "name": file_name, "ladder": stream.ladder, "inserted": stream.adjustments, "names": _names(facts, persons),
         "replayed": replayed_of(facts, stream.ladder, versions)._asdict(),
     }  # fmt: skip
     others = list(files_in(folder, f"-{_program()}", _hash(stream.ladder)))
@@ -120,12 +126,12 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
         return
     try:
         prune_files(folder, _program())
-        write_file(folder / name, encode_columns(columns, about))
+        write_file(folder / file_name, encode_columns(columns, about))
     except OSError as error:
         logger.warning("ratings: the trace in %s cannot be written: %s", folder, error.strerror)
         return
     for _, path in others:
-        if path.name != name:
+        if path.name != file_name:
             delete_file(path)
 
 
@@ -155,6 +161,12 @@ def _name(ladder: str, versions: Sequence[Version], position: int, chain_hash: b
 
 def _hash(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:24]
+
+
+def _codes(versions: Sequence[Version]) -> dict[str, str]:
+    """Return the types of the columns in a file, by name."""
+    several = range(1, versions[0].rule.width)
+    return COLUMNS | {name.format(column): "q" for column in several for name in STATE_COLUMNS}
 
 
 def _names(facts: Facts, persons: Column) -> str:
@@ -210,10 +222,12 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
     }  # fmt: skip
     for name, end in ends.items():
         columns[name].within(0, end)
-    for name in ("before", "points", "adjusted_before", "began"):
+    for own in range(1, versions[0].rule.width):
+        lengths |= {STATE_COLUMNS[0].format(own): people, STATE_COLUMNS[1].format(own): slots}
+    for name in file.codes.keys() - ends.keys() - {"mint"}:
         columns[name].within(-UNITS_MAX, UNITS_MAX + 1)
     if not (
-        file.codes == COLUMNS
+        file.codes == _codes(versions)
         and all(len(columns[name]) == length for name, length in lengths.items())
         and all(isinstance(file.about[name], int) for name in TOTALS)
         and all(
@@ -243,9 +257,13 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
         columns["player"], Fetched(fetch), columns["version"], columns["row"], persons=persons,
     )  # fmt: skip
     stream.adjustments = [Inserted(*one) for one in about["inserted"]]
+    if stream.rule.state:
+        stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
+    several = range(1, stream.rule.width)
+    states, before = ([columns[name.format(column)] for column in several] for name in STATE_COLUMNS)
     found = Trace(
-        stream, [columns["points"]], columns["games"], array("b", b"\1" * len(persons)), {},
-        [columns["before"]], columns["mint"], columns["adjusted_before"], *(about[total] for total in TOTALS),
+        stream, [columns["points"], *states], columns["games"], array("b", b"\1" * len(persons)), {},
+        [columns["before"], *before], columns["mint"], columns["adjusted_before"], *(about[total] for total in TOTALS),
     )  # fmt: skip
     found.began = columns["began"]
     found.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])

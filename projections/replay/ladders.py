@@ -23,6 +23,7 @@ from ratings_ledger.projections.facts.columns import NONE, Adjustment, Cell, Col
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select
+from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, read_calendar
 from ratings_ledger.projections.replay.partition import (
     Numbered,
     Partitioned,
@@ -91,7 +92,8 @@ class Stream:
     `offsets[g + 1]`, sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is the
     same ladder in the previous season, if the ruleset carries points over. If compiled code pays for all ladders of the
     ruleset together, they are a `batch`, and this one has an `index` there. A `broken` stream cannot be replayed: its
-    rule's check fails at one of its games. A `known` one has been replayed: that is its trace.
+    rule's check fails at one of its games. A `known` one has been replayed: that is its trace. A rule with state also
+    needs the `calendar`; the replay leaves the `gaps` before all slots. `seeds` are what some players join with, by id.
     """
 
     ladder: str
@@ -110,6 +112,9 @@ class Stream:
     previous: Stream | None = None
     broken: RuleFailure | None = None
     known: Any = None
+    calendar: Calendar | None = None
+    gaps: Gaps | None = None
+    seeds: Mapping[str, Joining] = field(default_factory=dict)
 
     @cached_property
     def ranking(self) -> RankingList:
@@ -162,7 +167,8 @@ class Stream:
         found = replace(
             self, names=self.names[:joined], offsets=self.offsets[: games + 1], players=self.players[:slots],
             columns=self._first_of_columns(slots), version=self.version[:games],
-            row=self.row[:games], persons=self.persons[:joined], adjustments=[], batch=None, known=None,
+            row=self.row[:games], persons=self.persons[:joined], adjustments=[], batch=None, known=None, gaps=None,
+            calendar=self.calendar.first(games) if self.calendar else None,
         )  # fmt: skip
         for one in self.adjustments[:adjustments]:
             person = self.persons[one.player]
@@ -229,7 +235,18 @@ def streams(
     _add_adjustments(facts, versions, found, only, as_of, after)
     if any(version.params.carry_over for version in versions):
         _chain_seasons(found, ruleset.partition.by.index("season"))
+    for stream in found.values():
+        stream.seeds = _read_seeds(facts, stream.ladder, versions)
     return {stream.ladder: stream for stream in found.values()}
+
+
+def _read_seeds(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, Joining]:
+    """Return with what seeded players join a ladder, by id."""
+    first = oldest(versions)
+    return {
+        facts.players[person]: Joining(seeded_state(seed, first, versions), seed.games, is_seed=True)
+        for person, seed in seeds_of(facts, ladder).items()
+    }
 
 
 def _add_adjustments(
@@ -312,7 +329,10 @@ def _played(
     # who is who, and what rules read, is all that is needed of the participants from here on
     shared = shared._replace(slot=array("i"), size=array("i"))
     del games
-    batch = LadderBatch(shared, most, numbered, columns, versions) if shared.compiled else None
+    is_stateful = any(version.rule.state for version in versions)
+    # a call for each ladder costs little beside the scoring of a rule with state
+    batched = shared.compiled and not is_stateful
+    batch = LadderBatch(shared, most, numbered, columns, versions) if batched else None
     found: dict[tuple[str, ...], Stream] = {}
     for ladder, values in enumerate(shared.ladders):
         low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]
@@ -324,6 +344,8 @@ def _played(
             [memoryview(column)[first:last] for column in columns], shared.version[low:high], shared.row[low:high],
             persons=persons, batch=batch, index=ladder,
         )  # fmt: skip
+        if is_stateful:
+            found[values].calendar = read_calendar(facts, shared.row[low:high], ruleset)
         if failures:
             found[values].broken = _first_failure(found[values], failures)
     return found

@@ -3,10 +3,11 @@
 `projections.compiling` runs them interpreted for short histories and compiled for long ones: same source, same numbers.
 """
 
+from collections.abc import Callable
 from math import log
 from typing import Any
 
-from ratings_ledger.projections.contract import UNITS_MAX
+from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, StateValues
 from ratings_ledger.projections.expected_scores import ONE
 
 Numbers = Any  # an array of integers, Python's or numpy's
@@ -116,6 +117,16 @@ def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: 
     raise NotImplementedError
 
 
+def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
+    """Return a state as it is: a stand-in for a rule's function of this name, as `score` is."""
+    return state
+
+
+def new_season(state: StateValues, constants: Numbers) -> StateValues:
+    """Return a state as it is: a stand-in for a rule's function of this name, as `score` is."""
+    return state
+
+
 def change_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
@@ -126,11 +137,118 @@ def change_states(
     return score(n, before[0][:n], columns, constants, table, change[0][:n])
 
 
+def change_several_states(
+    n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
+) -> int:
+    """Do the same for a rule of contract 2, which fills in the states after the game."""
+    for column in range(len(before)):
+        for i in range(n):
+            change[column][i] = before[column][i]
+    minted = score(n, before[:, :n], columns, constants, table, change[:, :n])
+    for column in range(len(before)):
+        for i in range(n):
+            change[column][i] -= before[column][i]
+    return minted
+
+
+def bring_forward(n: int, low: int, given: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
+    """Leave the states of n players as their last games left them: no rule of contract 1 changes any in between."""
+    return 0, 0
+
+
+def bring_states_forward(n: int, low: int, given: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
+    """Bring the states of n players from their last games to the game whose slots begin at `low`.
+
+    A new season begins, then the whole gap passes. Returns by how much the points grew and shrank, which are minted
+    and burned. gaps: for every slot whether a season begins, and the time elapsed since the player's last game.
+    """
+    minted = burned = 0
+    for i in range(n):
+        state = take_state(given, i)
+        if gaps[0][low + i] > 0:
+            points = state[0]
+            state = new_season(state, constants)
+            minted += max(state[0] - points, 0)
+            burned += max(points - state[0], 0)
+        if gaps[1][low + i] > 0:
+            points = state[0]
+            state = age(state, gaps[1][low + i], constants)
+            if state[0] != points:
+                raise ValueError("age changed the first column")
+        for column in range(len(given)):
+            given[column][i] = state[column]
+    return minted, burned
+
+
+def take_state(given: Numbers, i: int) -> StateValues:
+    """Return the state of a player in the game in work: of one column, as `TAKE_STATE` has it for more."""
+    return (given[0][i],)
+
+
+def _take_two(given: Numbers, i: int) -> StateValues:
+    return given[0][i], given[1][i]
+
+
+def _take_three(given: Numbers, i: int) -> StateValues:
+    return given[0][i], given[1][i], given[2][i]
+
+
+def _take_four(given: Numbers, i: int) -> StateValues:
+    return given[0][i], given[1][i], given[2][i], given[3][i]
+
+
+def _take_five(given: Numbers, i: int) -> StateValues:
+    return given[0][i], given[1][i], given[2][i], given[3][i], given[4][i]
+
+
+def _take_six(given: Numbers, i: int) -> StateValues:
+    return given[0][i], given[1][i], given[2][i], given[3][i], given[4][i], given[5][i]
+
+
+# by the number of columns: compiled code has to know how long a tuple is
+TAKE_STATE = (take_state, take_state, _take_two, _take_three, _take_four, _take_five, _take_six)
+
+
+def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Return what takes the place of functions of this module, by name, where the loop runs for a rule."""
+    if not rule.state:
+        return (("score", rule.score),)
+    return (
+        ("score", rule.score), ("age", rule.age or age), ("new_season", rule.new_season or new_season),
+        ("take_state", TAKE_STATE[rule.width]), ("change_states", change_several_states),
+        ("bring_forward", bring_states_forward),
+    )  # fmt: skip
+
+
+# compiled: what it works on comes as flat arrays, one by one
+def find_gaps(
+    offset: Numbers, number: Numbers, day: Numbers, season: Numbers, last_day: Numbers, last_season: Numbers,
+    played: Numbers, games_before: Numbers, days_since: Numbers, first_of_season: Numbers, changes_season: Numbers,
+) -> None:  # fmt: skip
+    """Fill in for every slot what lies before it: the player's earlier games, the days since the last one, whether it
+    is the first of a season, and whether an earlier season lies before that.
+
+    `day` and `season` are by game. The next three are by player and hold what was before the first game, `MISSING` for
+    who had not played; they are left as after the last.
+    """
+    for game in range(len(offset) - 1):
+        for slot in range(offset[game], offset[game + 1]):
+            player = number[slot]
+            games_before[slot] = played[player]
+            days_since[slot] = MISSING if last_day[player] == MISSING else max(day[game] - last_day[player], 0)
+            first_of_season[slot] = 0 if last_season[player] == season[game] else 1
+            changes_season[slot] = 0 if last_season[player] == MISSING else first_of_season[slot]
+        for slot in range(offset[game], offset[game + 1]):  # apart: nobody's own game lies before it
+            player = number[slot]
+            played[player] += 1
+            last_day[player], last_season[player] = day[game], season[game]
+
+
 # compiled: what it works on comes as flat arrays, one by one; a call for each part of a game would cost more than it
 def run_ladder(
     constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, offset: Numbers, number: Numbers,
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, states: Numbers, games: Numbers, seen: Numbers,
-    totals: Numbers, given: Numbers, change: Numbers, before: Numbers, mints: Numbers, mints_at: int,
+    totals: Numbers, given: Numbers, change: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, mints_at: int,
     adjusted_at: Numbers, adjusted_player: Numbers, adjusted_units: Numbers, adjusted_begin: Numbers,
     adjusted_before: Numbers,
 ) -> int:  # fmt: skip
@@ -143,7 +261,9 @@ def run_ladder(
     columns:   the rule's columns of all slots, one row each; `given` and `change` have room for the states of one game
     offset_at: where the ladder's offsets are in `offset`, and its slots and players in the other arrays
     totals:    started, minted, burned and adjusted, which are added to; the next adjustment, and the game in work
-    before:    receives every slot's states, and `mints` from `mints_at` on what a game minted; or both are empty
+    gaps:      as `bring_states_forward` has it
+    before:    receives every slot's states as the player's last game left them, and `mints` from `mints_at` on what was
+               minted with a game; or both are empty
     adjusted_at: for every adjustment the game it comes before; then whose, how much, their begin, and what they had
     """
     # column 0 apart: nearly all rules have no other
@@ -179,12 +299,13 @@ def run_ladder(
                 change[column][i] = 0
                 if is_kept:
                     before[column][low + i] = given[column][i]
+        added, taken = bring_forward(n, low, given, gaps, constants)
         # a rule that returns anything but a whole number is not compiled
         minted = change_states(n, given, columns[:, low : low + n], constants, table, change) | 0
         total = 0
         for i in range(n):
             player = player_at + number[low + i]
-            after = points[player] + points_change[i]
+            after = points_given[i] + points_change[i]
             if after > UNITS_MAX or after < -UNITS_MAX:
                 return BOUNDS
             points[player] = after
@@ -200,10 +321,10 @@ def run_ladder(
             return BOUNDS
         if minted < 0 or minted < total:
             return BOOKS
-        if len(mints) and minted:  # they come zeroed: what is not written takes no memory
-            mints[mints_at + game] = minted
-        totals[1] += minted
-        totals[2] += minted - total
+        if len(mints) and minted + added:  # they come zeroed: what is not written takes no memory
+            mints[mints_at + game] = minted + added
+        totals[1] += minted + added
+        totals[2] += minted - total + taken
     return NOWHERE
 
 
@@ -230,7 +351,8 @@ def run_ladders(
         stopped[ladder] = run_ladder(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], begin, offset, number, columns,
             ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], states, games, seen,
-            totals[ladder], given, change, before, mints, ladder_from[ladder], none, none, none, no_states, none,
+            totals[ladder], given, change, no_states, before, mints, ladder_from[ladder], none, none, none, no_states,
+            none,
         )  # fmt: skip
 
 

@@ -23,11 +23,19 @@ from ratings_ledger.projections.contract import UNITS_MAX, Columns
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.replay.containment import RuleFailure, balanced, failed
+from ratings_ledger.projections.replay.containment import (
+    RuleFailure,
+    age_state,
+    balanced,
+    begin_season,
+    failed,
+    score_states,
+)
 from ratings_ledger.projections.replay.eligibility import rows_in_order
+from ratings_ledger.projections.replay.gaps import Gaps, Joining, State, fill_in_history, measure_gaps, reads_history
 from ratings_ledger.projections.replay.ladders import LadderBatch, Stream, parse_name, seeds_of, streams
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
-from ratings_ledger.projections.replay.trace import State, Trace
+from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
 from ratings_ledger.projections.rulesets.versions import Version, games_of
 
@@ -38,54 +46,57 @@ BEYOND = 3 * UNITS_MAX
 OUT_OF_BOUNDS = "the points grow out of bounds"
 
 
-def starting_points(player: str, version: Version, carried: Mapping[str, State]) -> int:
+def starting_points(player: str, version: Version, joining: Mapping[str, Joining]) -> int:
     """Return the points, in units, with which a player joins a ladder."""
-    return starting_state(player, version, carried)[0]
+    return starting_state(player, version, joining)[0]
 
 
-def starting_state(player: str, version: Version, carried: Mapping[str, State]) -> State:
+def starting_state(player: str, version: Version, joining: Mapping[str, Joining]) -> State:
     """Return the state with which a player joins a ladder."""
-    return carried.get(player, version.start_state) if version.params.carry_over else version.start_state
+    one = joining.get(player)
+    return one.state if one is not None and (one.is_seed or version.params.carry_over) else version.start_state
 
 
-def _carried(stream: Stream) -> dict[str, State]:
-    """Return what everybody had at the end of the last earlier season they were in, by player id."""
+def _find_joining(stream: Stream) -> dict[str, Joining]:
+    """Return what everybody joins with who does not join as a new player, by id: the seeds, and what everybody had at
+    the end of the last earlier season they were in.
+    """
     seasons: list[Stream] = []
     before = stream.previous
     while before is not None:
         seasons.append(before)
         before = before.previous
-    carried: dict[str, State] = {}
+    joining = {**stream.seeds}
     for season in reversed(seasons):
-        # each looks back no further: what it needs of earlier seasons is already carried
-        end = replay(season, carried=carried, keep=False)
-        carried |= {name: end.state(player) for player, name in enumerate(season.names) if end.seen[player]}
-    return carried
+        # each looks back no further: what it needs of earlier seasons is already there
+        end = replay(season, joining=joining, keep=False)
+        joining |= {name: end.leave(player) for player, name in enumerate(season.names) if end.seen[player]}
+    return joining
 
 
 def replay(
-    stream: Stream, *, carried: Mapping[str, State] | None = None, keep: bool = True, earlier: Trace | None = None
+    stream: Stream, *, joining: Mapping[str, Joining] | None = None, keep: bool = True, earlier: Trace | None = None
 ) -> Trace:
     """Return the trace of a stream. Raises `RuleFailure`.
 
-    `carried` is replayed from earlier seasons unless it is given. Without `keep`, points before games may be left out,
+    `joining` is replayed from earlier seasons unless it is given. Without `keep`, points before games may be left out,
     which takes a third less memory. An `earlier` trace, whose players are the stream's first, is continued.
     """
     if stream.broken is not None:
         raise stream.broken
     if isinstance(stream.known, Trace):
         return stream.known
-    carried = _carried(stream) if carried is None else carried
-    if stream.batch is not None and not stream.adjustments and not carried:
+    joining = _find_joining(stream) if joining is None else joining
+    if stream.batch is not None and not stream.adjustments and not joining:
         together = _replay_in_batch(stream, stream.batch, keep)
         if together is not None:
             return together
     games = len(stream.row)
     if compiling.is_worthwhile(games) or (stream.batch is not None and games >= BATCHED_GAMES):
-        trace = replay_compiled(stream, carried, keep, earlier)
+        trace = replay_compiled(stream, joining, keep, earlier)
         if trace is not None:
             return trace
-    return replay_interpreted(stream, carried, keep, earlier)
+    return replay_interpreted(stream, joining, keep, earlier)
 
 
 class Way(NamedTuple):
@@ -95,6 +106,7 @@ class Way(NamedTuple):
     columns:  what the rules read, side by side
     totals:   as `loops.run_ladder` has them
     room:     for the states of one game's players: those before it, and how they change
+    gaps:     as `loops.bring_states_forward` has them, rows of an array
     see:      what `run` takes for a column
     see_rows: what it takes for the rows of an array
     """
@@ -103,20 +115,21 @@ class Way(NamedTuple):
     columns: Any
     totals: Any
     room: Sequence[Any]
+    gaps: Any
     see: Callable[[Any], Any]
     see_rows: Callable[[Any], Any]
 
 
 def replay_interpreted(
-    stream: Stream, carried: Mapping[str, State], keep: bool = True, earlier: Trace | None = None
+    stream: Stream, joining: Mapping[str, Joining], keep: bool = True, earlier: Trace | None = None
 ) -> Trace:
     """Return a replay by the interpreter, which says what failed where. Raises `RuleFailure`."""
     totals = [0] * 6
-    scoring = {id(version): _scoring_carefully(stream, version, totals) for version in stream.versions}
+    parts = {id(version): _play_carefully(stream, version, totals) for version in stream.versions}
     most = max((last - first for first, last in pairwise(stream.offsets)), default=0)
 
     def run(version: Version, *arguments: Any) -> int:
-        loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), "change_states": scoring[id(version)]})
+        loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), **parts[id(version)]})
         code: int = loop((), (), *arguments)
         if code == loops.BOUNDS:
             raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, stream.row[totals[5]])
@@ -125,11 +138,13 @@ def replay_interpreted(
         return code
 
     # lists hold numbers of any size, of which the loop says that they are out of bounds
-    width = len(stream.versions[0].start_state)
+    width = stream.versions[0].rule.width
     room = [[[0] * most for _ in range(width)] for _ in range(2)]
-    way = Way(run, _SideBySide(stream.columns), totals, room, lambda column: column, _view_as_columns)
+    gaps = _find_gaps(stream, joining, earlier)
+    columns = _SideBySide(_read_columns(stream, gaps))
+    way = Way(run, columns, totals, room, _read_steps(gaps), lambda column: column, _view_as_columns)
     with quiet(*(version.rule for version in stream.versions)):
-        trace = _run(way, stream, carried, keep, earlier)
+        trace = _run(way, stream, joining, keep, earlier)
     assert trace is not None
     return trace
 
@@ -141,8 +156,9 @@ class _SideBySide(list[Any]):
         return [column[key[1]].tolist() for column in self]
 
 
-def _scoring_carefully(stream: Stream, version: Version, totals: list[int]) -> Callable[..., int]:
-    """Return the scoring function of a version, interpreted: what it does wrong is a failure of the game in work.
+def _play_carefully(stream: Stream, version: Version, totals: list[int]) -> dict[str, Callable[..., Any]]:
+    """Return what the loop calls of a version, by name, interpreted: what the rule does wrong is a failure of the game
+    in work.
 
     Raises `RuleFailure` if its table cannot be used.
     """
@@ -161,30 +177,53 @@ def _scoring_carefully(stream: Stream, version: Version, totals: list[int]) -> C
             raise failed(stream.ladder, rule, error, stream.row[totals[5]]) from error
         return minted
 
-    return change_states
+    def change_several_states(n: int, before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
+        row = stream.row[totals[5]]
+        minted, after = score_states(version, stream.ladder, row, [column[:n] for column in before], columns)
+        for column, numbers, old in zip(change, after, before, strict=True):
+            column[:n] = [number - had for number, had in zip(numbers, old, strict=False)]
+        return minted
+
+    def bring_all_forward(n: int, low: int, given: Any, gaps: Any, _: Any) -> tuple[int, int]:
+        minted = burned = 0
+        for i in range(n):
+            state = tuple(column[i] for column in given)
+            stored, row = state, stream.row[totals[5]]
+            state = bring_to_game(version, stream.ladder, row, state, gaps[0][low + i], gaps[1][low + i])
+            for column, number in zip(given, state, strict=True):
+                column[i] = number
+            minted += max(state[0] - stored[0], 0)
+            burned += max(stored[0] - state[0], 0)
+        return minted, burned
+
+    if rule.state:
+        return {"change_states": change_several_states, "bring_forward": bring_all_forward}
+    return {"change_states": change_states}
 
 
 def replay_compiled(
-    stream: Stream, carried: Mapping[str, State], keep: bool = True, earlier: Trace | None = None
+    stream: Stream, joining: Mapping[str, Joining], keep: bool = True, earlier: Trace | None = None
 ) -> Trace | None:
     """Return a replay by compiled code; None if numba cannot compile the rule or the rule fails: it is then
     interpreted.
     """
-    columns = arrays.side_by_side(stream.columns)
+    gaps = _find_gaps(stream, joining, earlier)
+    columns = arrays.side_by_side(_read_columns(stream, gaps))
     for one in stream.versions:
         columns = compiling.read_only(columns, one.rule)
 
     def run(version: Version, *arguments: Any) -> int | None:
-        code: int | None = compiling.around(loops.run_ladder, version.rule)(*rule_constants(version), *arguments)
+        run_around = compiling.around(loops.run_ladder, version.rule, loops.parts_of(version.rule))
+        code: int | None = run_around(*rule_constants(version), *arguments)
         return code
 
-    width = len(stream.versions[0].start_state)
+    width = stream.versions[0].rule.width
     room = compiling.room_for_a_game(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
-    way = Way(run, columns, np.zeros(6, dtype=np.int64), room, arrays.as_numpy, lambda rows: rows)
-    return _run(way, stream, carried, keep, earlier)
+    way = Way(run, columns, np.zeros(6, dtype=np.int64), room, _read_steps(gaps), arrays.as_numpy, lambda rows: rows)
+    return _run(way, stream, joining, keep, earlier)
 
 
-def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, earlier: Trace | None) -> Trace | None:
+def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, earlier: Trace | None) -> Trace | None:
     """Return the trace of a stream, from one change of version to the next; None if the loop stops. Raises what it
     raises.
     """
@@ -193,7 +232,7 @@ def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, ear
     states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
     new_games, mints, adjusted_before = _view_as_columns(map(_zeros, (names, games * keep, len(stream.adjustments))))
     trace = Trace(
-        stream, _view_as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), carried,
+        stream, _view_as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), joining,
         _view_as_columns(before), mints, adjusted_before, earlier=earlier,
     )  # fmt: skip
     if earlier is not None:
@@ -202,18 +241,59 @@ def _run(way: Way, stream: Stream, carried: Mapping[str, State], keep: bool, ear
     see, see_rows = way.see, way.see_rows
     fixed = [
         *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0, see_rows(states),
-        *map(see, (trace.games, trace.seen)), way.totals, *way.room, see_rows(before), see(trace.mints), 0,
-        *map(see, _read_adjustments(stream)), see_rows(_read_starts_of_adjusted(stream, carried, width)),
+        *map(see, (trace.games, trace.seen)), way.totals, *way.room, see_rows(way.gaps), see_rows(before),
+        see(trace.mints), 0,
+        *map(see, _read_adjustments(stream)), see_rows(_read_starts_of_adjusted(stream, joining, width)),
         see(trace.adjusted_before),
     ]  # fmt: skip
     cuts = arrays.change_indices(stream.version) if len(stream.versions) > 1 else [0]
     for first, last in pairwise([*cuts, games]) if games else [(0, 0)]:
         version = stream.versions[stream.version[first] if games else 0]
-        if way.run(version, first, last, see_rows(_read_starts(stream, version, carried, width)), *fixed) != NOWHERE:
+        if way.run(version, first, last, see_rows(_read_starts(stream, version, joining, width)), *fixed) != NOWHERE:
             return None
     accounts = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
     trace.started, trace.minted, trace.burned, trace.adjusted = map(int.__add__, accounts, map(int, way.totals[:4]))
     return trace
+
+
+def _find_gaps(stream: Stream, joining: Mapping[str, Joining], earlier: Trace | None) -> Gaps | None:
+    """Return what lies before every slot of a stream, which keeps it; None where no rule asks."""
+    if stream.calendar is None:
+        return None
+    before = None if earlier is None else earlier.gaps
+    stream.gaps = measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, joining, before)
+    return stream.gaps
+
+
+def _read_columns(stream: Stream, gaps: Gaps | None) -> Any:
+    """Return what the rules of a stream read, with what they read of earlier games filled in."""
+    if gaps is None or not any(reads_history(version.rule.columns) for version in stream.versions):
+        return stream.columns
+    columns = np.stack([arrays.as_numpy(column).astype(np.int64) for column in stream.columns])
+    sizes = np.diff(arrays.as_numpy(stream.offsets))
+    scored_by = np.repeat(arrays.as_numpy(stream.version), sizes)
+    for index, version in enumerate(stream.versions):
+        fill_in_history(columns, version.rule.columns, gaps, np.flatnonzero(scored_by == index))
+    return columns
+
+
+def _read_steps(gaps: Gaps | None) -> Any:
+    """Return what the loop needs of the gaps, as rows of an array."""
+    if gaps is None:
+        return np.zeros((2, 0), dtype=np.int64)
+    return np.stack([arrays.as_numpy(gaps.changes_season), gaps.elapsed()])
+
+
+def bring_to_game(
+    version: Version, ladder: str, row: int | None, state: State, changes_season: int, elapsed: int
+) -> State:
+    """Return the state that a player brings to a game, given the one that their last game left. Raises `RuleFailure`.
+
+    A new season begins, if one does, then the whole time since that game passes.
+    """
+    if changes_season:
+        state = begin_season(version, ladder, row, state)
+    return age_state(version, ladder, row, state, elapsed) if elapsed > 0 else state
 
 
 def _zeros(length: int) -> Any:
@@ -236,19 +316,19 @@ def _read_adjustments(stream: Stream) -> Iterator[Column]:
     yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in stream.adjustments])
 
 
-def _read_starts_of_adjusted(stream: Stream, carried: Mapping[str, State], width: int) -> Any:
+def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining], width: int) -> Any:
     """Return with what the player of each adjustment would join the ladder, as rows by state column."""
     states = [
-        starting_state(stream.names[one.player], stream.versions[one.version], carried) for one in stream.adjustments
+        starting_state(stream.names[one.player], stream.versions[one.version], joining) for one in stream.adjustments
     ]
     return _join_rows(states, width)
 
 
-def _read_starts(stream: Stream, version: Version, carried: Mapping[str, State], width: int) -> Any:
+def _read_starts(stream: Stream, version: Version, joining: Mapping[str, Joining], width: int) -> Any:
     """Return with what every player of a stream would join the ladder, as rows by state column."""
-    if not version.params.carry_over or not carried:
+    if not version.params.carry_over or not joining:
         return _repeat_state(version.start_state, len(stream.names))
-    return _join_rows([starting_state(name, version, carried) for name in stream.names], width)
+    return _join_rows([starting_state(name, version, joining) for name in stream.names], width)
 
 
 def _repeat_state(state: State, people: int) -> Any:
@@ -308,14 +388,14 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         return None
     ladders, people = len(shared.ladders), numbered.names_from[len(shared.ladders)]
     totals, stopped = np.zeros((ladders, 6), dtype=np.int64), np.empty(ladders, dtype=np.int64)
-    width = len(scored_by.start_state)
+    width = scored_by.rule.width
     states, before, no_states = (_zero_rows(width, length) for length in (people, shared.slot_from[ladders] * keep, 0))
     games, mints, none = map(_zeros, (people, len(shared.row) * keep, 0))
     seen = np.zeros(people, dtype=np.int8)
     begin = _repeat_state(scored_by.start_state, people)
     columns = compiling.read_only(arrays.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
-    compiling.around(loops.run_ladders, scored_by.rule)(
+    compiling.around(loops.run_ladders, scored_by.rule, loops.parts_of(scored_by.rule))(
         *rule_constants(scored_by),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
         columns, begin, states, games, seen, totals, stopped,

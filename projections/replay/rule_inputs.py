@@ -7,6 +7,7 @@ from typing import Any
 
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import HISTORY_COLUMNS
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.rulesets.versions import Version
@@ -64,6 +65,8 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
         elif name in facts.of_kind:
             shift = arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row]
             column[:] = arrays.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
+        elif name in HISTORY_COLUMNS:
+            column[:] = 0  # the replay fills it in
         else:
             if name in facts.optional:
                 column[:] = _padded(arrays.as_numpy(facts.optional[name]), slot)

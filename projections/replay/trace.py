@@ -11,16 +11,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.replay.containment import begin_season
+from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, State, measure_gaps
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream
 from ratings_ledger.projections.rulesets.versions import Version
-
-# what a player has: a number for each of the rule's columns, the points first
-State: TypeAlias = tuple[int, ...]
 
 PARTS_MAX = 8
 PART_SLOTS = 10_000_000  # so many of a trace's slots are put in order at once
@@ -30,7 +30,8 @@ class Step(NamedTuple):
     """What one game or adjustment did to one player.
 
     `game` counts the games of the ladder, `row` leads to its facts, and `version` scored it; an adjustment has none of
-    them, but its own `position` and `occurred_at`.
+    them, but its own `position` and `occurred_at`. What a new season did has a `cause` and, instead of a game, the
+    `row` of the first one in it.
     """
 
     game: int | None
@@ -40,6 +41,7 @@ class Step(NamedTuple):
     version: Version | None = None
     position: int = 0
     occurred_at: int = 0
+    cause: str = ""
 
 
 class Before(NamedTuple):
@@ -49,9 +51,18 @@ class Before(NamedTuple):
     games: int
     adjustments: int
 
-    def points_of(self, person: int) -> int | None:
+    def state_of(self, person: int) -> State | None:
         """Return what somebody had; None if they were not on the ladder yet."""
-        return self.trace.points_of(person, self.games, self.adjustments)
+        return self.trace.state_of(person, self.games, self.adjustments)
+
+    def last_game_of(self, person: int) -> tuple[int, int | None]:
+        """Return how many games somebody had played, and the last one's row in the facts."""
+        return self.trace.last_game_of(person, self.games)
+
+    def points_of(self, person: int) -> int | None:
+        """Return what points somebody had; None if they were not on the ladder yet."""
+        state = self.state_of(person)
+        return None if state is None else state[0]
 
 
 class Slots(NamedTuple):
@@ -69,9 +80,8 @@ class Trace:
     `states` are those at the end, by state column and player, `games` how many each has played. `states_before` are
     those of every participant of every game before it, in the order of the stream, and `mints` what every game minted;
     both are empty unless they were kept. The books are kept of column 0, the points, and adjustments change it alone:
-    `adjusted_before` are the points before each of them. `carried` are the states, by player id, that those who were on
-    the ladder in an earlier season begin with; `started` is the sum of the points that everybody on the ladder began
-    with.
+    `adjusted_before` are the points before each of them. `joining` is, by player id, what those begin with who do not
+    join as new players; `started` is the sum of the points that everybody on the ladder began with.
 
     If it continues an `earlier` trace, the stream's first players are that one's, and its games and adjustments come
     after that one's; points and totals are those of both.
@@ -81,7 +91,7 @@ class Trace:
     states: Sequence[Column]
     games: Column
     seen: Column
-    carried: Mapping[str, State]
+    joining: Mapping[str, Joining]
     states_before: Sequence[Column]
     mints: Column
     adjusted_before: Column
@@ -105,6 +115,24 @@ class Trace:
     def state(self, player: int) -> State:
         """Return what a player has at the end."""
         return tuple(column[player] for column in self.states)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Return what lies before every slot; its end is that of the whole trace."""
+        stream = self.stream
+        if stream.gaps is not None:
+            return stream.gaps
+        assert stream.calendar is not None
+        earlier = self.earlier.gaps if self.earlier else None
+        return measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, self.joining, earlier)
+
+    def leave(self, player: int) -> Joining:
+        """Return with what a player joins the ladder of the next season."""
+        state = self.state(player)
+        if self.stream.calendar is None:
+            return Joining(state)
+        gaps = self.gaps
+        return Joining(state, gaps.played[player], gaps.last_day[player], gaps.last_season[player])
 
     @property
     def is_kept(self) -> bool:
@@ -212,10 +240,7 @@ class Trace:
             return found
         own = self._steps(player, last)
         after = [*(step.before for step in own[1:]), self.points[player]]
-        found = [
-            Step(one.game, one.before, then - one.before, one.row, one.version, one.position, one.occurred_at)
-            for one, then in zip(own, after, strict=True)
-        ]
+        found = [one._replace(change=then - one.before) for one, then in zip(own, after, strict=True)]
         if last is None:
             self._asked = player, found
         return found
@@ -223,7 +248,8 @@ class Trace:
     def last_points(self, player: int, last: int) -> list[int]:
         """Return what a player had after each of so many last steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]
-        if end - start < last or any(one.player == player for one in self.stream.adjustments):
+        has_more = any(version.rule.new_season for version in self.stream.versions)
+        if has_more or end - start < last or any(one.player == player for one in self.stream.adjustments):
             return [step.before + step.change for step in self.steps(player, last)]
         # of games alone, each leaves what the next one finds
         return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
@@ -236,17 +262,31 @@ class Trace:
         games = arrays.spans_of(stream.offsets, some)
         taken = arrays.taken
         befores, rows, versions = taken(self.before, some), taken(stream.row, games), taken(stream.version, games)
-        found = [
-            Step(begin + game, before, 0, row, stream.versions[version])
-            for game, before, row, version in zip(games, befores, rows, versions, strict=True)
+        parts = [
+            self._at_slot(slot, Step(begin + game, before, 0, row, stream.versions[version]))
+            for slot, game, before, row, version in zip(some, games, befores, rows, versions, strict=True)
         ]
         for at in reversed([at for at, one in enumerate(stream.adjustments) if one.player == player]):
             one = stream.adjustments[at]
-            found.insert(bisect_left(games, one.game), _adjusted(one, self.adjusted_before[at]))
+            parts.insert(bisect_left(games, one.game), [_adjusted(one, self.adjusted_before[at])])
+        found = [*chain.from_iterable(parts)]
         left = None if last is None else last - len(found)
         if earlier and player < len(earlier.points) and (left is None or left > 0):
             found = earlier._steps(player, left) + found
         return found if last is None else found[-last:]
+
+    def _at_slot(self, slot: int, step: Step) -> list[Step]:
+        """Return what was done to a player at a slot: what a new season did, if anything, then the game's step."""
+        version = step.version
+        if version is None or version.rule.new_season is None or not self.gaps.changes_season[slot]:
+            return [step]
+        stored = tuple(column[slot] for column in self.states_before)
+        points = begin_season(version, self.stream.ladder, step.row, stored)[0]
+        if points == step.before:
+            return [step]
+        moved = points - step.before
+        season = Step(None, step.before, moved, step.row, cause="season")
+        return [season, step._replace(before=points, change=step.change - moved)]
 
     def players_of(self, game: int) -> Column:
         """Return who counts in a game, given how many there are before it."""
@@ -299,7 +339,8 @@ class Trace:
                 at, adjustment = next(adjustments)
             if game < len(stream.row):
                 for slot in range(stream.offsets[game], stream.offsets[game + 1]):
-                    yield stream.players[slot], self._step(begin, game, self.before[slot], changes[slot])
+                    for step in self._at_slot(slot, self._step(begin, game, self.before[slot], changes[slot])):
+                        yield stream.players[slot], step
 
     def is_like(self, other: Trace) -> bool:
         """Tell whether two traces say the same: the same games in the same order, points and accounts, part by part."""
@@ -335,13 +376,13 @@ class Trace:
     def _parts(self) -> list[Trace]:
         return [*(self.earlier._parts() if self.earlier else ()), self]
 
-    def points_of(self, person: int, games: int, adjustments: int) -> int | None:
+    def state_of(self, person: int, games: int, adjustments: int) -> State | None:
         """Return what a person had after the first `games` and `adjustments`; None if not on the ladder yet."""
         number, earlier = self.stream.numbers.get(person), self.earlier
         if number is None or (games == self.count and adjustments == self.adjustments):
-            return None if number is None else int(self.points[number])
+            return None if number is None else self.state(number)
         if earlier and games <= earlier.count and adjustments <= earlier.adjustments:
-            return earlier.points_of(person, games, adjustments)
+            return earlier.state_of(person, games, adjustments)
         if earlier:
             games, adjustments = games - earlier.count, adjustments - earlier.adjustments
         slots, end = self.slots, self.stream.offsets[games]
@@ -350,11 +391,37 @@ class Trace:
         there = earlier is not None and number < len(earlier.points)
         if not (there or at > slots.start[number] or any(index < adjustments for index in own)):
             return None
+        # what the next game finds was there before it
         slot = slots.order[at] if at < slots.end[number] else len(self.before)
+        state = [
+            int(before[slot] if slot < len(before) else states[number])
+            for before, states in zip(self.states_before, self.states, strict=True)
+        ]
         later = next((index for index in own if index >= adjustments and self._adjusted_at[index] <= slot), None)
-        column, index = (self.adjusted_before, later) if later is not None else (self.before, slot)
-        found: int = column[index] if index < len(column) else self.points[number]
-        return found
+        if later is not None:
+            state[0] = int(self.adjusted_before[later])
+        return tuple(state)
+
+    def last_game_of(self, person: int, games: int) -> tuple[int, int | None]:
+        """Return how many games a person played among the first `games`, and the last one's row in the facts.
+
+        The row is None for somebody who had not played; what others count as played before is not included.
+        """
+        number, earlier = self.stream.numbers.get(person), self.earlier
+        begin = earlier.count if earlier else 0
+        if number is None:
+            return 0, None
+        before = (
+            earlier.last_game_of(person, min(games, begin)) if earlier and number < len(earlier.points) else (0, None)
+        )
+        if games <= begin:
+            return before
+        slots, end = self.slots, self.stream.offsets[games - begin]
+        at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
+        if at == slots.start[number]:
+            return before
+        game = bisect_right(self.stream.offsets, slots.order[at - 1]) - 1
+        return before[0] + at - slots.start[number], self.stream.row[game]
 
     def up_to(self, games: int, adjustments: int) -> Trace:
         """Return the trace of the ladder's first `games` and `adjustments`."""
@@ -377,7 +444,7 @@ class Trace:
         numbers = array("i", [*range(joined), *(self.stream.numbers[one] for one in stream.persons[joined:])])
         found = Trace(
             stream, [arrays.taken(column, numbers) for column in states], arrays.taken(played, numbers),
-            array("b", b"\1" * len(numbers)), self.carried,
+            array("b", b"\1" * len(numbers)), self.joining,
             [column[:end] for column in self.states_before], self.mints[:games], self.adjusted_before[:adjustments],
             started=started + arrays.total(arrays.taken(self.began, numbers[there:])),
             minted=minted + arrays.total(self.mints[:games]),
@@ -443,9 +510,12 @@ def _joined(parts: Sequence[Trace]) -> Trace:
         arrays.concatenated("q", [stream.row for stream in streams]), adjustments,
         [last.stream.persons[old] for old in order],
     )  # fmt: skip
+    whole.seeds, calendars = last.stream.seeds, [stream.calendar for stream in streams if stream.calendar is not None]
+    if calendars:
+        whole.calendar = Calendar(*(arrays.concatenated("q", same) for same in zip(*calendars, strict=True)))
     return Trace(
         whole, [array("q", [column[old] for old in order]) for column in last.states],
-        array("q", [last.games[old] for old in order]), last.seen, last.carried,
+        array("q", [last.games[old] for old in order]), last.seen, last.joining,
         [arrays.concatenated("q", same) for same in zip(*(part.states_before for part in parts), strict=True)],
         arrays.concatenated("q", [part.mints for part in parts]),
         arrays.concatenated("q", [part.adjusted_before for part in parts]),

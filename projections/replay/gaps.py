@@ -1,0 +1,150 @@
+"""What lies between the games of a player: the days, the seasons, and how many games came before.
+
+All of it follows from the counted games of the ladder, in the order of replay. Nothing of it is stored, so a late game
+or a correction changes what follows as if it had been there from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING
+from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.replay import loops
+
+# what a player has: a number for each of the rule's columns, the points first
+State: TypeAlias = tuple[int, ...]
+DAY = 86_400_000_000
+
+
+class Joining(NamedTuple):
+    """What somebody has who joins a ladder otherwise than as a new player: after an earlier season, or by a seed.
+
+    `games`, `last_day` and `last_season` are of the games that count as played before.
+    """
+
+    state: State
+    games: int = 0
+    last_day: int = MISSING
+    last_season: int = MISSING
+    is_seed: bool = False
+
+
+class Calendar(NamedTuple):
+    """For every game of a ladder the day it was played on, in the zone of the ruleset, and the number of its season."""
+
+    day: Column
+    season: Column
+
+    def first(self, games: int) -> Calendar:
+        """Return the same of the first games alone."""
+        return Calendar(self.day[:games], self.season[:games])
+
+
+class Gaps(NamedTuple):
+    """For every slot of a ladder what lies before it, as `loops.find_gaps` has it; and the end, by player.
+
+    `last_day`, `last_season` and `played` are those after all games.
+    """
+
+    games_before: Column
+    days_since: Column
+    first_of_season: Column
+    changes_season: Column
+    last_day: Column
+    last_season: Column
+    played: Column
+
+    def history(self, name: str) -> Column:
+        """Return a column that rules read, one of `HISTORY_COLUMNS`."""
+        column: Column = getattr(self, name)
+        return column
+
+    def elapsed(self) -> Any:
+        """Return the days since everybody's last game, 0 before the first one, as an array."""
+        return np.maximum(arrays.as_numpy(self.days_since), 0)
+
+
+def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
+    """Return the calendar of some games."""
+    indices = arrays.as_numpy(rows)
+    days = local_days(arrays.as_numpy(arrays.taken(facts.occurred_at, rows)), ruleset.time_zone)
+    return Calendar(arrays.as_column(days), arrays.as_column(_number_seasons(facts, indices, days, ruleset)))
+
+
+def local_days(instants: Any, zone: str) -> Any:
+    """Return for every instant the day in a zone, as days since 1970.
+
+    A zone's offset is looked up once for a day on which it stays the same, which are nearly all.
+    """
+    if not len(instants):
+        return np.zeros(0, dtype=np.int64)
+    days, index = np.unique(instants // DAY, return_inverse=True)
+    offsets = np.array([[_offset(day * DAY, zone), _offset(day * DAY + DAY - 1, zone)] for day in days.tolist()])
+    local = (instants + offsets[index, 0]) // DAY
+    for at in np.flatnonzero((offsets[:, 0] != offsets[:, 1])[index]).tolist():
+        instant = int(instants[at])
+        local[at] = (instant + _offset(instant, zone)) // DAY
+    return local
+
+
+def _offset(instant: int, zone: str) -> int:
+    offset = local_time(instant, zone).utcoffset()
+    assert offset is not None
+    return (offset.days * 86_400 + offset.seconds) * 1_000_000 + offset.microseconds
+
+
+def _number_seasons(facts: Facts, rows: Any, days: Any, ruleset: Ruleset) -> Any:
+    """Return the number of each game's season: that of its label, or of the months; 0 without seasons."""
+    by: Any = getattr(ruleset, "season_by", None)
+    if not by or not len(rows):
+        return np.zeros(len(rows), dtype=np.int64)
+    if by == "season":
+        labels = np.array([cell.season for cell in facts.cells], dtype=np.int64)
+        return labels[arrays.as_numpy(facts.cell)[rows]]
+    dates = days.astype("datetime64[D]")
+    years, months = dates.astype("datetime64[Y]").astype(np.int64), dates.astype("datetime64[M]").astype(np.int64) % 12
+    begun = np.searchsorted(np.array(sorted(by)) - 1, months, "right")
+    return years * len(by) + begun - 1
+
+
+def measure_gaps(
+    calendar: Calendar, offsets: Column, players: Column, names: Sequence[str], joining: Mapping[str, Joining],
+    earlier: Gaps | None = None,
+) -> Gaps:  # fmt: skip
+    """Return what lies before every slot of a stream, whose first players are those of an `earlier` part."""
+    slots, people = len(players), len(names)
+    ends = [np.full(people, MISSING, dtype=np.int64) for _ in range(2)] + [np.zeros(people, dtype=np.int64)]
+    there = 0 if earlier is None else len(earlier.played)
+    if joining:
+        for number, name in enumerate(names[there:], there):
+            if one := joining.get(name):
+                for end, value in zip(ends, (one.last_day, one.last_season, one.games), strict=True):
+                    end[number] = value
+    if earlier is not None:
+        for end, before in zip(ends, earlier[-3:], strict=True):
+            end[:there] = arrays.as_numpy(before)
+    before_slots = [arrays.zeros("q", slots) for _ in range(4)]
+    last = [arrays.as_column(end) for end in ends]
+    compiling.run_loop(
+        loops.find_gaps, offsets, players, *calendar, *last, *before_slots,
+        as_compiled=compiling.is_worthwhile(len(offsets)),
+    )  # fmt: skip
+    return Gaps(*before_slots, *last)
+
+
+def fill_in_history(columns: Any, names: Sequence[str], gaps: Gaps, slots: Any = slice(None)) -> None:
+    """Fill in what a rule reads of earlier games, for some slots; `columns` are rows of an array, by name."""
+    for column, name in zip(columns, names, strict=False):
+        if name in HISTORY_COLUMNS:
+            column[slots] = arrays.as_numpy(gaps.history(name))[slots]
+
+
+def reads_history(names: Sequence[str]) -> bool:
+    """Tell whether a rule with these columns reads of earlier games."""
+    return not {*HISTORY_COLUMNS}.isdisjoint(names)

@@ -1,0 +1,153 @@
+"""Replays of rules with state against an oracle: whole, compiled, cut, continued, and explained."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.expected_scores import expected_scores
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.explain import explain_game
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay.trace import Trace
+from tests import own_rules
+from tests.builders import draft, drafted, event
+from tests.ledgers import append_drafts, create_ledger, reading
+from tests.projections.state_rules import BY_GAME
+
+TEXT = """
+id = "own-k"
+version = "1"
+rule = "own-k/1"
+effective_from = 1900-01-01
+time_zone = "Europe/Berlin"
+scope = {game = ["chess"], kind = ["placing"], players_min = 2}
+params = {start = 1500, k = 40, k_min = 10, back = 1}
+"""
+PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
+START = datetime(2010, 2, 1, 23, 30)
+Games = list[tuple[datetime, list[str]]]
+
+
+def draw_games(random: Random, count: int) -> Games:
+    """Draw games of two to four players: some on one day, some after weeks, clocks changing in between."""
+    games, at = [], START
+    for _ in range(count):
+        at += timedelta(minutes=random.choice([10, 90, 1440, 1440 * 30]))
+        games.append((at, random.sample(PLAYERS, random.randint(2, 4))))
+    return games
+
+
+def days(first: datetime, last: datetime) -> int:
+    """Return the days between two times in UTC as people in Berlin see them."""
+    from zoneinfo import ZoneInfo
+
+    local = [at.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo("Europe/Berlin")).date() for at in (first, last)]
+    return (local[1] - local[0]).days
+
+
+def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
+    """Yield everybody's rating and K after each game, as the rule's text says, without any code of the replay."""
+    states: dict[str, tuple[int, int]] = {}
+    last: dict[str, datetime] = {}
+    for at, players in games:
+        before = {}
+        for name in players:
+            rating, k = states.get(name, (1_500_000_000, 40_000_000))
+            gap = days(last[name], at) if name in last else 0
+            before[name] = (rating, min(40_000_000, k + gap * 1_000_000))
+        ordered = sorted(players)
+        columns = [[players.index(name) + 1 for name in ordered]]
+        state = [[before[name][column] for name in ordered] for column in range(2)]
+        after = [[*column] for column in state]
+        constants = (1_500_000_000, 40_000_000, 10_000_000, 1_000_000)
+        BY_GAME.score(len(ordered), state, columns, constants, expected_scores(), after)
+        states |= {name: (after[0][i], after[1][i]) for i, name in enumerate(ordered)}
+        last |= dict.fromkeys(players, at)
+        yield dict(states)
+
+
+@pytest.fixture
+def played(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games]]:
+    """A ledger of 200 drawn games under the rule, and these games."""
+    own_rules.offer_rule(monkeypatch, BY_GAME)
+    games = draw_games(Random(5), 200)
+    name = create_ledger(f"sqlite:///{tmp_path}/state.db")
+    own_rules.publish_untried(name, TEXT)
+    append_drafts(
+        name,
+        *(drafted(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess") for n, (at, who) in enumerate(games)),
+    )
+    return name, games
+
+
+def traces(name: str, **options: Any) -> Trace:
+    """Return the trace of the ladder."""
+    with reading(name) as connection:
+        return Ladders(decode(connection), **options).trace("own-k")
+
+
+def states_of(trace: Trace) -> dict[str, tuple[int, ...]]:
+    """Return everybody's state at the end of a trace."""
+    return {name: trace.state(number) for number, name in enumerate(trace.stream.names)}
+
+
+def test_states_are_those_of_the_oracle_after_every_game(played: tuple[str, Games]) -> None:
+    """Cut after any game, a trace has the rating and the K of the oracle; the books balance there."""
+    name, games = played
+    trace = traces(name)
+    for count, expected in enumerate(score_plainly(games), 1):
+        cut = trace.up_to(count, 0)
+        assert states_of(cut) == expected
+        assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
+        for person in trace.stream.persons[:3]:
+            state = trace.state_of(person, count, 0)
+            assert state is None or state == expected[trace.stream.names[trace.stream.numbers[person]]]
+
+
+def test_compiled_and_interpreted_states_are_equal(played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code leaves the same states before every game as the interpreter."""
+    pytest.importorskip("numba")
+    name, _ = played
+    with compiling.interpreting():
+        interpreted = traces(name)
+    monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
+    monkeypatch.setattr(compiling, "compiles", lambda rule: True)
+    monkeypatch.setattr(replaying, "replay_interpreted", None)
+    compiled = traces(name)
+    assert compiled.is_like(interpreted)
+    assert [*compiled.states_before[1]] == [*interpreted.states_before[1]]
+
+
+def test_games_are_explained_from_the_states_before_them(played: tuple[str, Games]) -> None:
+    """What explains a game scores it from the trace, and gets what the replay got: 200 games, all players."""
+    name, games = played
+    after = [*score_plainly(games)]
+    with reading(name) as connection:
+        ladders = Ladders(decode(connection))
+        for row in range(len(games)):
+            explanation = explain_game(ladders, "own-k", f"g{row}", row)
+            points = {one.player: one.after for one in explanation.players}
+            assert {player: int(value * 1_000_000) for player, value in points.items()} == {
+                player: after[row][player][0] for player in points
+            }
+
+
+def test_adjustments_leave_other_columns_alone(played: tuple[str, Games]) -> None:
+    """An adjustment changes the rating at its place, and no K."""
+    name, games = played
+    adjusted = event("points.adjusted", "2010-06-01T12:00:00Z", ladder="own-k", player="anna", points="-40", reason="x")
+    before = traces(name)
+    append_drafts(name, draft(adjusted))
+    trace = traces(name)
+    games_before = sum(at < datetime(2010, 6, 1, 12) for at, _ in games)
+    anna = trace.stream.persons[trace.stream.names.index("anna")]
+    had, has = (trace.state_of(anna, games_before, count) for count in (0, 1))
+    assert had is not None
+    assert has is not None
+    assert (has[0] - had[0], has[1]) == (-40_000_000, had[1])
+    assert had == before.state_of(anna, games_before, 0)
