@@ -24,6 +24,7 @@ from ratings_ledger.ledger import errors, rejections, verification
 from ratings_ledger.projections.contract import COMMON_COLUMNS, Rule
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
+from ratings_ledger.projections.rulesets.registry import rule as find_rule
 from ratings_ledger.projections.rulesets.templates import values_of
 from ratings_ledger.projections.rulesets.versions import shipped, shipped_elo
 from ratings_ledger.projections.stored.views import MEANINGS
@@ -132,8 +133,9 @@ def rules() -> str:
         "described in [rulesets.md](rulesets.md#parameters).",
     ]
     for name, module_name in BUILT_IN.items():
-        module = import_module(module_name)
-        rule = module.RULE
+        module = import_module(module_name.partition(":")[0])
+        rule = find_rule(name)
+        assert rule is not None
         parts += [
             f"## Rule `{name}`",
             _docstring(module.__doc__),

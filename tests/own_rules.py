@@ -25,8 +25,8 @@ def built_in(name: str) -> Rule:
 
 
 def built_in_names() -> list[str]:
-    """Return the names of the rules that come with the program."""
-    return list(registry.BUILT_IN)
+    """Return the names of the rules of contract 1, without state, that come with the program."""
+    return [name for name in registry.BUILT_IN if not built_in(name).state]
 
 
 def is_about(rule: Rule, kind: str) -> bool:

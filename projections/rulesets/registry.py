@@ -24,6 +24,7 @@ DECIMALS_MAX = 16
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 FORMER_CONTRACT = "projections.contract"
 
+# the module of each; a module of several rules names the member after a colon
 BUILT_IN = {
     "annual-places/1": "ratings_ledger.projections.rules.annual_places",
     "ante-pool/1": "ratings_ledger.projections.rules.ante_pool",
@@ -35,6 +36,8 @@ BUILT_IN = {
     "pairwise-elo/1": "ratings_ledger.projections.rules.pairwise_elo",
     "placement-points/1": "ratings_ledger.projections.rules.placement_points",
     "sum-of-squares/1": "ratings_ledger.projections.rules.sum_of_squares",
+    "weng-lin-btf/1": "ratings_ledger.projections.rules.weng_lin:BRADLEY_TERRY",
+    "weng-lin-pl/1": "ratings_ledger.projections.rules.weng_lin:PLACKETT_LUCE",
     "wooden-ships/1": "ratings_ledger.projections.rules.wooden_ships",
 }
 
@@ -46,7 +49,8 @@ def rule(name: str) -> Rule | None:
     Raises `ValueError` if two packages register the same one, it cannot be loaded, or it is not a rule.
     """
     if name in BUILT_IN:
-        found = import_module(BUILT_IN[name]).RULE
+        module, _, member = BUILT_IN[name].partition(":")
+        found = getattr(import_module(module), member or "RULE")
         assert isinstance(found, Rule)
         return found
     outside = list(entry_points(group=ENTRY_POINT_GROUP, name=name))

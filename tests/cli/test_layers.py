@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from stores import with_shipped_rulesets
 
 from ratings_ledger.cli.main import COMMANDS, ratings
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ("ledger", "projections", "ratings_ledger", "cli")
@@ -252,15 +254,18 @@ def test_public_code_has_docstrings() -> None:
 
 
 def test_files_stay_short() -> None:
-    """Files of code and tests stay under 800 lines, and rules have at most 210."""
+    """Files of code and tests stay under 800 lines, and rules have at most 210, or as many for each of several."""
     lengths = {
         name_of(path): len(path.read_text(encoding="utf-8").splitlines())
         for path in [*FILES, *ROOT.glob("tests/**/*.py")]
     }
 
     assert {name: length for name, length in lengths.items() if length >= 800} == {}
+    several = Counter(
+        module.partition(":")[0].partition(".")[2].replace(".", "/") + ".py" for module in BUILT_IN.values()
+    )
     rules = {name: length for name, length in lengths.items() if name.startswith("projections/rules/")}
-    assert {name: length for name, length in rules.items() if length > 210} == {}
+    assert {name: length for name, length in rules.items() if length > 210 * max(several[name], 1)} == {}
 
 
 # faces join many parts by their nature, and a snapshot has every query as a method

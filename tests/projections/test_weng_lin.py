@@ -1,0 +1,335 @@
+"""Weng and Lin's two rules: against 40-digit vectors, an oracle in decimals, and another package."""
+
+import json
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import make_weng_lin_vectors as oracle
+import numpy as np
+import pytest
+from own_rules import built_in
+from pydantic import ValidationError
+
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import LEAVERS, MISSING, ONE, SUBSTITUTE, Rule
+from ratings_ledger.projections.rules import weng_lin
+
+VECTORS = Path(__file__).parents[1] / "golden" / "weng_lin.json"
+RULES = ["weng-lin-btf/1", "weng-lin-pl/1"]
+NEW = 25_000_000, 8_333_333
+
+Side = Sequence[tuple[Any, Any]]
+Columns = list[list[int]]
+
+
+def laid_out(sides: Sequence[Side], places: Sequence[int], chance: Random | None = None) -> tuple[Columns, Columns]:
+    """Return states and columns of these sides, their players mixed by `chance`; no teams where all play alone."""
+    seats = [(int(Decimal(mu) * 10**6), int(Decimal(sigma) * 10**6), places[side], side)
+             for side, players in enumerate(sides) for mu, sigma in players]  # fmt: skip
+    if chance is not None:
+        chance.shuffle(seats)
+    mu, sigma, place, team = map(list, zip(*seats, strict=True))
+    if len(sides) == len(seats):
+        team = [MISSING] * len(seats)
+    return [mu, sigma], [place, team, [0] * len(seats)]
+
+
+def params_of(given: dict[str, str]) -> weng_lin.WengLinParams:
+    """Return the parameters of a vector."""
+    return weng_lin.WengLinParams.model_validate(given | ({"tau": 0} if given["tau"] == "0" else {}))
+
+
+def play(rule: Rule, params: Any, before: Columns, columns: Columns) -> tuple[int, Columns]:
+    """Return what a game mints and the states after it; the books balance, and the terms sum to the changes."""
+    n, after = len(before[0]), [list(column) for column in before]
+    assert rule.check is not None
+    assert rule.check(n, columns, params) is None
+    minted = rule.score(n, before, columns, rule.prepare(params), rule.table(), after)
+    changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
+    assert minted == max(sum(changes), 0)
+    terms = rule.explain(n, [f"p{i}" for i in range(n)], before, columns, params, after)  # type: ignore[arg-type]
+    assert [sum(term.amount for term in mine) for mine in terms] == changes
+    return minted, after
+
+
+def exact_states(rule: Rule, sides: Sequence[Side], places: list[int], params: dict[str, str]) -> list[list[Decimal]]:
+    """Return the states after a game in millionths, from the oracle."""
+    rated = oracle.rate(rule.id, sides, places, params)  # type: ignore[arg-type]
+    return [[player[column] * 10**6 for side in rated for player in side] for column in (0, 1)]
+
+
+def largest_error(states: Columns, exact: list[list[Decimal]]) -> Decimal:
+    """Return how far any state is from the exact one, in millionths."""
+    return max(
+        abs(state - right)
+        for column, exact_column in zip(states, exact, strict=True)
+        for state, right in zip(column, exact_column, strict=True)
+    )
+
+
+def test_vectors_are_those_of_their_script() -> None:
+    """The stored vectors are what the script generates."""
+    assert json.loads(VECTORS.read_text("utf-8")) == json.loads(json.dumps(oracle.vectors()))
+
+
+@pytest.mark.parametrize("vector", json.loads(VECTORS.read_text("utf-8")), ids=lambda vector: vector["rule"])
+def test_states_are_within_half_a_unit_of_the_vectors(vector: dict[str, Any]) -> None:
+    """Every stored vector comes out, rounded to a millionth."""
+    before, columns = laid_out(vector["before"], vector["places"])
+    _, after = play(built_in(vector["rule"]), params_of(vector["params"]), before, columns)
+    exact = [[Decimal(player[column]) * 10**6 for side in vector["after"] for player in side] for column in (0, 1)]
+    assert largest_error(after, exact) < Decimal("0.50001")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_drawn_games_are_within_half_a_unit_of_the_oracle(name: str, record_property: Callable[..., None]) -> None:
+    """Of 300 drawn games with sides, ties and without tau, every state is the exact one, rounded."""
+    rule, random, worst = built_in(name), Random(7), Decimal(0)
+    for _ in range(300):
+        sides, places, params = oracle.draw_game(random)
+        before, columns = laid_out(sides, places)
+        _, after = play(rule, params_of(params), before, columns)
+        worst = max(worst, largest_error(after, exact_states(rule, sides, places, params)))
+    record_property("largest error in millionths", str(worst))
+    assert Decimal("0.49") < worst < Decimal("0.50001")
+
+
+@pytest.fixture
+def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return a list that gets the doubles that a kernel rounds: for every player the change, then the deviation."""
+    numbers: list[float] = []
+    rounded = weng_lin.units
+
+    def note(value: float, scale: int) -> int:
+        numbers.append(value)
+        return rounded(value, scale)
+
+    monkeypatch.setattr(weng_lin, "units", note)
+    return numbers
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded: list[float]) -> None:
+    """The doubles before rounding are within 1e-10 of the exact numbers."""
+    rule, random, worst = built_in(name), Random(8), Decimal(0)
+    for _ in range(200):
+        sides, places, params = oracle.draw_game(random)
+        before, columns = laid_out(sides, places)
+        unrounded.clear()
+        after = [list(column) for column in before]
+        rule.score(len(before[0]), before, columns, rule.prepare(params_of(params)), rule.table(), after)
+        rated = oracle.rate(name, sides, places, params)
+        # sides come by place in Plackett-Luce, so the numbers are matched by size
+        old = [Decimal(mu) for side in sides for mu, _ in side]
+        changes = sorted(mu - was for (mu, _), was in zip([p for side in rated for p in side], old, strict=True))
+        deviations = sorted(sigma for side in rated for _, sigma in side)
+        for exact, reckoned in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
+            worst = max(worst, *(abs(Decimal(a) - b) for a, b in zip(sorted(reckoned), exact, strict=True)))
+    assert 0 < worst < Decimal("1e-10")
+
+
+@pytest.mark.parametrize("tau", ["25/300", "0"])
+@pytest.mark.parametrize(("name", "model"), [("weng-lin-btf/1", "BradleyTerryFull"), ("weng-lin-pl/1", "PlackettLuce")])
+def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unrounded: list[float]) -> None:
+    """Within 1e-9 of openskill, with ties and sides of different sizes."""
+    models = pytest.importorskip("openskill.models", reason="openskill is not installed")
+    peer = getattr(models, model)(tau=25 / 300 if tau != "0" else 0.0)
+    rule, random, worst = built_in(name), Random(9), 0.0
+    for _ in range(500):
+        sides, places, given = oracle.draw_game(random)
+        before, columns = laid_out(sides, places)
+        unrounded.clear()
+        after = [list(column) for column in before]
+        constants = rule.prepare(params_of(given | {"tau": tau}))
+        rule.score(len(before[0]), before, columns, constants, rule.table(), after)
+        teams = [[peer.rating(mu=float(mu), sigma=float(sigma)) for mu, sigma in side] for side in sides]
+        rated = [player for side in peer.rate(teams, ranks=[float(place) for place in places]) for player in side]
+        old = [float(mu) for side in sides for mu, _ in side]
+        changes = sorted(player.mu - was for player, was in zip(rated, old, strict=True))
+        deviations = sorted(player.sigma for player in rated)
+        for theirs, reckoned in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
+            worst = max(worst, *(abs(a - b) for a, b in zip(sorted(reckoned), theirs, strict=True)))
+    assert worst < 1e-9
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_neither_order_nor_ids_matter(name: str) -> None:
+    """Players of a game in another order get the same states."""
+    rule, random, params = built_in(name), Random(10), weng_lin.WengLinParams()
+    for _ in range(100):
+        sides, places, _ = oracle.draw_game(random)
+        before, columns = laid_out(sides, places)
+        mixed_before, mixed_columns = laid_out(sides, places, random)
+        _, after = play(rule, params, before, columns)
+        _, mixed_after = play(rule, params, mixed_before, mixed_columns)
+        by_state = dict(zip(zip(*before, strict=True), zip(*after, strict=True), strict=True))
+        for old, new in zip(zip(*mixed_before, strict=True), zip(*mixed_after, strict=True), strict=True):
+            # sums of doubles in another order may differ in the last bit, and so in the last millionth
+            assert all(abs(a - b) <= 1 for a, b in zip(by_state[old], new, strict=True))
+
+
+def score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+    """Stand in for the rule's function."""
+    raise NotImplementedError
+
+
+def score_once(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+    """Score one game."""
+    return score(n, before, columns, constants, table, after) | 0
+
+
+def chance(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
+    """Stand in for the rule's function."""
+    raise NotImplementedError
+
+
+def predict_once(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
+    """Predict one pair."""
+    return chance(i, j, before, columns, constants, table) | 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
+@pytest.mark.parametrize("name", RULES)
+def test_compiled_kernels_have_the_same_bits(name: str) -> None:
+    """Compiled, a game gives the states and the probabilities that it gives interpreted."""
+    rule, random = built_in(name), Random(11)
+    score_compiled = compiling.around(score_once, rule, "score")
+    chance_compiled = compiling.around(predict_once, rule, "chance")
+    assert rule.chance is not None
+    for _ in range(1_000):
+        sides, places, given = oracle.draw_game(random)
+        before, columns = laid_out(sides, places, random)
+        constants = rule.prepare(params_of(given))
+        minted, after = play(rule, params_of(given), before, columns)
+        arrays = [np.array(numbers, dtype=np.int64) for numbers in (before, columns, constants, ())]
+        filled = np.array(before, dtype=np.int64)
+        assert score_compiled(len(before[0]), *arrays, filled) == minted
+        assert filled.tolist() == after
+        last = len(before[0]) - 1
+        assert chance_compiled(0, last, *arrays) == rule.chance(0, last, before, columns, constants, ())
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_probabilities_of_a_pair_sum_to_one(name: str) -> None:
+    """Both sides' chances sum to exactly one, and each follows from the strengths and variances of both sides."""
+    rule, random, params = built_in(name), Random(12), weng_lin.WengLinParams()
+    assert rule.chance is not None
+    for _ in range(200):
+        sides, places, _ = oracle.draw_game(random)
+        before, columns = laid_out(sides[:2], places[:2])
+        last = len(before[0]) - 1
+        ahead, behind = (
+            rule.chance(*pair, before, columns, rule.prepare(params), ()) for pair in ((0, last), (last, 0))
+        )
+        assert ahead + behind == ONE
+        mean, variance, beta = [0.0, 0.0], 0.0, 25 / 6
+        for number, side in enumerate(sides[:2]):
+            mean[number] = sum(float(mu) for mu, _ in side)
+            variance += sum(float(sigma) ** 2 + (25 / 300) ** 2 for _, sigma in side) + beta**2
+        assert abs(ahead / ONE - 1 / (1 + np.exp((mean[1] - mean[0]) / np.sqrt(variance)))) < 1e-9
+
+
+def test_the_hopeless_have_a_chance() -> None:
+    """However far apart two players are, both chances are between 0 and 1, and the game can be scored."""
+    before, columns = laid_out([[("9000000", "1")], [("-9000000", "1")], [("0", "1")]], [3, 2, 1])
+    for name in RULES:
+        rule, params = built_in(name), weng_lin.WengLinParams()
+        assert rule.chance is not None
+        assert [rule.chance(*pair, before, columns, rule.prepare(params), ()) for pair in ((0, 1), (1, 0))] == [
+            ONE - 1,
+            1,
+        ]
+        _, after = play(rule, params, before, columns)
+        assert after[0][0] < before[0][0]
+        assert after[0][2] > before[0][2]
+
+
+def test_deviations_never_vanish() -> None:
+    """Without tau a deviation of one millionth stays one, and a missing one counts as one."""
+    for name in RULES:
+        _, after = play(
+            built_in(name), weng_lin.WengLinParams(tau=0), *laid_out([[("25", "0")], [("20", "0.000001")]], [1, 2])
+        )
+        assert after == [[25_000_000, 20_000_000], [1, 1]]
+
+
+def test_start_rank_and_provisional() -> None:
+    """New players begin with 25 +- 25/3, rank by 25 - 3 * 25/3, and are provisional until the deviation is small."""
+    rule, params = built_in("weng-lin-pl/1"), weng_lin.WengLinParams(provisional_above="7.5")
+    assert rule.start is not None
+    assert rule.rank_by is not None
+    assert rule.provisional is not None
+    assert rule.start(params) == NEW
+    assert rule.rank_by(NEW, params) == 1
+    assert rule.rank_by(NEW, weng_lin.WengLinParams(rank_deviations=0)) == 25_000_000
+    assert [rule.provisional((0, sigma), 5, params) for sigma in (7_500_000, 7_500_001)] == [False, True]
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    """A negative tau, a beta of zero, a kappa above one, and fractions that no double holds."""
+    for wrong in ({"tau": -1}, {"beta": 0}, {"sigma": "x"}, {"rank_deviations": 11}, {"unknown": 1}):
+        with pytest.raises(ValidationError):
+            weng_lin.WengLinParams.model_validate(wrong)
+    refusals = {
+        name: weng_lin.refuse_params(weng_lin.WengLinParams.model_validate({name: value}), 8)
+        for name, value in {"kappa": 2, "beta": "1000001", "tau": "123456789.123456789", "sigma": "25/3"}.items()
+    }
+    assert refusals.pop("sigma") is None
+    assert refusals == {
+        "kappa": "params.kappa: it is the least part of a variance that a game leaves, so at most 1",
+        "beta": "params.beta: 1000001 is more than 1,000,000",
+        "tau": "params.tau: 123456789123456789/1000000000 is more than 1,000,000",
+    }
+    long = weng_lin.refuse_params(weng_lin.WengLinParams(tau="999999.123456789"), 8)
+    assert long is None or "fewer digits" in long
+
+
+REFUSALS: list[tuple[Columns, str]] = [
+    ([[0, 0], [MISSING] * 2, [0, 0]], "the game has no places"),
+    ([[1, 1], [0, 0], [0, 0]], "all players who count are on one side"),
+    (
+        [[1, 2, 2], [MISSING] * 3, [0, LEAVERS[0], SUBSTITUTE]],
+        "a seat changed hands and both its players would count; the rule takes one player per seat",
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "reason"), REFUSALS)
+def test_games_that_cannot_be_scored_are_refused(columns: Columns, reason: str) -> None:
+    """Each with its reason."""
+    assert weng_lin.check(len(columns[0]), columns, weng_lin.WengLinParams()) == reason
+
+
+def test_sample_games_can_be_scored() -> None:
+    """Nearly all games that the rule draws for its own trials can be scored, with sides and without."""
+    random, params = Random(13), weng_lin.WengLinParams()
+    games = [weng_lin.sample(n, random, params) for n in range(2, 9) for _ in range(50)]
+    assert all(weng_lin.check(len(columns[0]), columns, params) is None for columns in games)
+    assert {columns[1][0] == MISSING for columns in games} == {True, False}
+
+
+def test_explanations_name_sides_and_shares() -> None:
+    """Terms say whom a side met, what was expected of it, and which part of its change is the player's."""
+    before, columns = laid_out([[("25", "8"), ("30", "2")], [("27", "4")]], [1, 3])
+    params, names = weng_lin.WengLinParams(), ["anna", "ben", "cleo"]
+    _, after = play(built_in("weng-lin-btf/1"), params, before, columns)
+    ((anna,), _, (cleo,)) = weng_lin.explain_btf(3, names, before, columns, params, after)
+    assert (anna.term, anna.detail) == ("vs cleo", "expected 0.928875, scored 1")
+    assert anna.note == "55.000000 ± 8.247053 against 27.000000 ± 4.000868; 0.941086 of the side's change"
+    assert (cleo.term, cleo.note) == ("vs anna + ben", "27.000000 ± 4.000868 against 55.000000 ± 8.247053")
+    _, after = play(built_in("weng-lin-pl/1"), params, before, columns)
+    *_, (lost, last) = weng_lin.explain_pl(3, names, before, columns, params, after)
+    assert (lost.term, lost.detail) == ("place 1", "expected 0.071125 as first of 2, scored 0")
+    assert (last.term, last.detail, last.amount) == ("place 3", "expected 1.000000 as first of 1, scored 1", 0)
+
+
+def test_the_example_of_the_rule() -> None:
+    """A new player beats another: the numbers of the docstring, by either rule."""
+    before, columns = laid_out([[("25", "8.333333")], [("25", "8.333333")]], [1, 2])
+    states = [play(built_in(name), weng_lin.WengLinParams(), before, columns)[1] for name in RULES]
+    assert states == [[[27_635_389, 22_364_611], [8_065_901] * 2]] * 2
+    assert "25 +- 25/3: 27.635389 and 22.364611, both +- 8.065901" in (weng_lin.__doc__ or "")
