@@ -34,6 +34,7 @@ BUILT_IN = {
     "contribution-pool/1": "ratings_ledger.projections.rules.contribution_pool",
     "italia/1": "ratings_ledger.projections.rules.italia",
     "pairwise-elo/1": "ratings_ledger.projections.rules.pairwise_elo",
+    "pairwise-elo/2": "ratings_ledger.projections.rules.pairwise_elo_2",
     "placement-points/1": "ratings_ledger.projections.rules.placement_points",
     "sum-of-squares/1": "ratings_ledger.projections.rules.sum_of_squares",
     "weng-lin-btf/1": "ratings_ledger.projections.rules.weng_lin:BRADLEY_TERRY",

@@ -253,8 +253,12 @@ def test_public_code_has_docstrings() -> None:
     assert [name for path in FILES for name in undocumented(path)] == []
 
 
+# eight options that combine freely: margins, K by games, teams, draws and so on
+LONG_RULES = {"projections/rules/pairwise_elo_2.py": 430}
+
+
 def test_files_stay_short() -> None:
-    """Files of code and tests stay under 800 lines, and rules have at most 210, or as many for each of several."""
+    """Files of code and tests stay under 800 lines, and rules have at most 210, or as many for each of several; few have more."""
     lengths = {
         name_of(path): len(path.read_text(encoding="utf-8").splitlines())
         for path in [*FILES, *ROOT.glob("tests/**/*.py")]
@@ -265,7 +269,9 @@ def test_files_stay_short() -> None:
         module.partition(":")[0].partition(".")[2].replace(".", "/") + ".py" for module in BUILT_IN.values()
     )
     rules = {name: length for name, length in lengths.items() if name.startswith("projections/rules/")}
-    assert {name: length for name, length in rules.items() if length > 210 * max(several[name], 1)} == {}
+    assert {
+        name: length for name, length in rules.items() if length > LONG_RULES.get(name, 210 * max(several[name], 1))
+    } == {}
 
 
 # faces join many parts by their nature, and a snapshot has every query as a method

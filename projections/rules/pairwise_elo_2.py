@@ -1,0 +1,422 @@
+"""Pairwise Elo with home advantage, margins of victory, a K that depends on games played, seasons, teams and draws.
+
+    change of A against B = K of A * margin factor * weight * (S - E) / (sides - 1)
+    gap = rating of A's side + home advantage - rating of B's side
+    u = 10^(gap / (2 * scale));  win u, draw kappa, loss 1/u, each over u + 1/u + kappa;  E = win + draw / 2
+
+S is 1, 1/2 or 0. With kappa 0 this is Elo's E = 1 / (1 + 10^(-gap / scale)) (A. Elo, The Rating of Chessplayers, 1978);
+draws: R. Davidson, JASA 65 (1970). Every two sides of a game are compared from the ratings before it. m is the winner's
+margin in score, lead the gap from the winner's side (N. Silver, FiveThirtyEight, NFL and NBA forecasts):
+
+    margin = "ln":    ln(max(m, 1) + 1) * d / (slope * lead + d), a tie d * ln 2     d 2.2, slope 0.001
+    margin = "power": (m + offset)^power / (d + slope * lead), a tie with lead 0     3, 0.8, d 7.5, slope 0.006
+    margin = "table": the factor for a margin of 0, 1, 2 ...; the last one also for larger margins
+
+The divisor d + slope * lead is never below d / 10. Every member of a side gets its change, by the member's own K; where
+the changes do not sum to zero, the difference is minted or burned. A season may draw ratings to a mean:
+
+    rating = old + reversion * (reversion_to - old)
+
+    1500 beats 1500 at home by 7, K 20, home 65, margin "ln": expected 0.592466, factor 2.019767: +16.462462, -16.462462
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ratings_ledger.projections.contract import (
+    MISSING,
+    ONE,
+    Columns,
+    Numbers,
+    Params,
+    PositiveFraction,
+    Rule,
+    State,
+    StateValues,
+    Term,
+    decimal,
+    exp,
+    joined,
+    ln,
+    no_table,
+    power,
+    real,
+    refuse_two_in_a_seat,
+    units,
+)
+
+SCALE = 1_000_000
+LN10 = 2.302585092994046
+# larger ratings, margins and weights than these count as these: no product leaves the range of exact arithmetic
+RATING_MAX = 10**12
+MARGIN_MAX = 100_000
+WEIGHT_MAX = 100
+# the most points that a game between two may move
+CHANGE_MAX = 10**9
+COLUMNS = ("place", "status", "team", "home", "side_score", "games_before", "numbers.weight")
+PLACE, STATUS, TEAM, HOME, SIDE_SCORE, GAMES_BEFORE, WEIGHT = range(len(COLUMNS))
+# the constants: fractions take two places, K and the table of factors stand at the end
+SPAN, HOME_POINTS, KAPPA, DIVISOR, SLOPE, OFFSET, EXPONENT, REVERSION, MEAN = range(0, 18, 2)
+MARGIN, MARGIN_UNIT, WEIGHT_ONE, BY_SUM, K_FORMULA, FACTORS, K = range(18, 25)
+MARGINS = ("none", "ln", "power", "table")
+Fractional = PositiveFraction | Literal[0]
+
+
+class Exact(BaseModel):
+    """A table within the parameters."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class KStep(Exact):
+    """K for players with fewer than `below` games; without `below` for all others, so it comes last."""
+
+    k: PositiveFraction
+    below: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+
+class KFormula(Exact):
+    """K = numerator / (games + offset)^power."""
+
+    numerator: PositiveFraction
+    offset: PositiveFraction
+    power: PositiveFraction
+
+
+class PairwiseElo2Params(Params):
+    """`k` is a number, a list of steps by games played such as `[{below = 30, k = 40}, {k = 20}]`, or
+    `{numerator = 250, offset = 5, power = "0.4"}`: numerator / (games + offset)^power. `home` is in points. `kappa`
+    above 0 expects draws.
+
+    `margin_divisor` (d) and `margin_slope` default to the constants of their margin; `margin_unit` is how many units of
+    the score make 1. `weight_one` is the value of `numbers.weight` that counts as one game, and a game without weight
+    is one. `teams` says whether a side has the mean or the sum of its members' ratings. With fewer than
+    `provisional_games` games a rating is provisional.
+    """
+
+    start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
+    k: PositiveFraction | KFormula | list[KStep] = 20
+    scale: Annotated[int, Field(ge=1, le=100_000)] = 400
+    home: Fractional = 0
+    kappa: Fractional = 0
+    margin: Literal["none", "ln", "power", "table"] = "none"
+    margin_divisor: PositiveFraction | None = None
+    margin_slope: Fractional | None = None
+    margin_offset: PositiveFraction = 3
+    margin_power: PositiveFraction = "0.8"
+    margin_factors: Annotated[list[PositiveFraction], Field(max_length=100)] = []
+    margin_unit: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    weight_one: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    teams: Literal["mean", "sum"] = "mean"
+    reversion: Fractional = 0
+    reversion_to: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
+    provisional_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+def steps_of(params: PairwiseElo2Params) -> list[tuple[int, Fraction]]:
+    """Return K by games played: (fewer games than this, K)."""
+    if isinstance(params.k, KFormula):
+        return []
+    if isinstance(params.k, list):
+        return [(step.below or -MISSING, Fraction(step.k)) for step in params.k]
+    return [(-MISSING, Fraction(params.k))]
+
+
+def refuse_params(params: PairwiseElo2Params, players_max: int) -> str | None:
+    """Return why the parameters cannot be used, or None."""
+    bounds = [below for below, _ in steps_of(params)]
+    if not isinstance(params.k, KFormula) and (bounds[-1:] != [-MISSING] or sorted({*bounds}) != bounds):
+        return "params.k: steps have growing `below`, and the last one none, such as [{below = 30, k = 40}, {k = 20}]"
+    if Fraction(params.reversion) > 1:
+        return "params.reversion: it is a part of the way to the mean, at most 1"
+    if (params.margin == "table") != bool(params.margin_factors):
+        return 'params.margin_factors: factors are needed with margin = "table", and only there'
+    if Fraction(params.home) > 100_000 or Fraction(params.kappa) > 1_000:
+        return "params: home is at most 100000, kappa at most 1000"
+    constants = prepare(params)
+    try:
+        # the largest factors are those of a tie, and of a large margin against the odds
+        cases = ((0, 0, 0.0), (1, 0, -1e9), (1, MARGIN_MAX * params.margin_unit, -1e9))
+        factors = [margin_factor(*case, constants) for case in cases]
+        factors += [float(Fraction(factor)) for factor in params.margin_factors]
+        most = max([k_of(0, constants), *(float(k) for _, k in steps_of(params))]) * max(factors) * WEIGHT_MAX
+    except (OverflowError, ValueError):
+        most = inf
+    if most > CHANGE_MAX:
+        return f"params: K and the margin could move a rating by more than {CHANGE_MAX:,} points in a game"
+    return None
+
+
+def prepare(params: PairwiseElo2Params) -> tuple[int, ...]:
+    """Return the constants in the order of the names above."""
+    usual = ("7.5", "0.006") if params.margin == "power" else ("2.2", "0.001")
+    slope = usual[1] if params.margin_slope is None else params.margin_slope
+    fractions = [
+        params.scale, params.home, params.kappa, params.margin_divisor or usual[0], slope, params.margin_offset,
+        params.margin_power, params.reversion, params.reversion_to,
+    ]  # fmt: skip
+    pairs = [part for value in fractions for part in Fraction(value).as_integer_ratio()]
+    k = [part for below, value in steps_of(params) for part in (below, *value.as_integer_ratio())]
+    if isinstance(params.k, KFormula):
+        formula = (params.k.numerator, params.k.offset, params.k.power)
+        k = [part for value in formula for part in Fraction(value).as_integer_ratio()]
+    factors = [part for value in params.margin_factors for part in Fraction(value).as_integer_ratio()]
+    flags = (MARGINS.index(params.margin), params.margin_unit, params.weight_one, int(params.teams == "sum"))
+    return (*pairs, *flags, int(isinstance(params.k, KFormula)), K + len(k), *k, *factors)
+
+
+def start(params: PairwiseElo2Params) -> StateValues:
+    """Return the state of a new player."""
+    return (params.start * SCALE,)
+
+
+def new_season(state: StateValues, constants: Numbers) -> StateValues:
+    """Return the rating, drawn to the mean."""
+    if constants[REVERSION] == 0:
+        return state
+    old = real(bounded(state[0]), SCALE)
+    return (state[0] + units(fraction(constants, REVERSION) * (fraction(constants, MEAN) - old), SCALE),)
+
+
+def fraction(constants: Numbers, at: int) -> float:
+    """Return the constant at a place."""
+    return real(constants[at], constants[at + 1])
+
+
+def bounded(rating: int) -> int:
+    """Return a rating within the range of exact arithmetic."""
+    return max(min(rating, RATING_MAX), -RATING_MAX)
+
+
+def is_same_side(i: int, j: int, team: Numbers) -> bool:
+    """Return whether two participants are on one side."""
+    return i == j or (team[i] != MISSING and team[i] == team[j])
+
+
+def is_first(i: int, team: Numbers) -> bool:
+    """Return whether a participant is the first of a side, who stands for it."""
+    if team[i] != MISSING:
+        for j in range(i):
+            if team[j] == team[i]:
+                return False
+    return True
+
+
+def count_sides(n: int, team: Numbers) -> int:
+    """Return how many sides a game has."""
+    sides = 0
+    for i in range(n):
+        if is_first(i, team):
+            sides += 1
+    return sides
+
+
+def side_rating(i: int, n: int, before: Any, team: Numbers, constants: Numbers) -> float:
+    """Return the rating of a participant's side, in points."""
+    total, members = bounded(before[0][i]), 1
+    if team[i] != MISSING:
+        for j in range(n):
+            if j != i and team[j] == team[i]:
+                total += bounded(before[0][j])
+                members += 1
+    return real(total, SCALE) if constants[BY_SUM] else real(total, SCALE) / real(members, 1)
+
+
+def side_gap(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> float:
+    """Return by how many points the side of a is ahead of that of b, home advantage included."""
+    gap = side_rating(a, n, before, columns[TEAM], constants) - side_rating(b, n, before, columns[TEAM], constants)
+    if columns[HOME][a] == 1:
+        gap = gap + fraction(constants, HOME_POINTS)
+    if columns[HOME][b] == 1:
+        gap = gap - fraction(constants, HOME_POINTS)
+    return gap
+
+
+def expect(gap: float, constants: Numbers) -> tuple[float, float]:
+    """Return the expected score of a side, and the probability of a draw."""
+    # beyond 200 both are certain for any double
+    exponent = max(min(gap * LN10 / (2.0 * fraction(constants, SPAN)), 200.0), -200.0)
+    win, kappa = exp(exponent), fraction(constants, KAPPA)
+    whole = win + 1.0 / win + kappa
+    return (win + 0.5 * kappa) / whole, kappa / whole
+
+
+def margin_factor(ahead: int, margin: int, gap: float, constants: Numbers) -> float:
+    """Return the factor for a margin in units of the score; `ahead` is the sign of the result, as `gap` sees it."""
+    unit, kind = constants[MARGIN_UNIT], constants[MARGIN]
+    margin = max(min(margin, MARGIN_MAX * unit), 0)
+    if kind == 0:
+        return 1.0
+    if kind == 3:
+        last = (len(constants) - constants[FACTORS]) // 2 - 1
+        return fraction(constants, constants[FACTORS] + 2 * min(margin // unit, last))
+    size, divisor, lead = real(margin, unit), fraction(constants, DIVISOR), 0.0
+    if ahead > 0:
+        lead = gap
+    elif ahead < 0:
+        lead = -gap
+    below = max(divisor + fraction(constants, SLOPE) * lead, divisor / 10.0)
+    if kind == 1:
+        return ln(max(size, 1.0) + 1.0) * (divisor if ahead == 0 else divisor / below)
+    return power(size + fraction(constants, OFFSET), fraction(constants, EXPONENT)) / below
+
+
+def weight_of(weight: int, constants: Numbers) -> float:
+    """Return how many games a game counts as."""
+    return 1.0 if weight == MISSING else real(weight, constants[WEIGHT_ONE])
+
+
+def k_of(games: int, constants: Numbers) -> float:
+    """Return K of a player with so many counted games."""
+    if constants[K_FORMULA]:
+        size = power(real(games, 1) + fraction(constants, K + 2), fraction(constants, K + 4))
+        return fraction(constants, K) / size
+    at = K
+    while games >= constants[at]:
+        at += 3
+    return fraction(constants, at + 1)
+
+
+def compare(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> tuple[float, float, float]:
+    """Return what the side of a scored and was expected to score against that of b, and the margin's factor."""
+    place, score = columns[PLACE], columns[SIDE_SCORE]
+    gap = side_gap(a, b, n, before, columns, constants)
+    scored, ahead = 0.5, 0
+    if place[a] < place[b]:
+        scored, ahead = 1.0, 1
+    elif place[a] > place[b]:
+        scored, ahead = 0.0, -1
+    factor = margin_factor(ahead, ahead * (score[a] - score[b]), gap, constants)
+    return scored, expect(gap, constants)[0], factor
+
+
+def side_lead(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> float:
+    """Return what the side of a gains from that of b, for a K of 1 and two sides."""
+    scored, expected, factor = compare(a, b, n, before, columns, constants)
+    return (scored - expected) * factor * weight_of(columns[WEIGHT][a], constants)
+
+
+def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Fill in the ratings after the game; returns what different K minted."""
+    team = columns[TEAM]
+    others = real(max(count_sides(n, team) - 1, 1), 1)
+    total = 0
+    for a in range(n):
+        if not is_first(a, team):
+            continue
+        for b in range(a + 1, n):
+            if is_same_side(a, b, team) or not is_first(b, team):
+                continue
+            lead = side_lead(a, b, n, before, columns, constants) / others
+            total += pay(a, n, lead, columns, constants, after) + pay(b, n, -lead, columns, constants, after)
+    return max(total, 0)
+
+
+def pay(side: int, n: int, lead: float, columns: Columns, constants: Numbers, after: Any) -> int:
+    """Add a lead times K to the ratings of a side, which its first member stands for; returns the sum."""
+    team, total = columns[TEAM], 0
+    for i in range(side, n if team[side] != MISSING else side + 1):
+        if is_same_side(i, side, team):
+            amount = units(k_of(columns[GAMES_BEFORE][i], constants) * lead, SCALE)
+            after[0][i] += amount
+            total += amount
+    return total
+
+
+def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
+    """Return the expected score of a participant's side against another's, in units of 2^-32."""
+    # of each pair one is the complement of the other, to the last unit
+    a, b = min(i, j), max(i, j)
+    expected = expect(side_gap(a, b, len(columns[TEAM]), before, columns, constants), constants)[0]
+    own = min(max(units(expected, ONE), 1), ONE - 1)
+    return own if i == a else ONE - own
+
+
+def draw(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
+    """Return the probability of a draw, in units of 2^-32; a win and a loss keep at least one unit each."""
+    expected = chance(i, j, before, columns, constants, table)
+    gap = side_gap(min(i, j), max(i, j), len(columns[TEAM]), before, columns, constants)
+    return min(units(expect(gap, constants)[1], ONE), 2 * min(expected, ONE - expected) - 2)
+
+
+def check(n: int, columns: Columns, params: PairwiseElo2Params) -> str | None:
+    """Return why a game cannot be scored, or None."""
+    place, team, weights = columns[PLACE], columns[TEAM], columns[WEIGHT]
+    if place[0] == 0:
+        return "the game has no places"
+    if count_sides(n, team) < 2:
+        return "all players are on one side"
+    if params.margin != "none" and MISSING in columns[SIDE_SCORE]:
+        return f'a score is missing, which margin = "{params.margin}" needs'
+    if any(weight != weights[0] for weight in weights):
+        return "the participants of a game have different weights"
+    if weights[0] != MISSING and not 0 <= weights[0] <= WEIGHT_MAX * params.weight_one:
+        return f"numbers.weight is from 0 to {WEIGHT_MAX * params.weight_one}, not {weights[0]}"
+    return None if team[0] != MISSING else refuse_two_in_a_seat(place, columns[STATUS])
+
+
+def explain(
+    n: int, names: Sequence[str], before: Any, columns: Columns, params: PairwiseElo2Params, after: Any
+) -> list[list[Term]]:
+    """Return a term for every other side, for every participant."""
+    team, weight, constants = columns[TEAM], columns[WEIGHT][0], prepare(params)
+    firsts = [i for i in range(n) if is_first(i, team)]
+    shared = f" / {len(firsts) - 1}" if len(firsts) > 2 else ""
+    weighed = f" x weight {_text(weight_of(weight, constants))}" if weight != MISSING else ""
+    assumes = ("k", *(("home",) if params.home else ()), *(("margin",) if params.margin != "none" else ()))
+    rated = [_text(side_rating(i, n, before, team, constants)) for i in range(n)]
+    rated = [f"{rated[i]} + {params.home} at home" if columns[HOME][i] == 1 and params.home else rated[i]
+             for i in range(n)]  # fmt: skip
+    terms: list[list[Term]] = [[] for _ in range(n)]
+    for i, other in ((i, other) for i in range(n) for other in firsts if not is_same_side(i, other, team)):
+        own = next(first for first in firsts if is_same_side(i, first, team))
+        a, b = min(own, other), max(own, other)
+        scored, expected, factor = compare(a, b, n, before, columns, constants)
+        lead = side_lead(a, b, n, before, columns, constants) / real(len(firsts) - 1, 1)
+        k = k_of(columns[GAMES_BEFORE][i], constants)
+        if own != a:
+            scored, expected, lead = 1.0 - scored, 1.0 - expected, -lead
+        weighed_margin = (f" x margin {_text(factor)}" if params.margin != "none" else "") + weighed
+        detail = f"K {_text(k)}{shared}{weighed_margin}, expected {_text(expected)}, scored {_text(scored)}"
+        members = joined([names[j] for j in range(n) if is_same_side(j, other, team)])
+        note = f"rated {rated[own]} against {rated[other]}"
+        terms[i].append(Term(f"vs {members}", units(k * lead, SCALE), detail, note, assumes))
+    return terms
+
+
+def _text(value: float) -> str:
+    return decimal(units(value, SCALE), SCALE)
+
+
+def provisional(state: StateValues, games: int, params: PairwiseElo2Params) -> bool:
+    """Return whether a player has played too few games."""
+    return games < params.provisional_games
+
+
+def sample(n: int, random: Any, params: PairwiseElo2Params) -> Columns:
+    """Return the columns of a game that can be scored: sometimes of two teams, sometimes with a side at home."""
+    sides = 2 if n > 2 and random.random() < 0.5 else n
+    side = [i % sides for i in range(n)]
+    scores = [random.randint(0, 9) for _ in range(sides)]
+    home = random.choice([None, *range(sides)])
+    weight = random.choice([MISSING, params.weight_one, 2 * params.weight_one])
+    return [
+        [1 + sum(other > scores[mine] for other in scores) for mine in side],
+        [0] * n,
+        side if sides < n else [MISSING] * n,
+        [0 if home is None else 1 if mine == home else -1 for mine in side],
+        [scores[mine] for mine in side],
+        [random.randint(0, 60) for _ in range(n)],
+        [weight] * n,
+    ]
+
+
+RULE = Rule(
+    name="pairwise-elo", number=2, scale=SCALE, params=PairwiseElo2Params, columns=COLUMNS, prepare=prepare,
+    table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain, chance=chance, draw=draw,
+    state=(State("rating", SCALE),), start=start, new_season=new_season, provisional=provisional, sample=sample,
+)  # fmt: skip

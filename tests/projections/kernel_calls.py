@@ -1,0 +1,105 @@
+"""Direct calls of what a rule with state computes, interpreted and compiled by the product's own compiler."""
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import Rule
+
+State = list[list[int]]
+
+
+def score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+    """Stand in for a rule's function: `compiling.around` puts that in its place."""
+    raise NotImplementedError
+
+
+def score_period(players: Any, before: Any, offsets: Any, rows: Any, constants: Any, table: Any, after: Any) -> int:
+    """Stand in for a rule's function."""
+    raise NotImplementedError
+
+
+def new_season(state: Any, constants: Any) -> tuple[int, ...]:
+    """Stand in for a rule's function."""
+    raise NotImplementedError
+
+
+def chance(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
+    """Stand in for a rule's function."""
+    raise NotImplementedError
+
+
+def draw(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
+    """Stand in for a rule's function."""
+    raise NotImplementedError
+
+
+def run_score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+    """Score one game."""
+    return score(n, before, columns, constants, table, after) | 0
+
+
+def run_period(players: Any, before: Any, offsets: Any, rows: Any, constants: Any, table: Any, after: Any) -> int:
+    """Score one period."""
+    return score_period(players, before, offsets, rows, constants, table, after) | 0
+
+
+def run_new_season(rating: int, constants: Any) -> int:
+    """Begin a season."""
+    return new_season((rating,), constants)[0] | 0
+
+
+def run_chance(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
+    """Return an expected score."""
+    return chance(i, j, before, columns, constants, table) | 0
+
+
+def run_draw(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
+    """Return the probability of a draw."""
+    return draw(i, j, before, columns, constants, table) | 0
+
+
+LOOPS = {
+    "score": run_score,
+    "score_period": run_period,
+    "new_season": run_new_season,
+    "chance": run_chance,
+    "draw": run_draw,
+}
+
+
+def play(rule: Rule, params: Any, before: State, columns: Sequence[Sequence[int]]) -> tuple[int, State]:
+    """Score one game interpreted; check its books and its explanation. Returns what was minted, and the states."""
+    n, after = len(before[0]), [array("q", column) for column in before]
+    assert rule.check is None or rule.check(n, columns, params) is None
+    minted = rule.score(n, before, columns, rule.prepare(params), rule.table(), after)
+    changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
+    assert minted == max(sum(changes), 0)
+    terms = rule.explain(n, [f"p{i}" for i in range(n)], before, columns, params, after)  # type: ignore[arg-type]
+    assert [sum(term.amount for term in mine) for mine in terms] == changes
+    return minted, [list(column) for column in after]
+
+
+def call_compiled(rule: Rule, name: str, *arguments: Any) -> Any:
+    """Call a rule's function compiled; lists become arrays, and tables of lists those of two dimensions."""
+    if not compiling.available():
+        pytest.skip("the extra fast is not installed")
+    given = [argument if isinstance(argument, int) else np.array(argument, dtype=np.int64) for argument in arguments]
+    result = compiling.around(LOOPS[name], rule, name)(*given)
+    assert result is not None, f"{rule.id}: {name} could not be compiled, or failed"
+    return result, given[-1].tolist() if not isinstance(given[-1], int) else None
+
+
+def check_compiled_game(rule: Rule, params: Any, before: State, columns: Sequence[Sequence[int]]) -> None:
+    """Check that a game compiled has the bits of the game interpreted, with its predictions."""
+    n, constants, table = len(before[0]), rule.prepare(params), rule.table()
+    expected = play(rule, params, before, columns)
+    assert call_compiled(rule, "score", n, before, columns, constants, table, before) == expected
+    for name in ("chance", "draw"):
+        if function := getattr(rule, name):
+            result = function(0, n - 1, before, columns, constants, table)
+            assert call_compiled(rule, name, 0, n - 1, before, columns, constants, table)[0] == result
