@@ -17,15 +17,16 @@ the changes do not sum to zero, the difference is minted or burned. A season may
 
     rating = old + reversion * (reversion_to - old)
 
-    1500 beats 1500 at home by 7, K 20, home 65, margin "ln": expected 0.592466, factor 2.019767: +16.462462, -16.462462
+    1500 at home beats 1500 by 7; K 20, home 65, margin "ln":
+    expected 0.592466, factor 2.019767, so +16.462462 and -16.462462
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import inf
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
 from ratings_ledger.projections.contract import (
     MISSING,
@@ -63,7 +64,6 @@ PLACE, STATUS, TEAM, HOME, SIDE_SCORE, GAMES_BEFORE, WEIGHT = range(len(COLUMNS)
 SPAN, HOME_POINTS, KAPPA, DIVISOR, SLOPE, OFFSET, EXPONENT, REVERSION, MEAN = range(0, 18, 2)
 MARGIN, MARGIN_UNIT, WEIGHT_ONE, BY_SUM, K_FORMULA, FACTORS, K = range(18, 25)
 MARGINS = ("none", "ln", "power", "table")
-Fractional = PositiveFraction | Literal[0]
 
 
 class Exact(BaseModel):
@@ -87,6 +87,23 @@ class KFormula(Exact):
     power: PositiveFraction
 
 
+def needs(form: str) -> WrapValidator:
+    """Return a validator that says in one sentence what a value with several forms has to be."""
+
+    def check_form(value: Any, check_value: Callable[[Any], Any]) -> Any:
+        try:
+            return check_value(value)
+        except ValidationError:
+            raise ValueError(f"{form} is needed") from None
+
+    return WrapValidator(check_form)
+
+
+K_FORMS = "a number such as 20, steps such as [{below = 30, k = 40}, {k = 20}], or {numerator, offset, power}"
+KOfGames = Annotated[PositiveFraction | KFormula | list[KStep], needs(K_FORMS)]
+Fractional = Annotated[PositiveFraction | Literal[0], needs('0, or a positive fraction such as 8, "7.5" or "64/3"')]
+
+
 class PairwiseElo2Params(Params):
     """`k` is a number, a list of steps by games played such as `[{below = 30, k = 40}, {k = 20}]`, or
     `{numerator = 250, offset = 5, power = "0.4"}`: numerator / (games + offset)^power. `home` is in points. `kappa`
@@ -99,7 +116,7 @@ class PairwiseElo2Params(Params):
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
-    k: PositiveFraction | KFormula | list[KStep] = 20
+    k: KOfGames = 20
     scale: Annotated[int, Field(ge=1, le=100_000)] = 400
     home: Fractional = 0
     kappa: Fractional = 0

@@ -254,7 +254,7 @@ def test_public_code_has_docstrings() -> None:
 
 
 # eight options that combine freely: margins, K by games, teams, draws and so on
-LONG_RULES = {"projections/rules/pairwise_elo_2.py": 430}
+LONG_RULES = {"projections/rules/pairwise_elo_2.py": 450}
 
 
 def test_files_stay_short() -> None:

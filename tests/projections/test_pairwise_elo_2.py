@@ -13,6 +13,7 @@ from kernel_calls import call_compiled, check_compiled_game, play
 from own_rules import built_in
 
 from ratings_ledger.projections.contract import MISSING, ONE
+from ratings_ledger.projections.rulesets.versions import read_ruleset
 
 RULE = built_in("pairwise-elo/2")
 NFL = {"k": 20, "home": 65, "margin": "ln", "reversion": "1/3", "reversion_to": 1505}
@@ -185,6 +186,7 @@ def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int
     assert 0 < largest < Decimal("0.50001"), largest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", range(len(FORMS)))
 def test_compiled_games_have_the_same_bits(form: int) -> None:
     """100 drawn games: states, books, expected scores and draws are those of the interpreter."""
@@ -199,6 +201,7 @@ def test_compiled_games_have_the_same_bits(form: int) -> None:
         assert call_compiled(RULE, "new_season", rating, constants)[0] == RULE.new_season((rating,), constants)[0]
 
 
+@pytest.mark.slow
 def test_ratings_out_of_all_bounds_are_rated_all_the_same() -> None:
     """Adjustments can put people anywhere: the favourite's win gives nothing, and an upset at most ten times K."""
     huge = [[10**16, -(10**16)]]
@@ -248,6 +251,14 @@ def test_parameters_that_cannot_be_used(params: dict[str, Any], key: str) -> Non
     reason = RULE.refuse_params(RULE.params.model_validate(params), 100)
     assert reason is not None
     assert reason.partition(":")[0] == key
+
+
+@pytest.mark.parametrize("k", ["x", -1, True, {"numerator": 1}, [{"below": 0, "k": 3}]])
+def test_a_k_of_no_form_is_refused_with_all_forms(k: Any) -> None:
+    """One problem under the key, not one for each form that it might have had."""
+    data = {"id": "a", "version": "1", "rule": "pairwise-elo/2", "scope": {"game": ["go"]}, "params": {"k": k}}
+    problems = [problem for problem in read_ruleset(data)[1] if problem.key == "params.k"]
+    assert [problem.message.partition(",")[0] for problem in problems] == ["a number such as 20"]
 
 
 def test_few_games_are_provisional() -> None:
