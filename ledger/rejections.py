@@ -103,7 +103,7 @@ CODES = {
     "finer-than-scale": "the ladder does not count in steps that small",
     "bad-ruleset": "the ruleset cannot be used; rules check explains",
     "version-exists": "this version of the ruleset is published with different content",
-    "partition-changed": "the versions of a ruleset share partition, time zone, freeze and scale",
+    "partition-changed": "the versions of a ruleset share partition, zone, freeze, periods, seasons, entrant and scale",
     "league-exists": "a league is created once, before games are recorded for it",
     "league-unscored": "a league can only be created for a game whose leagues a ruleset scores",
     "league-unknown": "no league of this name has been created",

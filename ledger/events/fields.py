@@ -242,6 +242,17 @@ DecimalString = Annotated[str, AfterValidator(_decimal)]
 _Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
 Score = Annotated[int | str, BeforeValidator(_score), Plain(_Whole)]
 Text = Annotated[str, AfterValidator(_text)]
+# of a number that a game or its participants have besides those that every game type knows
+NUMBER_NAME = "[a-z][a-z0-9_]{0,31}"
+NumberName = Annotated[
+    str,
+    written(
+        NUMBER_NAME,
+        "{} does not name a number: a lower-case letter, then letters, digits and underscores, at most 32 characters",
+    ),
+]
+# the most numbers that a game, or one participant, has
+NUMBERS_MAX = 16
 ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
 Extra = dict[ExtraName, str]
 

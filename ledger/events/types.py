@@ -4,12 +4,10 @@ A new type is a model and one line in `TYPES`; a new game type goes into `ledger
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
-from datetime import date
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import AfterValidator, Field, JsonValue, ValidationError
+from pydantic import Field, ValidationError
 
 from ratings_ledger.ledger.events.batches import ImportRecorded
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
@@ -27,14 +25,15 @@ from ratings_ledger.ledger.events.fields import (
     read_by,
     read_id,
     refusal_of,
-    refuse,
     written,
 )
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.games import Status
 from ratings_ledger.ledger.events.published_lists import ListPublished, ListRows
-from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.events.rulesets import Partition as Partition
+from ratings_ledger.ledger.events.rulesets import Ruleset as Ruleset
+from ratings_ledger.ledger.events.rulesets import Scope as Scope
+from ratings_ledger.ledger.events.rulesets import ZoneName
 from ratings_ledger.ledger.rejections import Refused, shown
 
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
@@ -154,78 +153,10 @@ class LeagueScheduled(Members):
     games: Annotated[list[ScheduledGame], Field(min_length=1, max_length=100)]
 
 
-def _date(text: str) -> str:
-    try:
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text):
-            return text
-    except ValueError:
-        pass
-    raise refuse("bad-value", f"{shown(text)} is not a date like 2010-03-05")
-
-
-def _zone(name: str) -> str:
-    try:
-        zone(name)
-    except Refused as problem:
-        raise refuse(problem.code, problem.message) from None
-    return name
-
-
-_VERSION = written(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", "{} is not a version: letters, digits, dots and hyphens, at most 32"
-)
-_RULE = written(
-    r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", "{} does not name a rule and its number, such as pairwise-elo/1"
-)
-_BAND = written(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of numbers of players, such as all, 4 or 3-4")
-
-
-class Scope(Members):
-    """Eligibility: which games a ruleset scores, and whose seats are left out."""
-
-    game: Annotated[list[Slug], Field(min_length=1)]
-    kind: list[str] = ["placing"]
-    players_min: Annotated[int, Field(ge=2, le=10_000)] = 2
-    players_max: Annotated[int, Field(ge=2, le=10_000)] | None = None
-    exclude_status: list[Status] = []
-    exclude_group: list[str] = []
-    exclude_accounts: list[Literal["premium", "free"]] = []
-
-
-class Partition(Members):
-    """Which members of a game name its ladder; `bands` divide `players` into ranges such as 3-4, or all."""
-
-    by: Annotated[
-        list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
-    ] = []
-    bands: list[Annotated[str, _BAND]] = []
-
-
-class Ruleset(Members):
-    """One version of a ruleset: rule, parameters, eligibility and partition, and where its values come from."""
-
-    id: Slug
-    version: Annotated[str, _VERSION]
-    rule: Annotated[str, _RULE]
-    effective_from: Annotated[str, AfterValidator(_date)] | None = None
-    time_zone: Annotated[str, AfterValidator(_zone)] = "Europe/Berlin"
-    freeze: Literal["none", "league-start"] = "none"
-    source: Text | None = None
-    scope: Scope
-    partition: Partition = Partition()
-    params: dict[str, JsonValue] = {}
-    assumed: dict[str, Text] = {}
-
-    @property
-    def name(self) -> str:
-        """`id@version`, as people and `--rules` name it."""
-        return f"{self.id}@{self.version}"
-
-
 class ZoneSet(Members):
     """The ledger's home zone from now on: times are shown and read there. No ladder depends on it."""
 
-    zone: Annotated[str, AfterValidator(_zone)]
+    zone: ZoneName
 
 
 class EventType(NamedTuple):

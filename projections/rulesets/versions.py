@@ -18,14 +18,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
-from ratings_ledger.ledger.events.fields import wanted
+from ratings_ledger.ledger.events.fields import NUMBER_NAME, wanted
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import day_start
 from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.projections.contract import (
     COMMON_COLUMNS,
+    NUMBERS,
     PLAYERS_MAX,
+    STATE_RULE_COLUMNS,
     UNITS_MAX,
     Params,
     Rule,
@@ -58,6 +60,8 @@ NESTED_MAX, CHARACTERS_MAX = 200, 200_000
 INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
 # a ruleset for any game: GAME and ZONE stand for the game and a time zone
 ELO = "elo"
+# what decides which ladders, periods and seasons there are, and whose: the same in all versions of a ruleset
+SHARED_MEMBERS = ("partition", "time_zone", "freeze", "period", "period_by", "season_by", "entrant")
 # the same in every ledger, so that an export from one can be imported into another
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
@@ -221,6 +225,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         )
     if bands and "players" not in by:
         problems.append(RulesetProblem("partition.bands", "bands group players, which partition.by does not name"))
+    problems += _refuse_state_members(ruleset, found)
     # a seat that changed hands has two players
     constants, reason = _prepared(found, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
     start, no_start = ((), None) if reason else _read_start(found, params)
@@ -241,24 +246,53 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
     elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
         yield RulesetProblem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
                               f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
-    known = {*COMMON_COLUMNS, *(name for columns in COLUMNS_OF.values() for name in columns)}
+    common = _common_columns(found)
+    known = {*common, *(name for columns in COLUMNS_OF.values() for name in columns)}
     for name in found.columns:
         if name not in known:
             hint = did_you_mean(name, known)
-            told = f"{found.id} asks for the column {shown(name)}, which no game type has; there are {_columns_told()}"
-            yield RulesetProblem("rule", told + hint)
+            told = f"{found.id} asks for the column {shown(name)}, which no game type has; there are "
+            yield RulesetProblem("rule", told + _describe_columns(found) + hint)
     if known.issuperset(found.columns) and not kinds_of(found):
         told = f"{found.id} asks for the columns {', '.join(found.columns)}, and no game type has all of them"
-        yield RulesetProblem("rule", f"{told}: there are {_columns_told()}")
+        yield RulesetProblem("rule", f"{told}: there are {_describe_columns(found)}")
     if abs(params.start) * found.scale > UNITS_MAX:
         yield RulesetProblem(
             "params.start", f"{params.start} points of {found.scale:,} units are beyond {UNITS_MAX:,} units"
         )
 
 
-def _columns_told() -> str:
+def _common_columns(rule: Rule) -> set[str]:
+    """Return the columns that a rule may ask for whatever the game type, those of its custom numbers included."""
+    if not rule.state:
+        return {*COMMON_COLUMNS}
+    custom = {name for name in rule.columns if re.fullmatch(re.escape(NUMBERS) + NUMBER_NAME, name)}
+    return {*COMMON_COLUMNS, *STATE_RULE_COLUMNS, *custom}
+
+
+def _describe_columns(rule: Rule) -> str:
+    common = [*COMMON_COLUMNS, *STATE_RULE_COLUMNS, f"{NUMBERS}NAME"] if rule.state else [*COMMON_COLUMNS]
     own = [f"{', '.join(columns)} (kind {name})" for name, columns in COLUMNS_OF.items() if columns]
-    return "; ".join([", ".join(COMMON_COLUMNS), *own])
+    return "; ".join([", ".join(common), *own])
+
+
+def _refuse_state_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProblem]:
+    """Yield the members made for rules with state that this rule, or another member, leaves without effect."""
+    if ruleset.period == "event" and ruleset.period_by is None:
+        yield RulesetProblem("period_by", 'period = "event" needs it: "league", "season" or "numbers.NAME"')
+    if ruleset.period != "event" and ruleset.period_by is not None:
+        yield RulesetProblem("period_by", f'it belongs to period = "event"; the period here is {ruleset.period}')
+    if ruleset.period != "game" and rule.score_period is None:
+        yield RulesetProblem("period", f'{rule.id} scores game by game; leave it out, or write period = "game"')
+    if ruleset.takes != "sum" and ruleset.entrant != "club":
+        yield RulesetProblem("takes", 'it says what a club gets from its players, so it needs entrant = "club"')
+    if rule.state:
+        return
+    if ruleset.season_by is not None:
+        yield RulesetProblem("season_by", f"{rule.id} keeps points alone, which a new season does not change")
+    for member in ("score_decimals", "score_order"):
+        if getattr(ruleset, member) != Ruleset.model_fields[member].default:
+            yield RulesetProblem(member, f"{rule.id} does not read scores, so it has no effect; leave it out")
 
 
 def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
@@ -299,15 +333,17 @@ def _nested(params: dict[str, Any]) -> set[str]:
 
 def kinds_of(found: Rule) -> list[str]:
     """Return the game types whose participants have everything a rule reads."""
-    return [name for name, columns in COLUMNS_OF.items() if {*found.columns} <= {*COMMON_COLUMNS, *columns}]
+    common = _common_columns(found)
+    return [name for name, columns in COLUMNS_OF.items() if {*found.columns} <= {*common, *columns}]
 
 
 def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
     """Return why `new` cannot be another version of the ruleset of `old`, or None."""
-    for member in ("partition", "time_zone", "freeze"):
+    for member in SHARED_MEMBERS:
         before = getattr(old.ruleset, member)
         if getattr(new.ruleset, member) != before:
-            what = ", ".join([*before.by, *before.bands]) if member == "partition" else before
+            parts = [*before.by, *before.bands] if member == "partition" else before
+            what = ", ".join(map(str, parts)) if isinstance(parts, list) else parts
             return RulesetProblem(
                 member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset share it"
             )

@@ -1,0 +1,162 @@
+"""The data of a ruleset: which rule scores which games, by which parameters, on which ladders."""
+
+import re
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from ratings_ledger.ledger.events.canonical import INTEGER_MAX
+from ratings_ledger.ledger.events.fields import NUMBERS_MAX, Members, NumberName, Slug, Text, refuse, written
+from ratings_ledger.ledger.events.games import Status
+from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.rejections import Refused, shown
+
+
+def _date(text: str) -> str:
+    try:
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text):
+            return text
+    except ValueError:
+        pass
+    raise refuse("bad-value", f"{shown(text)} is not a date like 2010-03-05")
+
+
+def _check_zone(name: str) -> str:
+    try:
+        zone(name)
+    except Refused as problem:
+        raise refuse(problem.code, problem.message) from None
+    return name
+
+
+ZoneName = Annotated[str, AfterValidator(_check_zone)]
+_VERSION = written(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", "{} is not a version: letters, digits, dots and hyphens, at most 32"
+)
+_RULE = written(
+    r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", "{} does not name a rule and its number, such as pairwise-elo/1"
+)
+_BAND = written(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of numbers of players, such as all, 4 or 3-4")
+
+
+_PERIOD_BY = written(
+    r"league|season|numbers\.[a-z][a-z0-9_]{0,31}", "{} names no event; league, season or numbers.NAME is needed"
+)
+
+
+def _check_season_by(value: Any) -> Any:
+    """Refuse everything but "season" and the months in which seasons begin, in order."""
+    if value is None or value == "season":
+        return value
+    if isinstance(value, list) and value and all(type(month) is int and 1 <= month <= 12 for month in value):
+        if value == sorted(set(value)):
+            return value
+        raise refuse("bad-value", f"the months {shown(value)} are not in order, each once")
+    raise refuse("bad-value", f'{shown(value)} is neither "season" nor a list of the months in which seasons begin')
+
+
+def _check_absent(value: Any) -> Any:
+    if value is None or value == "refuse" or (type(value) is int and abs(value) <= INTEGER_MAX):
+        return value
+    raise refuse("bad-value", f'{shown(value)} is neither "refuse" nor a whole number')
+
+
+Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+
+
+class NumberRange(Members):
+    """What a number of games or participants may be on the ladders of a ruleset.
+
+    `absent` is the value where none was recorded, or "refuse" for games that need one; rules see that none was recorded
+    if it is not given.
+    """
+
+    min: Whole = -INTEGER_MAX
+    max: Whole = INTEGER_MAX
+    absent: Annotated[int | str | None, BeforeValidator(_check_absent)] = None
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "NumberRange":
+        if self.min > self.max:
+            raise refuse("bad-value", f"the range ends before it begins: min is {self.min}, max {self.max}")
+        if isinstance(self.absent, int) and not self.min <= self.absent <= self.max:
+            raise refuse("bad-value", f"absent is {self.absent}, outside the range from {self.min} to {self.max}")
+        return self
+
+
+class Scope(Members):
+    """Eligibility: which games a ruleset scores, and whose seats are left out."""
+
+    game: Annotated[list[Slug], Field(min_length=1)]
+    kind: list[str] = ["placing"]
+    players_min: Annotated[int, Field(ge=2, le=10_000)] = 2
+    players_max: Annotated[int, Field(ge=2, le=10_000)] | None = None
+    exclude_status: list[Status] = []
+    exclude_group: list[str] = []
+    exclude_accounts: list[Literal["premium", "free"]] = []
+
+
+class Partition(Members):
+    """Which members of a game name its ladder; `bands` divide `players` into ranges such as 3-4, or all."""
+
+    by: Annotated[
+        list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
+    ] = []
+    bands: list[Annotated[str, _BAND]] = []
+
+
+class Ruleset(Members):
+    """One version of a ruleset: rule, parameters, eligibility and partition, and where its values come from."""
+
+    id: Slug
+    version: Annotated[str, _VERSION]
+    rule: Annotated[str, _RULE]
+    effective_from: Annotated[str, AfterValidator(_date)] | None = None
+    time_zone: ZoneName = "Europe/Berlin"
+    freeze: Literal["none", "league-start"] = "none"
+    period: Literal["game", "day", "week", "month", "event"] = "game"
+    period_by: Annotated[str, _PERIOD_BY] | None = None
+    season_by: Annotated[str | list[int] | None, BeforeValidator(_check_season_by)] = None
+    entrant: Literal["player", "club"] = "player"
+    takes: Literal["sum", "best"] = "sum"
+    score_decimals: Annotated[int, Field(ge=0, le=6)] = 0
+    score_order: Literal["high", "low"] = "high"
+    source: Text | None = None
+    scope: Scope
+    partition: Partition = Partition()
+    numbers: Annotated[dict[NumberName, NumberRange], Field(max_length=NUMBERS_MAX)] = {}
+    params: dict[str, JsonValue] = {}
+    assumed: dict[str, Text] = {}
+
+    @property
+    def name(self) -> str:
+        """`id@version`, as people and `--rules` name it."""
+        return f"{self.id}@{self.version}"
+
+    @model_serializer(mode="wrap")
+    def _omit_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what rulesets did not have before there were rules with state, where it has no effect.
+
+        Every record and cache key made from an older ruleset stays as it is.
+        """
+        fields = type(self).model_fields
+        return {
+            name: value
+            for name, value in dump(self).items()
+            if name not in STATE_MEMBERS or getattr(self, name) != fields[name].default
+        }
+
+
+# members that only rules with state gave a meaning
+STATE_MEMBERS = frozenset(
+    {"period", "period_by", "season_by", "entrant", "takes", "score_decimals", "score_order", "numbers"}
+)
