@@ -94,12 +94,13 @@ def _member(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
     if NoneType in get_args(annotation):
         # null is left to the model
         annotation = reduce(or_, (one for one in get_args(annotation) if one is not NoneType))
+    is_object = dict in (get_origin(annotation), *map(get_origin, get_args(annotation)[:1]))
     whole: Any = Annotated[(annotation, *metadata)] if metadata else annotation
     plain = [mark.type for mark in get_args(whole) if isinstance(mark, Plain)]
     if plain:
         whole = Annotated[reduce(or_, (*plain, whole)), Field(union_mode="left_to_right")]
     found = TypeAdapter(whole).core_schema
-    return core_schema.no_info_after_validator_function(in_order, found) if get_origin(annotation) is dict else found
+    return core_schema.no_info_after_validator_function(in_order, found) if is_object else found
 
 
 def _items(annotation: Any) -> type[BaseModel] | None:
@@ -111,6 +112,7 @@ def _items(annotation: Any) -> type[BaseModel] | None:
 # characters that reorder the text around them (Unicode's Bidi_Control)
 _BIDI_CONTROL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+TEAMS_MAX = 9_999
 _DECIMAL = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
@@ -190,6 +192,17 @@ def _score(value: Any) -> Any:
     return value
 
 
+def _team(value: Any) -> Any:
+    if isinstance(value, str):
+        name = _identifier(value, 64, "/=")
+        return int(name) if re.fullmatch(r"[1-9]\d{0,3}", name, re.ASCII) else name
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise refuse("wrong-type", f"a team is a whole number or a name, not {shown(value)}")
+    if not 1 <= value <= TEAMS_MAX:
+        raise refuse("out-of-range", f"{shown(value)} is not the number of a team, 1 to {TEAMS_MAX:,}")
+    return value
+
+
 def _text(text: str) -> str:
     _refuse_surrogates(text)
     sound = (text.isascii() and text.isprintable()) or not any(
@@ -239,8 +252,10 @@ Slug = Annotated[
     Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),
 ]
 DecimalString = Annotated[str, AfterValidator(_decimal)]
-_Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
-Score = Annotated[int | str, BeforeValidator(_score), Plain(_Whole)]
+Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+Score = Annotated[int | str, BeforeValidator(_score), Plain(Whole)]
+# the side of a participant: a number, or a name
+Team = Annotated[int | str, BeforeValidator(_team), Plain(Annotated[int, Field(ge=1, le=TEAMS_MAX)])]
 Text = Annotated[str, AfterValidator(_text)]
 # of a number that a game or its participants have besides those that every game type knows
 NUMBER_NAME = "[a-z][a-z0-9_]{0,31}"
@@ -253,6 +268,7 @@ NumberName = Annotated[
 ]
 # the most numbers that a game, or one participant, has
 NUMBERS_MAX = 16
+CustomNumbers = Annotated[dict[NumberName, Whole], Field(max_length=NUMBERS_MAX)]
 ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
 Extra = dict[ExtraName, str]
 

@@ -4,12 +4,13 @@ What a game type adds is in a module of `ledger.events.game_types`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import methodcaller
 from random import Random
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ratings_ledger.ledger.events.fields import Extra, GameId, Label, Members, PlayerId, Slug
+from ratings_ledger.ledger.events.fields import CustomNumbers, Extra, GameId, Label, Members, PlayerId, Slug, Team
 from ratings_ledger.ledger.rejections import Refused, shown
 
 Status = Literal["finished", "abandoned", "substitute", "surrendered", "removed"]
@@ -25,6 +26,10 @@ class Participant(Members):
     replaces: PlayerId | None = None
     seat: Annotated[int, Field(ge=1, le=10_000)] | None = None
     seconds_played: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    team: Team | None = None
+    club: Label | None = None
+    home: bool | None = None
+    numbers: CustomNumbers | None = None
     extra: Extra | None = None
 
 
@@ -40,6 +45,7 @@ class Game(Members):
     season: Label | None = None
     rated: bool = True
     aborted: bool = False
+    numbers: CustomNumbers | None = None
     extra: Extra | None = None
 
 
@@ -102,7 +108,7 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         if leaver_name in replaced:
             raise Refused("leaver-replaced-twice", f"{shown(leaver_name)} is replaced twice")
         replaced.add(leaver_name)
-        for member in (*shared, "seat"):
+        for member in (*shared, "seat", "team"):
             if leaver.get(member, participant.get(member)) != participant.get(member):
                 raise Refused(
                     "seat-disagrees", f"{shown(leaver_name)} and {shown(name)} share a seat, but not the {member}"
@@ -111,6 +117,73 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         raise Refused(
             "too-few-participants", f"a game has at least two seats, this one has {len(participants) - len(replaced)}"
         )
+
+
+# members that decide the sides of a game, and its numbers
+_SIDE_MEMBERS = frozenset({"team", "home", "numbers"})
+
+
+def check_sides(game: dict[str, Any], shared: tuple[str, ...], places: Callable[[dict[str, Any]], list[int]]) -> None:
+    """Teams, who is at home, and numbers fit together, in a game whose seats do. Raises `Refused`.
+
+    The members of a team have one place and equal `shared` members. What a leaver does not state, the substitute
+    states for the seat.
+    """
+    if _SIDE_MEMBERS.isdisjoint(set().union(*game["participants"])):
+        return
+    teams = seat_values(game, methodcaller("get", "team"))
+    if any(team is not None for team in teams.values()):
+        _check_teams(game, teams, shared, places)
+    homes = {side for side, participant in zip(sides_of(game), game["participants"], strict=True)
+             if participant.get("home")}  # fmt: skip
+    if len(homes) > 1:
+        raise Refused("two-homes", "participants of two sides are at home; at most one side is")
+    of_game = game.get("numbers", {})
+    for participant in game["participants"]:
+        for name in sorted(participant.get("numbers", {})):
+            if name in of_game:
+                raise Refused(
+                    "number-twice",
+                    f"numbers.{name} is given for the game and for {shown(participant['player'])}; one place is enough",
+                )
+
+
+def _check_teams(
+    game: dict[str, Any], teams: dict[str, Any], shared: tuple[str, ...], places: Callable[[dict[str, Any]], list[int]]
+) -> None:
+    alone = next((seat for seat, team in teams.items() if team is None), None)
+    if alone is not None:
+        raise Refused("team-missing", f"{shown(alone)} has no team; either all participants have one, or none has")
+    if len(set(teams.values())) < 2:
+        raise Refused("one-side", f"everybody is in team {next(iter(teams.values()))}; a game has at least two sides")
+    of_seat = {member: seat_values(game, methodcaller("get", member)) for member in shared}
+    place_of = dict(zip((p["player"] for p in game["participants"]), places(game), strict=True))
+    of_seat["place"] = {seat: place_of[seat] for seat in teams}
+    first: dict[Any, str] = {}
+    for seat, team in teams.items():
+        mate = first.setdefault(team, seat)
+        for member, values in of_seat.items():
+            if values[seat] != values[mate]:
+                raise Refused(
+                    "side-disagrees", f"{shown(mate)} and {shown(seat)} are in team {team}, but differ in {member}"
+                )
+
+
+def sides_of(game: Mapping[str, Any]) -> list[int]:
+    """Return the number of the side of each participant, from 0 on in the order in which sides first appear.
+
+    A side is a team, the `side` of a battle, or else a seat.
+    """
+    numbers: dict[Any, int] = {}
+    seats = seat_values({**game}, lambda participant: participant.get("team", participant.get("side")))
+    keys = [(seats[name], "" if seats[name] is not None else name)
+            for name in (p.get("replaces", p["player"]) for p in game["participants"])]  # fmt: skip
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def has_teams(game: Mapping[str, Any]) -> bool:
+    """Tell whether the sides of a game are teams, or those of a battle, rather than seats."""
+    return any("team" in participant or "side" in participant for participant in game["participants"])
 
 
 def seats_of(game: Mapping[str, Any]) -> int:

@@ -15,7 +15,16 @@ from pydantic import (
 )
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
-from ratings_ledger.ledger.events.fields import NUMBERS_MAX, Members, NumberName, Slug, Text, refuse, written
+from ratings_ledger.ledger.events.fields import (
+    NUMBERS_MAX,
+    Members,
+    NumberName,
+    Slug,
+    Text,
+    Whole,
+    refuse,
+    written,
+)
 from ratings_ledger.ledger.events.games import Status
 from ratings_ledger.ledger.events.zones import zone
 from ratings_ledger.ledger.rejections import Refused, shown
@@ -68,9 +77,6 @@ def _check_absent(value: Any) -> Any:
     if value is None or value == "refuse" or (type(value) is int and abs(value) <= INTEGER_MAX):
         return value
     raise refuse("bad-value", f'{shown(value)} is neither "refuse" nor a whole number')
-
-
-Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
 
 
 class NumberRange(Members):

@@ -29,6 +29,7 @@ from ratings_ledger.ledger.events.fields import (
 )
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
+from ratings_ledger.ledger.events.games import check_sides
 from ratings_ledger.ledger.events.published_lists import ListPublished, ListRows
 from ratings_ledger.ledger.events.rulesets import Partition as Partition
 from ratings_ledger.ledger.events.rulesets import Ruleset as Ruleset
@@ -359,6 +360,7 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         raise _of_another_kind(refusal_of(error), str(name)) from None
     kind.check(game)
+    check_sides(game, kind.of_side, kind.places)
     return game
 
 

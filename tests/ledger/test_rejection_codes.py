@@ -252,6 +252,11 @@ CASES = {
     "seat-disagrees": Case(game(
         seat("anna", 1), seat("ben", 3, status="abandoned"), seat("cleo", 2, status="substitute", replaces="ben"),
     )),
+    "team-missing": Case(game(seat("anna", 1, team=1), seat("ben", 2))),
+    "side-disagrees": Case(game(seat("anna", 1, team=1), seat("ben", 2, team=1), seat("cleo", 3, team=2))),
+    "one-side": Case(game(seat("anna", 1, team=1), seat("ben", 1, team=1))),
+    "two-homes": Case(game(seat("anna", 1, home=True), seat("ben", 2, home=True))),
+    "number-twice": Case(game(seat("anna", 1, numbers={"n": 1}), seat("ben", 2), numbers={"n": 1})),
     "b5-too-few-players": Case(b5(0, 1)),
     "referee-plays": Case(b5(0, 1, 0, referee="cleo")),
     "victory-points-total": Case(b5(0, 1, 0, within_time=True)),

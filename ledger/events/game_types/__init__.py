@@ -20,6 +20,7 @@ class GameType(NamedTuple):
     numbers: these numbers for a checked game: for each column a list in the order of the participants
     seats:   how many seats a randomly drawn game may have
     placed:  whether its games have places, by which predictions can be measured
+    of_side: the members that the participants of a team share, besides their place
     """
 
     model: type[Game]
@@ -30,13 +31,15 @@ class GameType(NamedTuple):
     numbers: Callable[[dict[str, Any]], Sequence[Sequence[int]]] = lambda game: ()
     seats: tuple[int, int] = (2, 10_000)
     placed: bool = True
+    of_side: tuple[str, ...] = ()
 
 
 GAME_TYPES = {
-    "placing": GameType(placing.PlacingGame, placing.check, placing.places, placing.draw),
+    "placing": GameType(placing.PlacingGame, placing.check, placing.places, placing.draw, of_side=("score",)),
     "b5": GameType(b5.B5Game, b5.check, b5.places, b5.draw, b5.COLUMNS, b5.numbers, (b5.PLAYERS_MIN, 10_000)),
     "battle": GameType(
-        battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers, placed=False
+        battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers, placed=False,
+        of_side=("side",),
     ),
     "diplomacy": GameType(
         diplomacy.DiplomacyGame, diplomacy.check, diplomacy.places, diplomacy.draw, diplomacy.COLUMNS,
