@@ -273,13 +273,16 @@ class Ledger:
         return _propose(self._store, whole, policy, _Known(strict, self._kept.newest), based_on=based_on)
 
     @_checked
-    def publish_shipped(self, by: str, wanted: str = "all", games: Collection[str] = ()) -> list[str]:
+    def publish_shipped(
+        self, by: str, wanted: str = "all", games: Collection[str] = (), *, zone: str | None = None
+    ) -> list[str]:
         """Publish the shipped rulesets that the ledger lacks, or those of one id; or with `games` Elo for each of them.
 
-        Returns the versions that are new. Raises `BadArgument`, `Refused` for what cannot be a game's name,
-        `StoreUnavailable`, `NotALedger` if one does not fit what the ledger holds.
+        With an id that leaves the game open, such as glicko, it is published for each of the `games`, in the time
+        zone `zone`, by default the home zone. Returns the versions that are new. Raises `BadArgument`, `Refused` for
+        what cannot be a game's name, `StoreUnavailable`, `NotALedger` if one does not fit what the ledger holds.
         """
-        return _publish_missing(self._store, _name(by), _shipped_texts(self._store, wanted, games))
+        return _publish_missing(self._store, _name(by), _shipped_texts(self._store, wanted, games, zone))
 
     @_checked
     def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:

@@ -13,7 +13,7 @@ import click
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.projections.rulesets.registry import rule_names
-from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
 
 # by the name of a parameter
 KINDS = {
@@ -22,7 +22,7 @@ KINDS = {
     "league": "league", "season": "season", "rules": "versions", "output": "file",
 }  # fmt: skip
 _COORDINATES = "=now =published"
-_IDS = " ".join(f"={line.split(chr(34))[1]}" for text in shipped() for line in text.splitlines() if line[:5] == "id = ")
+_IDS = " ".join(f"={name}" for name in shipped_rulesets())
 # where the same name means something else, or arguments come in any order
 OF_COMMAND = {
     "chart": {"names": "players ladders"},
@@ -31,12 +31,13 @@ OF_COMMAND = {
         "game": "ids players ladders", "ladder": "ladders players ids", "before": _COORDINATES, "after": _COORDINATES,
     },
     "history": {"player": "players ladders", "ladder": "ladders players"},
+    "init": {"system": " ".join(f"={name}" for name in systems())},
     "league": {"name": "league", "ladder": "league ladders"},
     "log": {"subject": "ids players", "types": " ".join(f"={name}" for name in TYPES)},
     "rebuild": {"names": "ladders rulesets"},
     "record": {"game_id": ""},
     "rules": {
-        "name": "rulesets versions", "from_shipped": " ".join(dict.fromkeys(_IDS.split())),
+        "name": "rulesets versions", "from_shipped": _IDS,
         "rule_id": " ".join(f"={name}" for name in rule_names()),
     },
 }  # fmt: skip

@@ -21,12 +21,13 @@ from console_blocks import masked, refreshed
 
 from ratings_ledger.cli.main import ratings
 from ratings_ledger.ledger import errors, rejections, verification
-from ratings_ledger.projections.contract import COMMON_COLUMNS, Rule
+from ratings_ledger.projections.contract import COMMON_COLUMNS, Rule, joined
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.registry import rule as find_rule
+from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
 from ratings_ledger.projections.rulesets.templates import values_of
-from ratings_ledger.projections.rulesets.versions import shipped, shipped_elo
+from ratings_ledger.projections.rulesets.versions import ELO, shipped, shipped_elo
 from ratings_ledger.projections.stored.views import MEANINGS
 from ratings_ledger.web.openapi import as_openapi
 
@@ -153,7 +154,14 @@ def rules() -> str:
         "`ratings init --for GAME` and `ratings rules publish --shipped elo --game GAME` publish it for a game, here "
         "for chess.",
         f"```toml\n{shipped_elo('chess').strip()}\n```",
+        "## Published on request",
+        "`ratings rules publish --shipped NAME` publishes one of these, with `--game GAME` where its file has GAME. "
+        "ZONE stands for the home zone, or that of `--zone`. `ratings init --for GAME --system NAME` publishes "
+        f"{joined([f'`{name}`' for name in systems()])} for a game.",
     ]
+    for ruleset in shipped_rulesets().values():
+        if ruleset.on_request and ruleset.id != ELO:
+            parts += [f"### `{ruleset.id}`", *(f"```toml\n{text.strip()}\n```" for text in ruleset.texts)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -10,35 +10,61 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.intake import ImportPolicy
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.proposals import propose
-from ratings_ledger.projections.admission.publishing_rulesets import publish_missing, shipped_texts
+from ratings_ledger.projections.admission.publishing_rulesets import EVERY, publish_missing, shipped_texts
+from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.rulesets.shipped_rulesets import read_rated_game, shipped_rulesets, systems
+from ratings_ledger.projections.rulesets.versions import ELO
+
+
+def _system(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the name of a system that rates any game, on the ladders that Elo has."""
+    if value is None or value in systems():
+        return value
+    known = shipped_rulesets()
+    if value in known:
+        games = " --game GAME" if known[value].takes_game else ""
+        where = f"it has ladders of its own: ratings rules publish --shipped {value}{games}"
+        raise click.BadParameter(f"{value} is not for --system; {where}")
+    raise click.BadParameter(f"no system is called {shown(value)}; there are {joined(systems())}"
+                             f"{did_you_mean(value, systems())}")  # fmt: skip
 
 
 @command()
 @click.option("--for", "games", metavar="GAME", multiple=True, callback=elo_games,
               help="Publish Elo for this game, such as chess, and nothing else; repeatable.")  # fmt: skip
+@click.option("--system", metavar="NAME", callback=_system, help=f"With --for: another system than {ELO}, such as "
+              "glicko; ratings rules list --shipped has them.")  # fmt: skip
 @click.option("--zone", metavar="NAME", callback=zone_name,
               help="The home zone, such as Europe/Berlin: times are shown and read there.")  # fmt: skip
 @click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
 @by_option
 @click.pass_obj
-def init(db: str, games: tuple[str, ...], zone: str | None, no_rules: bool, by: str) -> None:
+def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, no_rules: bool, by: str) -> None:
     """Create or upgrade the ledger. The shipped rulesets that it lacks are published.
 
     With --for chess it gets textbook Elo for that game alone: the ladders elo-chess/all, elo-chess/2, elo-chess/3-4 and
-    so on by number of players.
+    so on by number of players. With --system glicko the ladders are glicko-chess/all and so on.
     """
     from ratings_ledger.ledger.store.upgrading import upgrade
 
     if games and no_rules:
         raise click.UsageError("--for publishes rules, --no-rules does not; choose one")
+    if system is not None and not games:
+        raise click.UsageError("--system needs --for GAME, the game that it rates")
+    try:
+        for game in games:
+            read_rated_game(system or ELO, game)
+    except Refused as problem:
+        raise click.BadParameter(problem.message, param_hint="--for") from None
     ledger = upgrade(db)
     if zone is not None:
         _set_zone(open_ledger(db), zone, by)
-    texts = () if no_rules else shipped_texts(ledger, games=games)
+    texts = () if no_rules else shipped_texts(ledger, system or EVERY, games)
     published = publish_missing(open_ledger(db), by, texts, only_new_ids=True) if texts else []
     with ledger.reading() as connection:
         latest = head(connection)

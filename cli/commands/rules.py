@@ -7,7 +7,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.engines import rule_seconds_option
-from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option
+from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option, zone_name
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
@@ -21,6 +21,8 @@ from ratings_ledger.cli.output.rulesets import (
     print_ruleset_toml,
     print_rulesets,
     print_rulesets_csv,
+    print_shipped,
+    print_shipped_csv,
 )
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
@@ -36,13 +38,13 @@ from ratings_ledger.projections.admission.publishing_rulesets import (
     ruleset_items,
     shipped_texts,
 )
+from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.queries.ruleset_states import list_shipped
 from ratings_ledger.projections.rulesets.registry import rule, rule_names
-from ratings_ledger.projections.rulesets.versions import (
-    ELO,
-    RulesetProblem,
-)
+from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, find_shipped_text, shipped_rulesets
+from ratings_ledger.projections.rulesets.versions import ELO, RulesetProblem
 
 
 @group()
@@ -58,11 +60,17 @@ def _slug(context: click.Context, parameter: click.Parameter, value: str) -> str
 
 
 @rules.command(name="list")
+@click.option("--shipped", "of_program", is_flag=True, help="Those that come with this program, templates included.")
 @known_at_option
 @format_option
 @click.pass_obj
-def list_(db: str, known_at: str | None, form: str) -> None:
+def list_(db: str, of_program: bool, known_at: str | None, form: str) -> None:
     """The published versions; in force: scores games that end now."""
+    if of_program and known_at is not None:
+        raise click.UsageError("--shipped is about this program, --known-at about the ledger; choose one")
+    if of_program:
+        emit(list_shipped(), form, print_shipped, print_shipped_csv)
+        return
     emit(view_of(open_for_command(db), None, known_at, None).rulesets(), form, print_rulesets, print_rulesets_csv)
 
 
@@ -100,14 +108,22 @@ def new(db: str, file: str | None, rule_id: str, game: str) -> None:
 
 @rules.command()
 @click.argument("name", metavar="ID[@VERSION]")
+@click.option("--shipped", "of_program", is_flag=True,
+              help="The file of a ruleset that comes with this program; rules list --shipped names them.")  # fmt: skip
 @known_at_option
 @format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
-def show(db: str, name: str, known_at: str | None, form: str) -> None:
+def show(db: str, name: str, of_program: bool, known_at: str | None, form: str) -> None:
     """What a version says, and from when until when each version of its ruleset scores.
 
-    Every assumed value is marked. Without a VERSION, it is the newest in force.
+    Every assumed value is marked. Without a VERSION, it is the newest in force. In a template, GAME and ZONE stand for
+    the game and the time zone for which rules publish --shipped publishes it.
     """
+    if of_program:
+        if known_at is not None or form not in ("table", "toml"):
+            raise click.UsageError("--shipped prints the file, and takes neither --known-at nor --format json or csv")
+        render.echo(find_shipped_text(name), nl=False)
+        return
     ruleset = view_of(open_for_command(db), None, known_at, None).ruleset(name)
     emit(ruleset, form, print_ruleset, print_ruleset_csv, toml=print_ruleset_toml)
 
@@ -142,29 +158,29 @@ def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
     help="Publish the shipped versions that the ledger lacks: all, or those of ID.",
 )  # fmt: skip
 @click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
-              help=f"With --shipped {ELO}: the game that it rates, such as chess; repeatable.")  # fmt: skip
+              help="With --shipped ID for a template: the game that it rates, such as chess; repeatable.")  # fmt: skip
+@click.option("--zone", metavar="NAME", callback=zone_name,
+              help="With --shipped ID for a template: its time zone.  [default: the home zone]")  # fmt: skip
 @rule_seconds_option
 @write_command
 def publish(
-    how: WriteContext, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], rule_seconds: float
-) -> int:
+    how: WriteContext, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], zone: str | None,
+    rule_seconds: float,
+) -> int:  # fmt: skip
     """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this are left alone.
 
     A version scores games from its effective_from on: a day in the past corrects history, a future one leaves it alone.
-    --shipped elo --game chess publishes textbook Elo for a game, as elo-chess. A rule from a package is first tried as
-    in rules check.
+    --shipped elo --game chess publishes textbook Elo for a game, as elo-chess; rules list --shipped names other
+    templates. A rule from a package is first tried as in rules check.
     """
     if bool(files) == (from_shipped is not None):
         raise click.UsageError("name files, or --shipped")
-    if games and from_shipped != ELO:
-        raise click.UsageError(f"--game goes with --shipped {ELO}")
+    if from_shipped is None and (games or zone is not None):
+        raise click.UsageError(f"--game and --zone go with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
         if how.dry_run or how.form == "json":
             raise click.UsageError("--shipped takes neither --dry-run nor --format")
-        if from_shipped == ELO and not games:
-            raise click.UsageError(f"--shipped {ELO} rates one game: name it, as in --shipped {ELO} --game chess")
-        published = publish_missing(how.ledger, how.policy.by, shipped_texts(how.ledger, from_shipped, games))
-        render.echo(f"published: {', '.join(published) or 'nothing new'}")
+        render.echo(f"published: {', '.join(_publish_shipped(how, from_shipped, games, zone)) or 'nothing new'}")
         return 0
     if wrong := _tried_first(how.db, files, rule_seconds):
         for name, problem in wrong:
@@ -182,6 +198,23 @@ def publish(
     names = [ruleset.name for _, ruleset in rulesets]
     outcome = rulesets_published(how.done(plan), names, how.dry_run, found)
     return emit(outcome, how.form, print_rulesets_published)
+
+
+def _publish_shipped(how: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
+    """Publish the shipped versions of this name, or all that `init` publishes; return those that are new."""
+    templates = joined([one.id for one in shipped_rulesets().values() if one.takes_game])
+    ruleset = None if name == EVERY else find_shipped(name)
+    if games and not (ruleset and ruleset.takes_game):
+        raise click.UsageError(f"--game goes with --shipped {templates}")
+    if zone is not None and not (ruleset and ruleset.takes_zone):
+        raise click.UsageError(f"--zone goes with --shipped {templates}")
+    if ruleset and ruleset.takes_game and not games:
+        raise click.UsageError(f"--shipped {name} rates one game: name it, as in --shipped {name} --game chess")
+    try:
+        texts = shipped_texts(how.ledger, name, games, zone)
+    except Refused as problem:
+        raise click.BadParameter(problem.message, param_hint="--game") from None
+    return publish_missing(how.ledger, how.policy.by, texts)
 
 
 def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:

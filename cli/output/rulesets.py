@@ -1,8 +1,10 @@
 """How published rulesets look, as tables, as CSV and as TOML."""
 
+from dataclasses import fields
+
 from ratings_ledger.cli.output import render
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
+from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState, ShippedRow, ShippedRulesets
 
 VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by", "withdrawn")
 KEYS = ("key", "value", "assumed because")
@@ -20,6 +22,21 @@ def print_rulesets(found: AllRulesets) -> None:
         for row in found.rows
     ]
     render.print_table(VERSIONS[:5], rows, right=("assumed",))
+
+
+def print_shipped(found: ShippedRulesets) -> None:
+    """One line for each name; what is more is in the other formats."""
+    render.print_table(("id", "rule", "published", "description"), [
+        (row.id, row.rule, row.published, row.description) for row in found.rows
+    ])  # fmt: skip
+    render.hanging("\nOne of them: ratings rules show --shipped elo", 2)
+
+
+def print_shipped_csv(found: ShippedRulesets) -> None:
+    """One line for each name."""
+    rows = [[", ".join(value) if isinstance(value, list) else value for value in row.values()]
+            for row in found.model_dump()]  # fmt: skip
+    render.print_csv([member.name for member in fields(ShippedRow)], rows)
 
 
 def print_ruleset_toml(found: RulesetState) -> None:

@@ -7,17 +7,16 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument, NotALedger
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.fields import read_slug
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
-from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.ledger.store.log import Log, head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.queries.coordinates import times_of
-from ratings_ledger.projections.rulesets.versions import SHIPPED_AT, read_toml, shipped, shipped_elo
+from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, read_rated_game
+from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_toml, shipped
 
 # all shipped rulesets, where one could be named
 EVERY = "all"
@@ -44,21 +43,28 @@ def ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]], at: s
     return items
 
 
-def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()) -> list[str]:
-    """Return the texts of all shipped rulesets or of those with one id; with games, those of Elo for each of them.
+def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = (), zone: str | None = None) -> list[str]:
+    """Return the texts of the shipped rulesets that `init` publishes, or of one of all by name.
 
-    Raises `BadArgument` if none has that id, `Refused` (bad-slug) for what cannot be a game's name.
+    Args:
+        wanted: the name of a shipped ruleset; with games alone it is Elo
+        games: where the ruleset leaves the game open, those for which it is filled in
+        zone: the time zone where the ruleset leaves that open; by default the ledger's home zone
+
+    Raises: `BadArgument` if there is none of that name, or if games or a zone are missing or do not belong to it;
+        `Refused` (bad-slug) for what cannot be a game's name.
     """
-    if games:
+    if wanted == EVERY and not games:
+        if zone is not None:
+            raise BadArgument("a zone belongs to one shipped ruleset", "zone")
+        return shipped()
+    ruleset = find_shipped(ELO if wanted == EVERY else wanted)
+    ruleset.refuse_choice(bool(games), zone is not None)
+    if zone is None and ruleset.takes_zone:
         with ledger.reading() as connection:
             zone = times_of(connection).zone
-        return [shipped_elo(read_slug(f"elo-{game}")[4:], zone) for game in dict.fromkeys(games)]
-    found = [text for text in shipped() if wanted == EVERY or f'id = "{wanted}"' in text.splitlines()]
-    if not found:
-        ids = [line.split('"')[1] for text in shipped() for line in text.splitlines() if line.startswith("id = ")]
-        hint = did_you_mean(wanted, ids)
-        raise BadArgument(f"no shipped ruleset is called {shown(wanted)}; see: docs/systems/README.md{hint}", "wanted")
-    return found
+    slugs = [read_rated_game(ruleset.id, game) for game in dict.fromkeys(games)]
+    return [text for slug in slugs or [""] for text in ruleset.fill_in(slug, zone or "UTC")]
 
 
 def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_ids: bool = False) -> list[str]:

@@ -20,6 +20,7 @@ from ratings_ledger.ledger.store.log import known_of, read_records_at, read_wher
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Answer, Result, Rows
 from ratings_ledger.projections.rulesets.assumptions import assumptions_of
+from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import Version, bind, in_force, newest
 
 
@@ -45,6 +46,30 @@ class AllRulesets(Rows):
     """The published versions, as they were recorded."""
 
     rows: tuple[RulesetRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedRow(Result):
+    """A ruleset that comes with this program: its name for `rules publish --shipped`, and what its newest version says.
+
+    `published` is `init` or `on request`. `games` are those that it rates, none if the game is chosen when it is
+    published.
+    """
+
+    id: str
+    versions: tuple[str, ...]
+    rule: str
+    published: str
+    games: tuple[str, ...]
+    description: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedRulesets(Rows):
+    """The rulesets that come with this program, whether the ledger has them or not."""
+
+    rows: tuple[ShippedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +177,24 @@ def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
         bound = bind(ruleset, position)[0] if withdrawn_at is None else None
         versions.append(RecordedVersion(position, ruleset, bound, json.loads(records[position]), withdrawn_at))
     return versions
+
+
+def list_shipped() -> ShippedRulesets:
+    """Return the rulesets that come with this program."""
+    return ShippedRulesets(
+        tuple(
+            ShippedRow(
+                id=one.id,
+                versions=one.versions,
+                rule=one.rule,
+                published="on request" if one.on_request else "init",
+                games=() if one.takes_game else one.games,
+                description=one.description,
+                source=one.source,
+            )
+            for one in shipped_rulesets().values()
+        )
+    )
 
 
 def all_rulesets(connection: Connection, until: int) -> AllRulesets:

@@ -14,7 +14,8 @@ import tomli_w
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import Partition, Ruleset, Scope
 from ratings_ledger.projections.contract import Rule
-from ratings_ledger.projections.rulesets.versions import kinds_of, parse_toml, shipped, shipped_elo
+from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
+from ratings_ledger.projections.rulesets.versions import kinds_of, parse_toml
 
 WIDTH = 34  # where comments begin
 
@@ -80,8 +81,9 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
 
 
 def _example(rule: Rule, game: str) -> dict[str, Any]:
-    """Return a shipped ruleset with this rule."""
-    for text in (shipped_elo(game), *shipped()):
+    """Return a shipped ruleset with this rule, for this game where it may be any."""
+    texts = [text for ruleset in shipped_rulesets().values() for text in ruleset.fill_in(game)]
+    for text in texts:
         data, _ = parse_toml(text)
         if data is not None and data["rule"] == rule.id:
             return data

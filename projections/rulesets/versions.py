@@ -55,6 +55,11 @@ SHIPPED = (
     "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0", "youplay-wsim-v1",
     "youplay-wsim-v2", "b5-league-2", "youplay-bluemax-2",
 )  # fmt: skip
+_FILES = resources.files("ratings_ledger.projections").joinpath("shipped")
+# every other file in the folder: published on request only, most of them for a game of one's choice
+ON_REQUEST = tuple(
+    sorted({file.name.removesuffix(".toml") for file in _FILES.iterdir() if file.name.endswith(".toml")} - {*SHIPPED})
+)
 # limits of a ruleset file: far more than any needs
 NESTED_MAX, CHARACTERS_MAX = 200, 200_000
 INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
@@ -401,16 +406,17 @@ def oldest(versions: Iterable[Version]) -> Version:
 
 def shipped() -> list[str]:
     """Return the texts of the shipped ruleset files, in the order in which `init` publishes them."""
-    return [_shipped_file(name) for name in SHIPPED]
+    return [shipped_file(name) for name in SHIPPED]
 
 
 def shipped_elo(game: str, time_zone: str = "UTC") -> str:
     """Return the text of the shipped Elo ruleset for a game, a slug: `elo-chess` for chess."""
-    return _shipped_file("elo-1").replace("GAME", game).replace("ZONE", time_zone)
+    return shipped_file("elo-1").replace("GAME", game).replace("ZONE", time_zone)
 
 
-def _shipped_file(name: str) -> str:
-    return resources.files("ratings_ledger.projections").joinpath("shipped", f"{name}.toml").read_text(encoding="utf-8")
+def shipped_file(name: str) -> str:
+    """Return the text of a shipped ruleset file, by its name without the ending."""
+    return _FILES.joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
 def band_range(band: str) -> tuple[int, int]:

@@ -1,0 +1,119 @@
+"""The rulesets that come with this program: those that `init` publishes, and templates published on request.
+
+In the files of templates GAME and ZONE stand for a game and a time zone.
+"""
+
+import tomllib
+from functools import cache
+from typing import NamedTuple
+
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.fields import read_slug
+from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.projections.contract import joined
+from ratings_ledger.projections.rulesets.versions import ELO, ON_REQUEST, SHIPPED, shipped_file
+
+OF_A_GAME = "-GAME"
+
+
+class ShippedRuleset(NamedTuple):
+    """A ruleset that comes with this program, by the name under which it is published on request.
+
+    texts: the files of its versions, in the order in which they are published
+    rule, description, source, games: of the newest version
+    takes_game, takes_zone: whether its files leave them open
+    makes_ladders: whether `init --system` offers it: game by game, with the ladders that Elo has for any game
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    versions: tuple[str, ...]
+    rule: str
+    description: str
+    source: str
+    games: tuple[str, ...]
+    on_request: bool
+    takes_game: bool
+    takes_zone: bool
+    makes_ladders: bool
+
+    def fill_in(self, game: str = "", zone: str = "UTC") -> list[str]:
+        """Return the files of its versions for a game, a slug, and a time zone."""
+        return [text.replace("GAME", game).replace("ZONE", zone) for text in self.texts]
+
+    def refuse_choice(self, has_games: bool, has_zone: bool) -> None:
+        """Raise `BadArgument` if a game is missing, or where a game or a zone cannot be chosen."""
+        if has_games and not self.takes_game:
+            raise BadArgument(f"{self.id} rates {joined(self.games)} alone", "games")
+        if self.takes_game and not has_games:
+            raise BadArgument(f"{self.id} rates one game: name it", "games")
+        if has_zone and not self.takes_zone:
+            raise BadArgument(f"{self.id} has its own time zone", "zone")
+
+
+@cache
+def shipped_rulesets() -> dict[str, ShippedRuleset]:
+    """Return the shipped rulesets by name: those that `init` publishes, then Elo, then the others on request."""
+    files: dict[str, list[str]] = {}
+    for name in (*SHIPPED, *sorted(ON_REQUEST, key=lambda name: (not name.startswith(f"{ELO}-"), name))):
+        text = shipped_file(name)
+        files.setdefault(tomllib.loads(text)["id"].removesuffix(OF_A_GAME), []).append(text)
+    ladders = _read_ladders(files[ELO][-1])
+    published_by_init = {tomllib.loads(shipped_file(name))["id"] for name in SHIPPED}
+    return {name: _describe(name, texts, name not in published_by_init, ladders) for name, texts in files.items()}
+
+
+def _describe(name: str, texts: list[str], on_request: bool, ladders: object) -> ShippedRuleset:
+    newest = tomllib.loads(texts[-1])
+    takes_game = newest["id"].endswith(OF_A_GAME)
+    return ShippedRuleset(
+        id=name,
+        texts=tuple(texts),
+        versions=tuple(tomllib.loads(text)["version"] for text in texts),
+        rule=newest["rule"],
+        description=texts[-1].partition("\n")[0].removeprefix("#").strip(),
+        source=newest.get("source", ""),
+        games=tuple(newest["scope"]["game"]),
+        on_request=on_request,
+        takes_game=takes_game,
+        takes_zone="ZONE" in texts[-1],
+        makes_ladders=takes_game and _read_ladders(texts[-1]) == ladders,
+    )
+
+
+def _read_ladders(text: str) -> object:
+    """Return what decides which ladders a ruleset has, and when they are scored."""
+    data = tomllib.loads(text)
+    return data.get("partition"), data.get("period", "game"), data["scope"].get("kind"), data.get("entrant", "player")
+
+
+def systems() -> list[str]:
+    """Return the names of the rulesets that `init --system` offers for any game, Elo first."""
+    return [ruleset.id for ruleset in shipped_rulesets().values() if ruleset.makes_ladders]
+
+
+def read_rated_game(ruleset_id: str, game: str) -> str:
+    """Return a game for which a shipped ruleset can be published. Raises `Refused` (bad-slug)."""
+    return read_slug(f"{ruleset_id}-{game}")[len(ruleset_id) + 1 :]
+
+
+def find_shipped(name: str) -> ShippedRuleset:
+    """Return the shipped ruleset of this name. Raises `BadArgument` if there is none."""
+    known = shipped_rulesets()
+    if name not in known:
+        hint = did_you_mean(name, known)
+        told = f"no shipped ruleset is called {shown(name)}; see: ratings rules list --shipped{hint}"
+        raise BadArgument(told, "wanted")
+    return known[name]
+
+
+def find_shipped_text(name: str) -> str:
+    """Return the file of a shipped ruleset, by its name with or without @VERSION. Raises `BadArgument`."""
+    ruleset_id, at, version = name.partition("@")
+    ruleset = find_shipped(ruleset_id)
+    if not at:
+        return ruleset.texts[-1]
+    if version not in ruleset.versions:
+        told = f"{ruleset.id} has no version {shown(version)}; there are {', '.join(ruleset.versions)}"
+        raise BadArgument(told + did_you_mean(version, ruleset.versions), "wanted")
+    return ruleset.texts[ruleset.versions.index(version)]

@@ -1,0 +1,131 @@
+"""Rulesets that come with the program and are published on request only: named, shown, published for a game."""
+
+import json
+from pathlib import Path
+
+import pytest
+from correction_helpers import Ratings, read
+from own_rules import read_ruleset
+
+from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
+from ratings_ledger.projections.rulesets.versions import ON_REQUEST, SHIPPED
+
+ON_REQUEST_IDS = [name for name, ruleset in shipped_rulesets().items() if ruleset.on_request]
+FOLDER = Path(__file__).parents[2] / "projections" / "shipped"
+
+
+def for_shogi(ratings: Ratings, url: str) -> None:
+    """Make a ledger with a home zone and a game whose Elo it has."""
+    assert ratings("init", "--for", "shogi", "--zone", "Asia/Tokyo", db=url).exit_code == 0
+
+
+pytestmark = pytest.mark.ledger(make=for_shogi, store="sqlite")
+
+
+def versions(ratings: Ratings, db: str) -> list[str]:
+    """The names of all published versions, in log order."""
+    return [row["version"] for row in read(ratings, db, "rules", "list")]
+
+
+def test_every_file_is_published_in_one_way() -> None:
+    """A file in the folder is published by `init` or on request, and a name belongs to one of both."""
+    assert {*SHIPPED} | {*ON_REQUEST} == {path.stem for path in FOLDER.glob("*.toml")}
+    by_init = {name for name, ruleset in shipped_rulesets().items() if not ruleset.on_request}
+    assert by_init.isdisjoint(ON_REQUEST_IDS)
+    assert sum(len(ruleset.texts) for ruleset in shipped_rulesets().values()) == len(SHIPPED) + len(ON_REQUEST)
+
+
+@pytest.mark.parametrize("name", ON_REQUEST_IDS)
+def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratings) -> None:
+    """Each is published with all its versions, for the named game and in the home zone where it leaves these open."""
+    ruleset = shipped_rulesets()[name]
+    game = ["--game", "go"] if ruleset.takes_game else []
+    full_name = f"{name}-go" if game else name
+    done = ratings("rules", "publish", "--shipped", name, *game, db=db)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == f"published: {', '.join(f'{full_name}@{version}' for version in ruleset.versions)}\n"
+    shown = read(ratings, db, "rules", "show", f"{full_name}@{ruleset.versions[-1]}")
+    assert shown["scope"]["game"] == (["go"] if game else [*ruleset.games])
+    assert shown["rule"] == ruleset.rule
+    assert "GAME" not in json.dumps(shown)
+    assert (shown["time_zone"] == "Asia/Tokyo") is ruleset.takes_zone
+    again = ratings("rules", "publish", "--shipped", name, *game, db=db)
+    assert again.stdout == "published: nothing new\n"
+
+
+@pytest.mark.parametrize("name", systems())
+def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -> None:
+    """`init --system` publishes a system for a game, on ladders that are named as those of Elo."""
+    done = ratings("init", "--for", "go", "--system", name, db=db)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert versions(ratings, db) == ["elo-shogi@1", f"{name}-go@1"]
+    elo, own = (read(ratings, db, "rules", "show", ruleset) for ruleset in ("elo-shogi", f"{name}-go"))
+    assert own["partition"] == elo["partition"]
+    assert own["time_zone"] == "Asia/Tokyo"
+    assert own.get("period", "game") == "game"
+
+
+def test_zone_of_a_template_can_be_chosen(db: str, ratings: Ratings) -> None:
+    """A template takes the zone that is named instead of the home zone."""
+    published = ratings("rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Europe/Rome", db=db)
+    assert published.stdout == "published: elo-go@1\n"
+    assert read(ratings, db, "rules", "show", "elo-go")["time_zone"] == "Europe/Rome"
+
+
+def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
+    """The list has every shipped name, with its rule and source, whether the ledger has it or not."""
+    rows = read(ratings, db, "rules", "list", "--shipped")
+    assert [row["id"] for row in rows] == [*shipped_rulesets()]
+    assert all(row["rule"] and row["description"] and row["source"] for row in rows)
+    (elo,) = [row for row in rows if row["id"] == "elo"]
+    assert (elo["published"], elo["versions"], elo["games"]) == ("on request", ["1"], [])
+    assert [row["id"] for row in rows if row["published"] == "on request"] == ON_REQUEST_IDS
+    table = ratings("rules", "list", "--shipped").stdout
+    assert "elo              pairwise-elo/1" in table
+    csv = ratings("rules", "list", "--shipped", "--format", "csv").stdout.splitlines()
+    assert csv[0] == "id,versions,rule,published,games,description,source"
+    assert len(csv) == len(rows) + 1
+
+
+@pytest.mark.parametrize("name", [*shipped_rulesets()])
+def test_shipped_file_is_shown_and_valid(name: str, ratings: Ratings) -> None:
+    """The file of every shipped ruleset is shown as it is, and can be published once game and zone are filled in."""
+    ruleset = shipped_rulesets()[name]
+    assert ratings("rules", "show", "--shipped", name).stdout == ruleset.texts[-1]
+    for version, text in zip(ruleset.versions, ruleset.texts, strict=True):
+        assert ratings("rules", "show", "--shipped", f"{name}@{version}").stdout == text
+    for text in ruleset.fill_in("go", "Asia/Tokyo"):
+        assert read_ruleset(text).id == (f"{name}-go" if ruleset.takes_game else name)
+
+
+WRONG = {
+    "a system without a game": (["init", "--system", "elo"], "--system needs --for GAME, the game that it rates"),
+    "no such system": (["init", "--for", "go", "--system", "eol"], "no system is called 'eol'; there are elo"),
+    "a near system": (["init", "--for", "go", "--system", "eol"], "did you mean elo?"),
+    "other ladders": (["init", "--for", "go", "--system", "diplomacy"],
+                      "it has ladders of its own: ratings rules publish --shipped diplomacy"),
+    "a game name too long": (["init", "--for", "x" * 61, "--system", "elo"], "is not a name like"),
+    "no game": (["rules", "publish", "--shipped", "elo"], "name it, as in --shipped elo --game chess"),
+    "a game that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--game", "go"],
+                             "--game goes with --shipped elo"),
+    "a zone that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--zone", "UTC"],
+                             "--zone goes with --shipped elo"),
+    "no such zone": (["rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Mars"], "Mars"),
+    "a game with a file": (["rules", "publish", str(FOLDER / "elo-1.toml"), "--game", "go"],
+                           "--game and --zone go with --shipped ID"),
+    "a nearby name": (["rules", "publish", "--shipped", "diplomcy"], "did you mean diplomacy?"),
+    "nothing of the name": (["rules", "show", "--shipped", "whist"],
+                            "no shipped ruleset is called 'whist'; see: ratings rules list --shipped"),
+    "no such version": (["rules", "show", "--shipped", "b5-league@3"], "b5-league has no version '3'; there are 1, 2"),
+    "a time for the program": (["rules", "list", "--shipped", "--known-at", "1"], "choose one"),
+    "a file as JSON": (["rules", "show", "--shipped", "elo", "--format", "json"], "--shipped prints the file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_call_says_what_is_right(command: list[str], message: str, db: str, ratings: Ratings) -> None:
+    """A wrong call is a usage error that says what would be right, and publishes nothing."""
+    done = ratings(*command, db=db)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+    assert versions(ratings, db) == ["elo-shogi@1"]
