@@ -61,6 +61,8 @@ STATE_RULE_COLUMNS = {
     "days_since": "the calendar days in the ruleset's zone since the player's last counted game there; 0 on the same "
     "day, missing for the first",
     "first_of_season": "1 for the player's first counted game of a season, else 0",
+    "league": "a number that all games of the same league share; missing for a game without a league",
+    "year": "the calendar year of the game in the ruleset's zone",
 }
 # of these, the ones that depend on a ladder's earlier games rather than on what was recorded of the game
 HISTORY_COLUMNS = ("games_before", "days_since", "first_of_season")

@@ -32,6 +32,7 @@ BUILT_IN = {
     "c-diplo/1": "ratings_ledger.projections.rules.c_diplo",
     "catan-points/1": "ratings_ledger.projections.rules.catan_points",
     "contribution-pool/1": "ratings_ledger.projections.rules.contribution_pool",
+    "fide-elo/1": "ratings_ledger.projections.rules.fide_elo",
     "italia/1": "ratings_ledger.projections.rules.italia",
     "pairwise-elo/1": "ratings_ledger.projections.rules.pairwise_elo",
     "pairwise-elo/2": "ratings_ledger.projections.rules.pairwise_elo_2",

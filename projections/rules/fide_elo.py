@@ -1,0 +1,396 @@
+"""FIDE's rating of chess players: Elo by months, with an expected score from a table.
+
+    change of a month = sum of K * (S - E) over its games, rounded to the whole point, half away from zero
+    E: table 8.1.2 by the difference D of the ratings at the month's start;  S = 1 won, 1/2 drawn, 0 lost
+
+(FIDE Handbook B.02, Rating Regulations, 8.1 to 8.3.) The rating, the number of games and the age at the month's start
+decide on K: 40 below 30 games; else 10 for players who ever had 2400; else 40 until the end of the year in which they
+turn 18 while rated below 2300; else 20. If K times the games of the month exceeds 700, K is the largest whole number
+that keeps it within 700.
+
+A difference of more than 400 counts as 400. Three parameters say what changed between the versions of the regulations:
+`difference_max_for` whether that helps the stronger player in every game, or in one game of a league only, the one with
+the largest difference (the weaker player's difference is always limited); `full_difference_from` from which rating on a
+player's own differences count in full; and `lift` how far players between two ratings are lifted, once, when the
+version takes effect.
+
+Players below the floor are unrated, and so is a player without a seed. Games of an unrated player change no rating and
+do not count towards 700. Initial ratings are not computed. Every step but the final rounding is exact: K and 100 E are
+whole, so a month's sum is a whole number of half hundredths.
+
+    1922, K 40, beats 1798 (D 124, E 0.67), loses to 1801 (D 121, E 0.66) and beats 1897 (D 25, E 0.53):
+    +13.20 - 26.40 + 18.80 = +5.60, rounded to +6: 1928
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field
+
+from ratings_ledger.projections.contract import (
+    MISSING,
+    ONE,
+    Columns,
+    Numbers,
+    Params,
+    Rule,
+    State,
+    StateValues,
+    Term,
+    decimal,
+    joined,
+)
+
+SCALE = 1_000_000
+STATE = (State("rating", SCALE), State("born", 1), State("reached", 1))
+RATING, BORN, REACHED = range(len(STATE))
+COLUMNS = ("place", "games_before", "league", "year")
+PLACE, GAMES_BEFORE, LEAGUE, YEAR = range(len(COLUMNS))
+# in the rows of a period: the opponent, the game, the player's columns, the opponent's
+OPPONENT, OWN, OTHERS = 0, 2, 2 + len(COLUMNS)
+# the constants in order; ratings and differences are in units
+(
+    FLOOR, DIFFERENCE_MAX, ONE_A_LEAGUE, FULL_FROM, K, K_NEW, NEW_GAMES, K_HIGH, HIGH_FROM, K_YOUNG, YOUNG_AGE,
+    YOUNG_BELOW, K_GAMES_MAX, LIFT, LIFT_FROM, LIFT_TO,
+) = range(16)  # fmt: skip
+# table 8.1.2: the largest difference at which the stronger player expects 0.50, 0.51 ... 0.99; beyond, 1
+LARGEST_DIFFERENCES = (
+    3, 10, 17, 25, 32, 39, 46, 53, 61, 68, 76, 83, 91, 98, 106, 113, 121, 129, 137, 145, 153, 162, 170, 179, 188, 197,
+    206, 215, 225, 235, 245, 256, 267, 278, 290, 302, 315, 328, 344, 357, 374, 391, 411, 432, 456, 484, 517, 559, 619,
+    735,
+)  # fmt: skip
+
+Cap = Literal["every game", "one game a league"]
+Factor = Annotated[int, Field(ge=0, le=400)]
+Points = Annotated[int, Field(ge=0, le=100_000)]
+
+
+class FideEloParams(Params):
+    """The regulations since October 2025. Ratings and differences are in points, `lift` is a percentage.
+
+    `full_difference_from = 0`: no player's differences count in full. `lift = 0`: nobody is lifted.
+    """
+
+    floor: Points = 1400
+    difference_max: Annotated[int, Field(ge=1, le=100_000)] = 400
+    difference_max_for: Cap = "every game"
+    full_difference_from: Points = 2650
+    k: Factor = 20
+    k_new: Factor = 40
+    new_games: Annotated[int, Field(ge=0, le=10_000)] = 30
+    k_high: Factor = 10
+    high_from: Points = 2400
+    k_young: Factor = 40
+    young_age: Annotated[int, Field(ge=0, le=200)] = 18
+    young_below: Points = 2300
+    k_games_max: Annotated[int, Field(ge=1, le=100_000)] = 700
+    lift: Annotated[int, Field(ge=0, le=100)] = 0
+    lift_from: Points = 1000
+    lift_to: Points = 2000
+
+
+def refuse_params(params: FideEloParams, players_max: int) -> str | None:
+    """Return why the parameters cannot be used, or None; prove that everything fits a signed 64-bit integer.
+
+    A gap is below 2 * 10^16 units, and twice that is formed at most. A player's month is at most `k_games_max` points,
+    10^11 units, and a lift forms less than 200 * 10^11 units. Sums over all players stay below 10^17.
+    """
+    if params.lift and params.lift_from >= params.lift_to:
+        return f"params.lift_from: nobody is between {params.lift_from} and lift_to, {params.lift_to}"
+    if params.high_from <= params.floor:
+        return f"params.high_from: {params.high_from} is not above the floor, {params.floor}"
+    return None
+
+
+def prepare(params: FideEloParams) -> tuple[int, ...]:
+    """Return the parameters in the order of the constants, ratings and differences in units."""
+    return (
+        params.floor * SCALE, params.difference_max * SCALE, get_args(Cap).index(params.difference_max_for),
+        params.full_difference_from * SCALE, params.k, params.k_new, params.new_games, params.k_high,
+        params.high_from * SCALE, params.k_young, params.young_age, params.young_below * SCALE, params.k_games_max,
+        params.lift, params.lift_from * SCALE, params.lift_to * SCALE,
+    )  # fmt: skip
+
+
+@cache
+def expected_percentages() -> Numbers:
+    """Return the stronger player's expected score in hundredths, by the difference in points; the last serves all
+    larger ones.
+    """
+    limits = (-1, *LARGEST_DIFFERENCES)
+    steps = range(len(LARGEST_DIFFERENCES))
+    return (*(50 + step for step in steps for _ in range(limits[step + 1] - limits[step])), 100)
+
+
+def start(params: FideEloParams) -> StateValues:
+    """Return the state of a player without a seed: unrated, as long as `start` is below the floor."""
+    return params.start * SCALE, 0, 0
+
+
+def check(n: int, columns: Columns, params: FideEloParams) -> str | None:
+    """Return why a game cannot be rated: it is not one of two players."""
+    return None if n == 2 else f"FIDE rates games of two players, this game has {n}"
+
+
+def round_to_points(units: int) -> int:
+    """Return units rounded to whole points, half away from zero; still in units."""
+    size = (2 * abs(units) + SCALE) // (2 * SCALE) * SCALE
+    return -size if units < 0 else size
+
+
+def expected_percentage(gap: int, table: Numbers) -> int:
+    """Return the expected score, in hundredths, of a player `gap` units ahead."""
+    points = (2 * abs(gap) + SCALE) // (2 * SCALE)
+    percentage = table[min(points, len(table) - 1)]
+    return percentage if gap >= 0 else 100 - percentage
+
+
+def factor_of(rating: int, born: int, reached: int, games: int, year: int, constants: Numbers) -> int:
+    """Return K of a player with this state and number of earlier games, for a month of this year."""
+    if games < constants[NEW_GAMES]:
+        return constants[K_NEW]
+    if reached > 0 or rating >= constants[HIGH_FROM]:
+        return constants[K_HIGH]
+    if born > 0 and year - born <= constants[YOUNG_AGE] and rating < constants[YOUNG_BELOW]:
+        return constants[K_YOUNG]
+    return constants[K]
+
+
+def limit_gap(gap: int, own: int, is_helped: bool, constants: Numbers) -> int:
+    """Return the difference that counts for a player rated `own`, who is `gap` units ahead."""
+    most = constants[DIFFERENCE_MAX]
+    if constants[FULL_FROM] > 0 and own >= constants[FULL_FROM]:
+        return gap
+    if gap > most:
+        return most if is_helped else gap
+    return max(gap, -most)
+
+
+def is_rated(rating: int, constants: Numbers) -> bool:
+    """Tell whether a player with this rating is rated."""
+    return rating >= constants[FLOOR]
+
+
+def is_largest(p: int, row: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> bool:
+    """Tell whether no other rated game of player p in the league of this one has a larger difference, or an equal one
+    earlier.
+    """
+    league, weakest = rows[OWN + LEAGUE][row], before[RATING][rows[OPPONENT][row]]
+    if league == MISSING:
+        return True
+    for other in range(offsets[p], offsets[p + 1]):
+        rating = before[RATING][rows[OPPONENT][other]]
+        is_larger = rating < weakest or (rating == weakest and other < row)
+        if is_larger and rows[OWN + LEAGUE][other] == league and is_rated(rating, constants):
+            return False
+    return True
+
+
+def counted_gap(p: int, row: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> int:
+    """Return the difference, in units, that counts for player p in the game of this row."""
+    own = before[RATING][p]
+    gap = own - before[RATING][rows[OPPONENT][row]]
+    is_helped = True
+    if constants[ONE_A_LEAGUE] > 0 and gap > constants[DIFFERENCE_MAX]:
+        is_helped = is_largest(p, row, before, offsets, rows, constants)
+    return limit_gap(gap, own, is_helped, constants)
+
+
+def rated_games(p: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> int:
+    """Return how many games of a period count for player p."""
+    count = 0
+    if is_rated(before[RATING][p], constants):
+        for row in range(offsets[p], offsets[p + 1]):
+            count += int(is_rated(before[RATING][rows[OPPONENT][row]], constants))
+    return count
+
+
+def period_factor(p: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> int:
+    """Return K of player p at the start of a period, before the limit on K times games."""
+    first = offsets[p]
+    games = rows[OWN + GAMES_BEFORE][first]
+    for row in range(first, offsets[p + 1]):
+        games = min(games, rows[OWN + GAMES_BEFORE][row])
+    year = rows[OWN + YEAR][first]
+    return factor_of(before[RATING][p], before[BORN][p], before[REACHED][p], games, year, constants)
+
+
+def limit_factor(factor: int, games: int, constants: Numbers) -> int:
+    """Return K, lowered where K times the games of a period would exceed its limit."""
+    return constants[K_GAMES_MAX] // games if factor * games > constants[K_GAMES_MAX] else factor
+
+
+def change_of_game(factor: int, place: int, others_place: int, gap: int, table: Numbers) -> int:
+    """Return the exact change of one game, in units."""
+    twice_scored = 2 if place < others_place else 0 if place > others_place else 1
+    return factor * (50 * twice_scored - expected_percentage(gap, table)) * (SCALE // 100)
+
+
+def score_period(
+    players: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers, table: Numbers, after: Any
+) -> int:
+    """Fill in the states after a period; return the points that it mints."""
+    total = 0
+    for p in range(players):
+        games = rated_games(p, before, offsets, rows, constants)
+        if games == 0:
+            continue
+        factor = limit_factor(period_factor(p, before, offsets, rows, constants), games, constants)
+        exact = 0
+        for row in range(offsets[p], offsets[p + 1]):
+            if is_rated(before[RATING][rows[OPPONENT][row]], constants):
+                gap = counted_gap(p, row, before, offsets, rows, constants)
+                exact += change_of_game(factor, rows[OWN + PLACE][row], rows[OTHERS + PLACE][row], gap, table)
+        total += finish(p, exact, before, constants, after)
+    return max(total, 0)
+
+
+def finish(p: int, exact: int, before: Columns, constants: Numbers, after: Any) -> int:
+    """Fill in the state of a rated player after an exact change; return the rounded change."""
+    change = round_to_points(exact)
+    after[RATING][p] = before[RATING][p] + change
+    if max(before[RATING][p], after[RATING][p]) >= constants[HIGH_FROM]:
+        after[REACHED][p] = 1
+    return change
+
+
+def score(n: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Fill in the states after a single game, as if it were a period of its own; return the points that it mints."""
+    total = 0
+    if is_rated(before[RATING][0], constants) and is_rated(before[RATING][1], constants):
+        for i in range(2):
+            total += finish(i, single_change(i, before, columns, constants, table), before, constants, after)
+    return max(total, 0)
+
+
+def single_change(i: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers) -> int:
+    """Return the exact change of one of two rated players by a single game."""
+    own, games, year = before[RATING][i], columns[GAMES_BEFORE][i], columns[YEAR][i]
+    factor = factor_of(own, before[BORN][i], before[REACHED][i], games, year, constants)
+    gap = limit_gap(own - before[RATING][1 - i], own, True, constants)
+    place = columns[PLACE]
+    return change_of_game(limit_factor(factor, 1, constants), place[i], place[1 - i], gap, table)
+
+
+def enter(state: StateValues, constants: Numbers) -> StateValues:
+    """Return a player's state when a version takes effect: lifted towards `lift_to`, in whole points."""
+    rating, born, reached = state
+    low, high = constants[LIFT_FROM], constants[LIFT_TO]
+    if constants[LIFT] > 0 and low <= rating < high:
+        hundredfold = 100 * rating + constants[LIFT] * (high - rating)
+        rating = (2 * hundredfold + 100 * SCALE) // (200 * SCALE) * SCALE
+    return rating, born, reached
+
+
+def provisional(state: StateValues, games: int, params: FideEloParams) -> bool:
+    """Tell whether a player is unrated, or has too few games to have left the highest K."""
+    return not is_rated(state[RATING], prepare(params)) or games < params.new_games
+
+
+def chance(i: int, j: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers) -> int:
+    """Return the expected score of player i against player j, by the table and the full difference.
+
+    The table's last step stands for at least 0.995, which keeps the chance below 1. Without a rating it is 1/2.
+    """
+    own, others = before[RATING][i], before[RATING][j]
+    if not (is_rated(own, constants) and is_rated(others, constants)):
+        return ONE // 2
+    percentage = expected_percentage(abs(own - others), table)
+    stronger = min(2 * percentage, 199) * ONE // 200
+    return stronger if own >= others else ONE - stronger
+
+
+def sample(n: int, random: Random, params: FideEloParams) -> Columns:
+    """Return columns of a drawn game: won or drawn, in one of three leagues or in none."""
+    winner = random.randint(-1, n - 1)
+    place = [1 if winner in (i, -1) else 2 for i in range(n)]
+    league, year = random.choice([MISSING, 0, 1, 2]), random.randint(1990, 2030)
+    return place, [random.choice([0, 29, 30, 400]) for _ in range(n)], [league] * n, [year] * n
+
+
+def explain(
+    n: int, names: Sequence[str], before: Columns, columns: Columns, params: FideEloParams, after: Columns
+) -> list[list[Term]]:
+    """Return for both players of a single game its term, and what rounding to whole points added."""
+    rows = [[1, 0], [0, 0], *columns, *([column[1], column[0]] for column in columns)]
+    terms = []
+    for i in range(n):
+        mine = explain_period(i, names, before, [0, 1, 2], rows, params, after)
+        terms.append([term for _, term in mine])
+    return terms
+
+
+def explain_period(
+    p: int,
+    names: Sequence[str],
+    before: Columns,
+    offsets: Numbers,
+    rows: Columns,
+    params: FideEloParams,
+    after: Columns,
+) -> list[tuple[int, Term]]:
+    """Return for every game of player p its term, then what rounding to whole points added, and a lost rating."""
+    constants, own = prepare(params), before[RATING][p]
+    games = rated_games(p, before, offsets, rows, constants)
+    full = period_factor(p, before, offsets, rows, constants) if games else 0
+    factor = limit_factor(full, games, constants) if games else 0
+    lowered = f"K is {factor} instead of {full}: {games} games" if factor < full else ""
+    terms = []
+    for row in range(offsets[p], offsets[p + 1]):
+        opponent = rows[OPPONENT][row]
+        unrated = [names[q] for q in (p, opponent) if not is_rated(before[RATING][q], constants)]
+        if unrated:
+            terms.append((row, _uncounted(names[opponent], unrated, params)))
+            continue
+        gap = counted_gap(p, row, before, offsets, rows, constants)
+        places = rows[OWN + PLACE][row], rows[OTHERS + PLACE][row]
+        amount = change_of_game(factor, *places, gap, expected_percentages())
+        notes = [_ratings(own, before[RATING][opponent], gap), *([lowered] if lowered else [])]
+        detail = f"K {factor}, expected {decimal(expected_percentage(gap, expected_percentages()), 100)}"
+        scored = "1" if places[0] < places[1] else "0" if places[0] > places[1] else "0.5"
+        terms.append((row, Term(f"vs {names[opponent]}", amount, f"{detail}, scored {scored}", "; ".join(notes))))
+    rounded = after[RATING][p] - own - sum(term.amount for _, term in terms)
+    if rounded:
+        terms.append((-1, Term("rounding", rounded, "the sum, to whole points, half away from zero")))
+    if is_rated(own, constants) and not is_rated(after[RATING][p], constants):
+        lost = f"below the floor of {params.floor}: unrated from now on"
+        terms.append((-1, Term("unrated", 0, lost, "", ("floor",))))
+    return terms
+
+
+def _uncounted(opponent: str, unrated: list[str], params: FideEloParams) -> Term:
+    reason = f"not counted: {joined(unrated)} {'are' if len(unrated) > 1 else 'is'} unrated"
+    return Term(f"vs {opponent}", 0, reason, f"a seed of at least {params.floor} makes a player rated", ("floor",))
+
+
+def _ratings(own: int, others: int, gap: int) -> str:
+    note = f"rated {decimal(own, SCALE)} against {decimal(others, SCALE)}"
+    if gap == own - others:
+        return note
+    return f"{note}, a difference of {decimal(abs(own - others), SCALE)} that counts as {decimal(abs(gap), SCALE)}"
+
+
+RULE = Rule(
+    name="fide-elo",
+    number=1,
+    scale=SCALE,
+    params=FideEloParams,
+    columns=COLUMNS,
+    prepare=prepare,
+    table=expected_percentages,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    chance=chance,
+    state=STATE,
+    start=start,
+    score_period=score_period,
+    explain_period=explain_period,
+    enter=enter,
+    shown=("rating",),
+    provisional=provisional,
+    sample=sample,
+)
