@@ -7,15 +7,18 @@ import random
 from array import array
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
 from checked_integers import checked
-from own_rules import built_in
+from own_rules import SHIPPED, built_in
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, ONE, UNITS_MAX, decimal
+from ratings_ledger.projections.rulesets.registry import find_malformed_members
+from ratings_ledger.projections.rulesets.versions import bind, read_toml, refuse_sequel
 
 RULE = built_in("fide-elo/1")
 SCALE = RULE.scale
@@ -472,10 +475,33 @@ def test_contradictory_params_are_refused(params: dict[str, Any], reason: str) -
     assert RULE.refuse_params(RULE.params(**params), 2) == reason
 
 
-@pytest.mark.parametrize("version", VERSIONS.values(), ids=VERSIONS)
-def test_shipped_params_are_accepted(version: dict[str, Any]) -> None:
-    """The parameters of all versions of the regulations are accepted."""
-    assert RULE.refuse_params(RULE.params(**version), 4_096) is None
+@pytest.mark.parametrize("name", VERSIONS)
+def test_shipped_ruleset_has_the_tested_params(name: str) -> None:
+    """Each version of the regulations is a ruleset that can be published, with the parameters that are tested here."""
+    ruleset, problems = read_toml((SHIPPED / f"fide-{name}.toml").read_text(encoding="utf-8"))
+    assert ruleset is not None, problems
+    version, problems = bind(ruleset)
+    assert version is not None, problems
+    assert (version.rule, version.params) == (RULE, RULE.params(**VERSIONS[name]))
+    assert (ruleset.name, ruleset.period, ruleset.effective_from) == (f"fide@{name}", "month", f"{name}-01")
+    assert {*RULE.params.model_fields} - {*ruleset.params} <= {
+        "min_games", "carry_over", "substitution", "lift_from", "lift_to",
+    }  # fmt: skip
+
+
+def test_versions_of_the_regulations_follow_each_other() -> None:
+    """The three rulesets are versions of one id."""
+    bound = []
+    for name in VERSIONS:
+        ruleset, _ = read_toml((SHIPPED / f"fide-{name}.toml").read_text(encoding="utf-8"))
+        assert ruleset is not None
+        bound.append(bind(ruleset)[0])
+    assert all(old and new and refuse_sequel(new, old) is None for old, new in pairwise(bound))
+
+
+def test_rule_has_valid_members() -> None:
+    """The rule keeps what is demanded of those of packages."""
+    assert list(find_malformed_members(RULE)) == []
 
 
 def test_samples_can_be_scored() -> None:
