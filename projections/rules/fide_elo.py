@@ -311,7 +311,7 @@ def sample(n: int, random: Random, params: FideEloParams) -> Columns:
 
 
 def explain(
-    n: int, names: Sequence[str], before: Columns, columns: Columns, params: FideEloParams, after: Columns
+    n: int, names: Sequence[str], before: Any, columns: Columns, params: FideEloParams, after: Any
 ) -> list[list[Term]]:
     """Return for both players of a single game its term, and what rounding to whole points added."""
     rows = [[1, 0], [0, 0], *columns, *([column[1], column[0]] for column in columns)]
