@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
+from itertools import accumulate, chain, permutations
 from typing import Any
 
 import numpy as np
@@ -84,12 +85,57 @@ def play(rule: Rule, params: Any, before: State, columns: Sequence[Sequence[int]
     return minted, [list(column) for column in after]
 
 
+def period_of(games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]], players: int) -> tuple[Any, Any]:
+    """Return the offsets and rows of a period of games between two or more, all against all: (players, columns) each.
+
+    The columns are of one participant each, in the order of the players.
+    """
+    results: list[list[list[int]]] = [[] for _ in range(players)]
+    for number, (who, columns) in enumerate(games):
+        for i, j in permutations(range(len(who)), 2):
+            own, other = ([column[k] for column in columns] for k in (i, j))
+            results[who[i]].append([who[j], number, *own, *other])
+    offsets = [0, *accumulate(map(len, results))]
+    rows = [list(column) for column in zip(*chain.from_iterable(results), strict=True)]
+    return offsets, rows
+
+
+def play_period(
+    rule: Rule, params: Any, before: State, games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]]
+) -> tuple[int, State]:
+    """Score one period interpreted; check its books and its explanation. Returns what was minted, and the states."""
+    assert rule.score_period is not None
+    assert rule.explain_period is not None
+    players, after = len(before[0]), [list(column) for column in before]
+    offsets, rows = period_of(games, players)
+    minted = rule.score_period(players, before, offsets, rows, rule.prepare(params), rule.table(), after)
+    changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
+    assert minted == max(sum(changes), 0)
+    for p, change in enumerate(changes):
+        terms = rule.explain_period(p, [f"p{i}" for i in range(players)], before, offsets, rows, params, after)
+        assert sum(term.amount for _, term in terms) == change
+        assert {row for row, _ in terms} <= {-1, *range(offsets[p], offsets[p + 1])}
+    return minted, after
+
+
+def check_compiled_period(
+    rule: Rule, params: Any, before: State, games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]]
+) -> None:
+    """Check that a period compiled has the bits of the period interpreted."""
+    players, (offsets, rows) = len(before[0]), period_of(games, len(before[0]))
+    expected = play_period(rule, params, before, games)
+    constants = rule.prepare(params)
+    assert (
+        call_compiled(rule, "score_period", players, before, offsets, rows, constants, rule.table(), before) == expected
+    )
+
+
 def call_compiled(rule: Rule, name: str, *arguments: Any) -> Any:
     """Call a rule's function compiled; lists become arrays, and tables of lists those of two dimensions."""
     if not compiling.available():
         pytest.skip("the extra fast is not installed")
     given = [argument if isinstance(argument, int) else np.array(argument, dtype=np.int64) for argument in arguments]
-    result = compiling.around(LOOPS[name], rule, name)(*given)
+    result = compiling.around(LOOPS[name], rule, ((name, getattr(rule, name)),))(*given)
     assert result is not None, f"{rule.id}: {name} could not be compiled, or failed"
     return result, given[-1].tolist() if not isinstance(given[-1], int) else None
 

@@ -1,0 +1,242 @@
+"""The European Go Federation's rating of 2021: an Elo whose K and slope depend on strength, with a bonus for playing.
+
+    r' = r + weight * (con * (S - E) + bonus)
+    con = ((3300 - r) / 200)^1.6,  bonus = ln(1 + e^((2300 - r) / 80)) / 5
+    E = 1 / (1 + e^(b(opponent) - b(r))),  b(r) = -7 * ln(3300 - r)
+
+(EGF, Rating system, in force since 2021.) S is 1, 1/2 for a jigo, or 0. For E, whoever takes a handicap of h stones
+counts as 100 * (h - 1/2) points stronger: one stone is the first move without komi. The weight is that of the event's
+class. Con, bonus and E are those of the ratings before the game. In rating periods, such as tournaments, all ratings
+are those at the period's start, and all games add up; the sum is rounded once.
+
+    2100 beats 2100: con 17.580936, expected 0.5, bonus 0.515778, so 2109.306246 and 2091.72531
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ratings_ledger.projections.contract import (
+    MISSING,
+    ONE,
+    Columns,
+    Numbers,
+    Params,
+    Rule,
+    State,
+    StateValues,
+    Term,
+    decimal,
+    exp,
+    ln,
+    no_table,
+    power,
+    real,
+    units,
+)
+
+SCALE = 1_000_000
+# ratings lower than minus a million count as that: no product leaves the range of exact arithmetic
+RATING_MIN = -(10**12)
+HANDICAP_MAX = 9
+WEIGHT_MAX = 10
+COLUMNS = ("place", "numbers.handicap", "numbers.weight")
+PLACE, HANDICAP, WEIGHT = range(len(COLUMNS))
+# the rows of a period: the opponent, the number of the game, the player's columns, and the opponent's
+OPPONENT, OWN, OTHER = 0, 2, 5
+
+
+class EgfParams(Params):
+    """`weight_one` is the value of `numbers.weight` that counts as a whole game, as in an event of class A; a game
+    without weight is a whole one. With fewer than `provisional_games` games a rating is provisional.
+    """
+
+    start: Annotated[int, Field(ge=-1_000_000, le=3_000)] = 100
+    weight_one: Annotated[int, Field(ge=1, le=1_000_000)] = 100
+    provisional_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+def refuse_params(params: EgfParams, players_max: int) -> str | None:
+    """Return None: every value in its range can be used."""
+    return None
+
+
+def prepare(params: EgfParams) -> tuple[int, ...]:
+    """Return what counts as one game."""
+    return (params.weight_one,)
+
+
+def start(params: EgfParams) -> StateValues:
+    """Return the state of a new player."""
+    return (params.start * SCALE,)
+
+
+def check(n: int, columns: Columns, params: EgfParams) -> str | None:
+    """Return why a game cannot be scored, or None."""
+    handicap, weights = columns[HANDICAP], columns[WEIGHT]
+    if n != 2:
+        return f"the game has {n} players, and not 2"
+    if columns[PLACE][0] == 0:
+        return "the game has no places"
+    for stones in handicap:
+        if stones != MISSING and not 0 <= stones <= HANDICAP_MAX:
+            return f"numbers.handicap is from 0 to {HANDICAP_MAX}, not {stones}"
+    if min(handicap) > 0:
+        return "both players have a handicap; it belongs to the one who took the stones"
+    if weights[0] != weights[1]:
+        return "the players of a game have different weights"
+    if weights[0] != MISSING and not 0 <= weights[0] <= WEIGHT_MAX * params.weight_one:
+        return f"numbers.weight is from 0 to {WEIGHT_MAX * params.weight_one}, not {weights[0]}"
+    return None
+
+
+def rating_of(rating: int, stones: int) -> float:
+    """Return a rating in points, with the handicap; everybody is at least a point below 3300."""
+    points = real(max(min(rating, 4_000 * SCALE), RATING_MIN), SCALE)
+    if stones > 0:
+        points = points + 100.0 * (real(stones, 1) - 0.5)
+    return min(points, 3299.0)
+
+
+def expect(own: int, stones: int, other: int, other_stones: int) -> float:
+    """Return the expected score against another player."""
+    own_left, other_left = 3300.0 - rating_of(own, stones), 3300.0 - rating_of(other, other_stones)
+    return 1.0 / (1.0 + exp(7.0 * (ln(own_left) - ln(other_left))))
+
+
+def con_of(rating: int) -> float:
+    """Return by how many points a result counts."""
+    return power((3300.0 - rating_of(rating, 0)) / 200.0, 1.6)
+
+
+def bonus_of(rating: int) -> float:
+    """Return the points that everybody gets for a game."""
+    exponent = (2300.0 - rating_of(rating, 0)) / 80.0
+    # e to more than 50 is so large that adding 1 changes no double
+    return (exponent if exponent > 50.0 else ln(1.0 + exp(exponent))) / 5.0
+
+
+def weight_of(weight: int, constants: Numbers) -> float:
+    """Return how many games a game counts as."""
+    return 1.0 if weight == MISSING else real(weight, constants[0])
+
+
+def scored(place: int, other: int) -> float:
+    """Return 1, 1/2 or 0."""
+    return 1.0 if place < other else 0.0 if place > other else 0.5
+
+
+def game_points(own: int, stones: int, other: int, other_stones: int, result: float) -> float:
+    """Return by how many points a game of full weight changes a rating."""
+    return con_of(own) * (result - expect(own, stones, other, other_stones)) + bonus_of(own)
+
+
+def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Fill in the ratings after the game; returns what it minted."""
+    place, stones, minted = columns[PLACE], columns[HANDICAP], 0
+    for i in range(2):
+        j = 1 - i
+        points = game_points(before[0][i], stones[i], before[0][j], stones[j], scored(place[i], place[j]))
+        change = units(weight_of(columns[WEIGHT][i], constants) * points, SCALE)
+        after[0][i] += change
+        minted += change
+    return max(minted, 0)
+
+
+def row_points(row: int, p: int, before: Any, rows: Any) -> float:
+    """Return by how many points a result of a period, of full weight, changes player p's rating."""
+    result = scored(rows[OWN + PLACE][row], rows[OTHER + PLACE][row])
+    other = before[0][rows[OPPONENT][row]]
+    return game_points(before[0][p], rows[OWN + HANDICAP][row], other, rows[OTHER + HANDICAP][row], result)
+
+
+def score_period(
+    players: int, before: Any, offsets: Numbers, rows: Any, constants: Numbers, table: Numbers, after: Any
+) -> int:
+    """Fill in the ratings after the period; returns what it minted."""
+    minted = 0
+    for p in range(players):
+        points = 0.0
+        for row in range(offsets[p], offsets[p + 1]):
+            points = points + weight_of(rows[OWN + WEIGHT][row], constants) * row_points(row, p, before, rows)
+        change = units(points, SCALE)
+        after[0][p] += change
+        minted += change
+    return max(minted, 0)
+
+
+def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
+    """Return the expected score of a player against another, in units of 2^-32."""
+    # of each pair one is the complement of the other, to the last unit
+    a, b, stones = min(i, j), max(i, j), columns[HANDICAP]
+    own = min(max(units(expect(before[0][a], stones[a], before[0][b], stones[b]), ONE), 1), ONE - 1)
+    return own if i == a else ONE - own
+
+
+def explain(
+    n: int, names: Sequence[str], before: Any, columns: Columns, params: EgfParams, after: Any
+) -> list[list[Term]]:
+    """Return two terms for both players: for the result, and the bonus."""
+    terms = []
+    for i, j in ((0, 1), (1, 0)):
+        own, other = ((before[0][k], columns[PLACE][k], columns[HANDICAP][k]) for k in (i, j))
+        terms.append(_terms(names[j], own, other, weight_of(columns[WEIGHT][i], prepare(params))))
+    return terms
+
+
+def explain_period(
+    p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: EgfParams, after: Any
+) -> list[tuple[int, Term]]:
+    """Return the terms of player p's games, two for each, and what rounding their sum once added."""
+    terms: list[tuple[int, Term]] = []
+    for row in range(offsets[p], offsets[p + 1]):
+        rival = rows[OPPONENT][row]
+        own = before[0][p], rows[OWN + PLACE][row], rows[OWN + HANDICAP][row]
+        other = before[0][rival], rows[OTHER + PLACE][row], rows[OTHER + HANDICAP][row]
+        weight = weight_of(rows[OWN + WEIGHT][row], prepare(params))
+        terms += [(row, term) for term in _terms(names[rival], own, other, weight)]
+    rounding = after[0][p] - before[0][p] - sum(term.amount for _, term in terms)
+    return [*terms, (-1, Term("rounding", rounding, "the sum of the period is rounded once"))] if rounding else terms
+
+
+def _terms(name: str, own: tuple[int, int, int], other: tuple[int, int, int], weight: float) -> list[Term]:
+    """Return the terms of one game; each player is a rating, a place and the stones taken."""
+    result, expected, con = scored(own[1], other[1]), expect(own[0], own[2], other[0], other[2]), con_of(own[0])
+    change = units(weight * (con * (result - expected) + bonus_of(own[0])), SCALE)
+    first = units(weight * (con * (result - expected)), SCALE)
+    weighed = f" x weight {_text(weight)}" if weight != 1.0 else ""
+    stones = max(own[2], other[2], 0)
+    note = f"rated {decimal(own[0], SCALE)} against {decimal(other[0], SCALE)}"
+    note += f", {'with' if own[2] > 0 else 'against'} handicap {stones}" if stones else ""
+    detail = f"con {_text(con)}{weighed}, expected {_text(expected)}, scored {_text(result)}"
+    return [Term(f"vs {name}", first, detail, note), Term("bonus", change - first, f"for the game{weighed}")]
+
+
+def _text(value: float) -> str:
+    return decimal(units(value, SCALE), SCALE)
+
+
+def provisional(state: StateValues, games: int, params: EgfParams) -> bool:
+    """Return whether a player has played too few games."""
+    return games < params.provisional_games
+
+
+def sample(n: int, random: Any, params: EgfParams) -> Columns:
+    """Return the columns of a game that can be scored, sometimes with a handicap."""
+    taker, stones = random.randrange(n), random.choice([MISSING, 0, random.randint(1, HANDICAP_MAX)])
+    place, winner = random.choice([1, 2]), random.randrange(n)
+    weight = random.choice([MISSING, params.weight_one, params.weight_one // 2])
+    return [
+        [1 if i == winner else place for i in range(n)],
+        [stones if i == taker else min(stones, 0) for i in range(n)],
+        [weight] * n,
+    ]
+
+
+RULE = Rule(
+    name="egf-gor", number=1, scale=SCALE, params=EgfParams, columns=COLUMNS, prepare=prepare, table=no_table,
+    refuse_params=refuse_params, check=check, score=score, explain=explain, score_period=score_period,
+    explain_period=explain_period, chance=chance, state=(State("rating", SCALE),), start=start,
+    provisional=provisional, sample=sample,
+)  # fmt: skip

@@ -1,0 +1,228 @@
+"""Tenhou's rating for riichi: fixed points by place, corrected by how strong the table was.
+
+    R' = R + m * (base + (mean - R) / 40),  m = max(1 - 0.002 * games, 0.2)
+
+(Tenhou's manual, section on R.) `base` has a row by place for each table size, `mean` is that of the whole table, the
+player included, and `games` are the player's games before. Tied players share the bases of the tied places equally, or
+with `ties = "best"` each gets the largest. In rating periods R and games are those at the period's start, and all
+games of the period add up; the sum is rounded once.
+
+    R 2000 with 400 games, last of four: mean 2000: 0.2 * -30 = -6; mean 1600: 0.2 * (-30 - 10) = -8
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ratings_ledger.projections.contract import (
+    Columns,
+    Numbers,
+    Params,
+    PositiveFraction,
+    Rows,
+    Rule,
+    State,
+    StateValues,
+    Term,
+    decimal,
+    flat_rows,
+    no_table,
+    real,
+    refuse_rows,
+    refuse_two_in_a_seat,
+    told_sizes,
+    units,
+)
+
+SCALE = 1_000_000
+# ratings beyond a million points count as a million: no product leaves the range of exact arithmetic
+RATING_MAX = 10**12
+BASE_MAX = 100_000
+COLUMNS = ("place", "seats", "tied", "games_before", "status")
+PLACE, SEATS, TIED, GAMES_BEFORE, STATUS = range(len(COLUMNS))
+# the constants: fractions take two places, the rows of bases stand at the end
+DECAY, LEAST, DIVISOR, BEST, BASES = 0, 2, 4, 6, 7
+# the rows of a period: the opponent, the number of the game, the player's columns
+OPPONENT, GAME, OWN = 0, 1, 2
+
+
+class TenhouParams(Params):
+    """`base` has a row by place for each table size. `decay` is how much m falls with each game, `least` where it
+    stops, `divisor` the 40 of the formula. With fewer than `provisional_games` games a rating is provisional.
+    """
+
+    start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
+    base: Rows = {"3": [30, 0, -30], "4": [30, 10, -10, -30]}
+    decay: PositiveFraction = "0.002"
+    least: PositiveFraction = "0.2"
+    divisor: PositiveFraction = 40
+    ties: Literal["share", "best"] = "share"
+    provisional_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+def refuse_params(params: TenhouParams, players_max: int) -> str | None:
+    """Return why the parameters cannot be used, or None."""
+    if reason := refuse_rows("params.base", params.base, "bases"):
+        return reason
+    for name, row in params.base.items():
+        if row != sorted(row, reverse=True) or any(abs(base) > BASE_MAX for base in row):
+            return (
+                f"params.base.{name}: bases fall from place to place, from at most {BASE_MAX} to at least {-BASE_MAX}"
+            )
+    if Fraction(params.least) > 1:
+        return "params.least: it is at most 1, with which m begins"
+    return "params.divisor: it is at least 1" if Fraction(params.divisor) < 1 else None
+
+
+def prepare(params: TenhouParams) -> tuple[int, ...]:
+    """Return the constants in the order of the names above."""
+    fractions = (params.decay, params.least, params.divisor)
+    parts = [part for value in fractions for part in Fraction(value).as_integer_ratio()]
+    return (*parts, int(params.ties == "best"), *flat_rows(params.base))
+
+
+def start(params: TenhouParams) -> StateValues:
+    """Return the state of a new player."""
+    return (params.start * SCALE,)
+
+
+def check(n: int, columns: Columns, params: TenhouParams) -> str | None:
+    """Return why a game cannot be scored: no places, no row for its size, or two players in a seat."""
+    seats = columns[SEATS][0]
+    if columns[PLACE][0] == 0:
+        return "the game has no places"
+    if str(seats) not in params.base:
+        return f"there are no bases for {seats} players, only for {told_sizes(params.base)}"
+    return refuse_two_in_a_seat(columns[PLACE], columns[STATUS])
+
+
+def bounded(rating: int) -> int:
+    """Return a rating within the range of exact arithmetic."""
+    return max(min(rating, RATING_MAX), -RATING_MAX)
+
+
+def multiplier(games: int, constants: Numbers) -> float:
+    """Return m of a player with so many games."""
+    falling = 1.0 - real(constants[DECAY], constants[DECAY + 1]) * real(max(games, 0), 1)
+    return max(falling, real(constants[LEAST], constants[LEAST + 1]))
+
+
+def base_of(place: int, seats: int, tied: int, constants: Numbers) -> float:
+    """Return the base of a place, or of the tied places from there on."""
+    first = BASES + seats * (seats - 1) // 2 - 1 + place - 1
+    if constants[BEST]:
+        return real(constants[first], 1)
+    total = 0
+    for at in range(first, first + tied):
+        total += constants[at]
+    return real(total, tied)
+
+
+def correction(own: int, total: int, players: int, constants: Numbers) -> float:
+    """Return by how many points the mean of a table corrects the base; `total` is the sum of its ratings."""
+    divisor = real(constants[DIVISOR], constants[DIVISOR + 1])
+    return (real(total, SCALE) / real(players, 1) - real(own, SCALE)) / divisor
+
+
+def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Fill in the ratings after the game; returns what it minted."""
+    total = minted = 0
+    for i in range(n):
+        total += bounded(before[0][i])
+    for i in range(n):
+        base = base_of(columns[PLACE][i], columns[SEATS][i], columns[TIED][i], constants)
+        points = base + correction(bounded(before[0][i]), total, n, constants)
+        change = units(multiplier(columns[GAMES_BEFORE][i], constants) * points, SCALE)
+        after[0][i] += change
+        minted += change
+    return max(minted, 0)
+
+
+def game_points(row: int, end: int, p: int, before: Any, rows: Any, constants: Numbers) -> tuple[float, float, int]:
+    """Return the base and the correction of player p's game that begins at a row, and the row after it."""
+    total, last = bounded(before[0][p]), row
+    while last < end and rows[GAME][last] == rows[GAME][row]:
+        total += bounded(before[0][rows[OPPONENT][last]])
+        last += 1
+    base = base_of(rows[OWN + PLACE][row], rows[OWN + SEATS][row], rows[OWN + TIED][row], constants)
+    return base, correction(bounded(before[0][p]), total, last - row + 1, constants), last
+
+
+def score_period(
+    players: int, before: Any, offsets: Numbers, rows: Any, constants: Numbers, table: Numbers, after: Any
+) -> int:
+    """Fill in the ratings after the period; returns what it minted."""
+    minted = 0
+    for p in range(players):
+        row, points = offsets[p], 0.0
+        while row < offsets[p + 1]:
+            base, corrected, row = game_points(row, offsets[p + 1], p, before, rows, constants)
+            points = points + (base + corrected)
+        if offsets[p] < offsets[p + 1]:
+            # the games before the first game of the period are those at its start
+            change = units(multiplier(rows[OWN + GAMES_BEFORE][offsets[p]], constants) * points, SCALE)
+            after[0][p] += change
+            minted += change
+    return max(minted, 0)
+
+
+def explain(
+    n: int, names: Sequence[str], before: Any, columns: Columns, params: TenhouParams, after: Any
+) -> list[list[Term]]:
+    """Return two terms for every participant: for the place, and for the strength of the table."""
+    constants, total, terms = prepare(params), sum(map(bounded, before[0][:n])), []
+    for i in range(n):
+        place, seats, tied = (columns[name][i] for name in (PLACE, SEATS, TIED))
+        points = base_of(place, seats, tied, constants), correction(bounded(before[0][i]), total, n, constants)
+        terms.append(_terms(place, seats, tied, multiplier(columns[GAMES_BEFORE][i], constants), points, params))
+    return terms
+
+
+def explain_period(
+    p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: TenhouParams, after: Any
+) -> list[tuple[int, Term]]:
+    """Return the terms of player p's games, two for each, and what rounding their sum once added."""
+    constants, row, terms = prepare(params), offsets[p], []
+    while row < offsets[p + 1]:
+        first, m = row, multiplier(rows[OWN + GAMES_BEFORE][offsets[p]], constants)
+        *points, row = game_points(first, offsets[p + 1], p, before, rows, constants)
+        place, seats, tied = (rows[OWN + name][first] for name in (PLACE, SEATS, TIED))
+        terms += [(first, term) for term in _terms(place, seats, tied, m, points, params)]
+    rounding = after[0][p] - before[0][p] - sum(term.amount for _, term in terms)
+    return [*terms, (-1, Term("rounding", rounding, "the sum of the period is rounded once"))] if rounding else terms
+
+
+def _terms(place: int, seats: int, tied: int, m: float, points: Sequence[float], params: TenhouParams) -> list[Term]:
+    """Return the terms of one game, whose `points` are the base and the correction."""
+    base, corrected = points
+    note = f"tied with {tied - 1}, {'the largest base' if params.ties == 'best' else 'the mean of their bases'}"
+    placed = Term(f"place {place}", units(m * base, SCALE), f"{_text(m)} x {_text(base)}, place {place} of {seats}",
+                  note if tied > 1 else "", ("base", "ties", "decay", "least"))  # fmt: skip
+    change, apart = units(m * (base + corrected), SCALE), _text(corrected * float(Fraction(params.divisor)))
+    detail = f"{_text(m)} x {apart} / {params.divisor}, the table's mean less the own rating"
+    return [placed, Term("table", change - placed.amount, detail, "", ("divisor",))]
+
+
+def _text(value: float) -> str:
+    return decimal(units(value, SCALE), SCALE)
+
+
+def provisional(state: StateValues, games: int, params: TenhouParams) -> bool:
+    """Return whether a player has played too few games."""
+    return games < params.provisional_games
+
+
+def sample(n: int, random: Any, params: TenhouParams) -> Columns:
+    """Return the columns of a game that can be scored, ties included, if there is a table of its size."""
+    points = [random.randint(0, 2 * n) for _ in range(n)]
+    place = [1 + sum(other > mine for other in points) for mine in points]
+    return [place, [n] * n, [place.count(one) for one in place], [random.randint(0, 500) for _ in range(n)], [0] * n]
+
+
+RULE = Rule(
+    name="tenhou", number=1, scale=SCALE, params=TenhouParams, columns=COLUMNS, prepare=prepare, table=no_table,
+    refuse_params=refuse_params, check=check, score=score, explain=explain, score_period=score_period,
+    explain_period=explain_period, state=(State("rating", SCALE),), start=start, provisional=provisional, sample=sample,
+)  # fmt: skip
