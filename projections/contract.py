@@ -7,6 +7,7 @@ the same source can be interpreted for short histories and compiled for long one
 import re
 from collections.abc import Callable, MutableSequence, Sequence
 from fractions import Fraction
+from random import Random
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -28,6 +29,7 @@ from ratings_ledger.projections.kit import fixed_ln as fixed_ln
 from ratings_ledger.projections.kit import fixed_multiply as fixed_multiply
 from ratings_ledger.projections.kit import fixed_sqrt as fixed_sqrt
 from ratings_ledger.projections.kit import ln as ln
+from ratings_ledger.projections.kit import logistic as logistic
 from ratings_ledger.projections.kit import power as power
 from ratings_ledger.projections.kit import real as real
 from ratings_ledger.projections.kit import root as root
@@ -353,3 +355,27 @@ def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
     if any(status[i] in LEAVERS and place[i] in substituted for i in range(len(place))):
         return "a seat changed hands and both its players would count; the rule takes one player per seat"
     return None
+
+
+def refuse_all_but_single_players(place: Numbers, team: Numbers, status: Numbers) -> str | None:
+    """Return why a rule that compares every two players by their places cannot score these, or None."""
+    if 0 in place:
+        return "the game has no places, which say who won"
+    sides = [side for side in team if side != MISSING]
+    if len({*sides}) < len(sides):
+        return "two players are of one team; the rule rates persons who play each against all others"
+    return refuse_two_in_a_seat(place, status)
+
+
+def draw_places(n: int, random: Random) -> list[int]:
+    """Draw the places of a game of n players, with ties."""
+    ranks = [random.randint(1, n) for _ in range(n)]
+    return [1 + sum(better < rank for better in ranks) for rank in ranks]
+
+
+def results_of_game(n: int, columns: Columns) -> tuple[list[int], list[list[int]]]:
+    """Return the results of every two players of a game as `offsets` and `rows` of a period with this game alone."""
+    pairs = [(i, j) for i in range(n) for j in range(n) if j != i]
+    rows = [[j for _, j in pairs], [0] * len(pairs)]
+    rows += [[column[pair[side]] for pair in pairs] for side in (0, 1) for column in columns]
+    return [i * (n - 1) for i in range(n + 1)], rows

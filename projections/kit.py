@@ -90,6 +90,15 @@ def ln(value: float) -> float:
     return float(doublings) * _LN2_HIGH + (float(doublings) * _LN2_LOW + 2.0 * ratio * series)
 
 
+def logistic(value: float) -> float:
+    """Return 1 / (1 + e^-value), above 0 and at most 1; its relative error stays small however negative `value` is.
+
+    Beyond 700 in either direction, `value` counts as that.
+    """
+    odds = exp(-min(abs(value), _EXP_MAX))
+    return 1.0 / (1.0 + odds) if value >= 0.0 else odds / (1.0 + odds)
+
+
 def power(base: float, exponent: float) -> float:
     """Return a positive number to the power of another. Raises `ValueError` or `OverflowError` as `ln` and `exp`."""
     return exp(exponent * ln(base))

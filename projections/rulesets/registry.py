@@ -34,6 +34,8 @@ BUILT_IN = {
     "contribution-pool/1": "ratings_ledger.projections.rules.contribution_pool",
     "egf-gor/1": "ratings_ledger.projections.rules.egf",
     "fide-elo/1": "ratings_ledger.projections.rules.fide_elo",
+    "glicko-1/1": "ratings_ledger.projections.rules.glicko_1",
+    "glicko-2/1": "ratings_ledger.projections.rules.glicko_2",
     "italia/1": "ratings_ledger.projections.rules.italia",
     "pairwise-elo/1": "ratings_ledger.projections.rules.pairwise_elo",
     "pairwise-elo/2": "ratings_ledger.projections.rules.pairwise_elo_2",

@@ -1,0 +1,233 @@
+"""Glicko: every player has a rating and a deviation, which says how reliable the rating is; by game or by period.
+
+    q = ln 10 / 400;  g(RD) = 1 / sqrt(1 + 3 q^2 RD^2 / pi^2);  E = 1 / (1 + 10^(-g(RD_j) (r - r_j) / 400))
+    1 / d^2 = q^2 * sum of g(RD_j)^2 E (1 - E)
+    RD'^2 = 1 / (1 / RD^2 + 1 / d^2);  r' = r + q RD'^2 * sum of g(RD_j) (s - E)
+    before that, after t days (or, by period, t periods): RD = min(sqrt(RD^2 + c^2 t), deviation of a new player)
+
+(M. Glickman, The Glicko system, 1999.) s is 1, 1/2 or 0; the sums run over the results of a game or of a period. Every
+two players of a game have one result, all from the states before the game, or before the period. A deviation does not
+fall below the floor. Rating and deviation are kept in millionths, rounded half away from zero. Where the changes of a
+game or period do not sum to zero, the difference is minted or burned. The rule rates persons, and refuses teams.
+
+    1500 ± 200 beats 1400 ± 30, loses to 1550 ± 100 and 1700 ± 300: 1464.106463 ± 151.398902
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ratings_ledger.projections.contract import (
+    FINISHED,
+    MISSING,
+    ONE,
+    Columns,
+    Numbers,
+    Params,
+    PositiveFraction,
+    Rule,
+    State,
+    StateValues,
+    Term,
+    decimal,
+    draw_places,
+    logistic,
+    no_table,
+    real,
+    refuse_all_but_single_players,
+    results_of_game,
+    root,
+    units,
+)
+
+SCALE = 1_000_000
+Q = 0.0057564627324851142
+THREE_BY_PI_SQUARED = 0.30396355092701331
+# a larger lead counts as this one: both give an expected score of 1
+LEAD_MAX = 10**15
+DEVIATION_MAX = 10_000
+
+
+class Glicko1Params(Params):
+    """`start_deviation` is the deviation of a new player, and no time without games makes one larger. `c` is its growth
+    in a day, or in a whole period of a week or a month: 50 grows to 350 in five years of days. `deviation_floor` is the
+    smallest deviation; above `provisional_deviation` a rating is provisional. All have at most six decimals.
+    """
+
+    start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
+    start_deviation: PositiveFraction = 350
+    c: PositiveFraction | Literal[0] = "8.1"
+    deviation_floor: PositiveFraction | Literal[0] = 30
+    provisional_deviation: PositiveFraction = 110
+
+
+def refuse_params(params: Glicko1Params, players_max: int) -> str | None:
+    """Return why the parameters cannot be used, or None."""
+    for name in ("start_deviation", "c", "deviation_floor", "provisional_deviation"):
+        value = Fraction(getattr(params, name))
+        if value > DEVIATION_MAX or (value * SCALE).denominator > 1:
+            return f"params.{name}: a number up to {DEVIATION_MAX:,} with at most six decimals is needed"
+    if Fraction(params.deviation_floor) > Fraction(params.start_deviation):
+        return f"params.deviation_floor: it is above start_deviation, {params.start_deviation}"
+    return None
+
+
+def prepare(params: Glicko1Params) -> tuple[int, ...]:
+    """Return the deviation of a new player, its growth and its floor, in units."""
+    return tuple(int(Fraction(value) * SCALE) for value in (params.start_deviation, params.c, params.deviation_floor))
+
+
+def start(params: Glicko1Params) -> StateValues:
+    """Return the state of a new player."""
+    return (params.start * SCALE, prepare(params)[0])
+
+
+def check(n: int, columns: Columns, params: Glicko1Params) -> str | None:
+    """Return why a game cannot be scored, or None."""
+    place, team, status = columns
+    return refuse_all_but_single_players(place, team, status)
+
+
+def sample(n: int, random: Random, params: Glicko1Params) -> Columns:
+    """Draw the columns of a game of persons."""
+    return [draw_places(n, random), [MISSING] * n, [FINISHED] * n]
+
+
+def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
+    """Return the state after so many days or periods, the deviation at most that of a new player."""
+    deviation, growth = real(state[1], SCALE), real(constants[1], SCALE)
+    grown = root(deviation * deviation + growth * growth * real(elapsed, 1))
+    return (state[0], min(units(grown, SCALE), constants[0]))
+
+
+def weaken(deviation: float) -> float:
+    """Return g: the factor by which an opponent's deviation weakens what a result says."""
+    return 1.0 / root(1.0 + THREE_BY_PI_SQUARED * (Q * deviation) * (Q * deviation))
+
+
+def compare(gap: int, deviation: int, place: int, opponents_place: int) -> tuple[float, float]:
+    """Return g (s - E) and g^2 E (1 - E) for a result against an opponent with this deviation, `gap` units below."""
+    weight = weaken(real(deviation, SCALE))
+    lead = Q * weight * real(max(min(gap, LEAD_MAX), -LEAD_MAX), SCALE)
+    upset = logistic(-abs(lead))
+    win, loss = (1.0 - upset, upset) if lead >= 0.0 else (upset, 1.0 - upset)
+    scored = 1.0 if place < opponents_place else 0.0 if place > opponents_place else 0.5
+    return weight * (scored * loss - (1.0 - scored) * win), weight * weight * win * loss
+
+
+def update(deviation: int, surprise: float, information: float) -> tuple[float, float]:
+    """Return q RD'^2, by which a rating moves for every unit of surprise, and RD'."""
+    square = real(deviation, SCALE) * real(deviation, SCALE)
+    square = square / (1.0 + Q * Q * square * information)
+    return Q * square, root(square)
+
+
+def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
+    """Fill in the state of a player after the results with these sums; return the change of the rating."""
+    step, deviation = update(before[1][i], surprise, information)
+    change = units(step * surprise, SCALE)
+    after[0][i] = before[0][i] + change
+    after[1][i] = max(units(deviation, SCALE), constants[2])
+    return change
+
+
+def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Fill in the states after a game; return what was minted."""
+    place, total = columns[0], 0
+    for i in range(n):
+        surprise, information = 0.0, 0.0
+        for j in range(n):
+            if i != j:
+                ahead, known = compare(before[0][i] - before[0][j], before[1][j], place[i], place[j])
+                surprise, information = surprise + ahead, information + known
+        total += settle(i, before, surprise, information, constants, after)
+    return max(total, 0)
+
+
+def score_period(
+    players: int, before: Any, offsets: Numbers, rows: Columns, constants: Numbers, table: Numbers, after: Any
+) -> int:
+    """Fill in the states after a period; return what was minted."""
+    opponent, place, opponents_place, total = rows[0], rows[2], rows[5], 0
+    for p in range(players):
+        surprise, information = 0.0, 0.0
+        for row in range(offsets[p], offsets[p + 1]):
+            j = opponent[row]
+            ahead, known = compare(before[0][p] - before[0][j], before[1][j], place[row], opponents_place[row])
+            surprise, information = surprise + ahead, information + known
+        total += settle(p, before, surprise, information, constants, after)
+    return max(total, 0)
+
+
+def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
+    """Return the expected score of i against j with the deviations of both, in units of 2^-32."""
+    gap = max(min(before[0][i] - before[0][j], LEAD_MAX), -LEAD_MAX)
+    own, theirs = real(before[1][i], SCALE), real(before[1][j], SCALE)
+    lead = Q * weaken(root(own * own + theirs * theirs)) * real(gap, SCALE)
+    upset = max(units(logistic(-abs(lead)), ONE), 1)
+    return ONE - upset if gap > 0 else upset
+
+
+def explain(
+    n: int, names: Sequence[str], before: Any, columns: Columns, params: Glicko1Params, after: Any
+) -> list[list[Term]]:
+    """For every player, a term per opponent, and what rounding added."""
+    offsets, rows = results_of_game(n, columns)
+    return [[term for _, term in explain_period(p, names, before, offsets, rows, params, after)] for p in range(n)]
+
+
+def explain_period(
+    p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, params: Glicko1Params, after: Any
+) -> list[tuple[int, Term]]:
+    """Return a term for every result of player p in a period, by its row, and what rounding added."""
+    surprise, information, parts = 0.0, 0.0, []
+    for row in range(offsets[p], offsets[p + 1]):
+        j, place, opponents_place = rows[0][row], rows[2][row], rows[5][row]
+        ahead, known = compare(before[0][p] - before[0][j], before[1][j], place, opponents_place)
+        surprise, information = surprise + ahead, information + known
+        parts.append((row, j, ahead, 2 if place < opponents_place else 0 if place > opponents_place else 1))
+    step, _ = update(before[1][p], surprise, information)
+    terms = []
+    for row, j, ahead, twice_scored in parts:
+        weight = weaken(real(before[1][j], SCALE))
+        expected = units(twice_scored / 2 - ahead / weight, SCALE)
+        detail = f"weight {decimal(units(weight, SCALE), SCALE)}, expected {decimal(expected, SCALE)}"
+        note = " against ".join(
+            f"{decimal(before[0][k], SCALE, 2)} ± {decimal(before[1][k], SCALE, 2)}" for k in (p, j)
+        )
+        detail += f", scored {decimal(twice_scored, 2)}"
+        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, SCALE), detail, note, ("start_deviation", "c"))))
+    if rest := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
+        terms.append((-1, Term("rounding", rest, "each to a millionth")))
+    return terms
+
+
+def is_provisional(state: StateValues, games: int, params: Glicko1Params) -> bool:
+    """Return whether the deviation is too large for the rating to be reliable."""
+    return state[1] > Fraction(params.provisional_deviation) * SCALE
+
+
+RULE = Rule(
+    name="glicko-1",
+    number=1,
+    scale=SCALE,
+    params=Glicko1Params,
+    columns=("place", "team", "status"),
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    chance=chance,
+    state=(State("rating", SCALE), State("deviation", SCALE)),
+    start=start,
+    score_period=score_period,
+    explain_period=explain_period,
+    age=age,
+    provisional=is_provisional,
+    sample=sample,
+)

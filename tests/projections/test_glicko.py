@@ -1,0 +1,492 @@
+"""Glicko and Glicko-2: against 40-digit vectors, an oracle in decimals, and what their pages say."""
+
+import json
+import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import make_glicko_vectors as oracle
+import pytest
+from kernel_calls import call_compiled, check_compiled_game, play
+from own_rules import built_in
+from pydantic import ValidationError
+
+from ratings_ledger.projections.contract import LEAVERS, MISSING, ONE, SUBSTITUTE, Rule, results_of_game
+from ratings_ledger.projections.rules import glicko_1, glicko_2
+
+VECTORS = Path(__file__).parents[1] / "golden" / "glicko.json"
+RULES = ["glicko-1/1", "glicko-2/1"]
+MODULES: dict[str, Any] = {"glicko-1/1": glicko_1, "glicko-2/1": glicko_2}
+# what rounding leaves, and the rest of the doubles
+NEAREST = Decimal("0.5001")
+
+Columns = list[list[int]]
+
+
+def params_of(rule: Rule, **params: Any) -> Any:
+    """Return parameters of a rule, without a floor under deviations, which the oracle does not have."""
+    floor = {"deviation_floor": 0} if rule.name == "glicko-1" else {}
+    return rule.params.model_validate(floor | params)
+
+
+def in_units(rule: Rule, state: oracle.State) -> tuple[Decimal, ...]:
+    """Return a state of the oracle in units."""
+    return tuple(number * column.scale for number, column in zip(state, rule.state, strict=True))
+
+
+def lay_out_period(rule: Rule, own: oracle.State, results: list[oracle.Result]) -> tuple[Columns, list[int], Columns]:
+    """Return states, offsets and rows of a period in which the first player has these results, each against another."""
+    states = [own, *((rating, spread, Decimal("0.06"))[: rule.width] for rating, spread, _ in results)]
+    before = [[int(in_units(rule, state)[column]) for state in states] for column in range(rule.width)]
+    count = len(results)
+    places = [{Decimal(0): (2, 1), Decimal(1): (1, 2)}.get(scored, (1, 1)) for _, _, scored in results]
+    rows = [
+        [*range(1, count + 1), *[0] * count],
+        [*range(count), *range(count)],
+        [own for own, _ in places] + [other for _, other in places],
+        [MISSING] * (2 * count),
+        [0] * (2 * count),
+        [other for _, other in places] + [own for own, _ in places],
+        [MISSING] * (2 * count),
+        [0] * (2 * count),
+    ]
+    return before, [0, *range(count, 2 * count + 1)], rows
+
+
+def play_period(rule: Rule, params: Any, before: Columns, offsets: list[int], rows: Columns) -> tuple[int, Columns]:
+    """Score a period interpreted; check its books and its explanation. Returns what was minted, and the states."""
+    assert rule.score_period is not None
+    assert rule.explain_period is not None
+    players, after = len(before[0]), [list(column) for column in before]
+    minted = rule.score_period(players, before, offsets, rows, rule.prepare(params), rule.table(), after)
+    changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
+    assert minted == max(sum(changes), 0)
+    for p in range(players):
+        names = [f"p{j}" for j in range(players)]
+        terms = rule.explain_period(p, names, before, offsets, rows, params, after)
+        assert sum(term.amount for _, term in terms) == changes[p]
+        assert [row for row, _ in terms if row >= 0] == [*range(offsets[p], offsets[p + 1])]
+        assert [term.term for row, term in terms if row < 0] in ([], ["rounding"])
+    return minted, after
+
+
+def draw_game(random: Random, rule: Rule) -> tuple[Columns, Columns]:
+    """Return states and columns of a game of two to six persons, with ties."""
+    assert rule.sample is not None
+    n = random.choice([2, 2, 2, 3, 4, 6])
+    states = [in_units(rule, oracle.draw_state(random, rule.id)) for _ in range(n)]
+    before = [[int(state[column]) for state in states] for column in range(rule.width)]
+    return before, [list(column) for column in rule.sample(n, random, rule.params())]
+
+
+def results_in_game(rule: Rule, before: Columns, place: list[int], i: int) -> tuple[oracle.State, list[oracle.Result]]:
+    """Return a player's state and results in a game as the oracle has them."""
+    exact = [
+        tuple(Decimal(before[c][j]) / column.scale for c, column in enumerate(rule.state)) for j in range(len(place))
+    ]
+    scores = [Decimal((place[i] < place[j]) - (place[i] > place[j]) + 1) / 2 for j in range(len(place))]
+    others = [j for j in range(len(place)) if j != i]
+    return exact[i], [(exact[j][0], exact[j][1], scores[j]) for j in others]
+
+
+def test_vectors_are_those_of_their_script() -> None:
+    """The stored vectors are what the script generates."""
+    assert json.loads(VECTORS.read_text("utf-8")) == oracle.vectors()
+
+
+@pytest.mark.parametrize(
+    ("number", "state"),
+    [
+        (0, ("1464.106462756911591", "151.398902447968735")),
+        (1, ("1464.0506705390892", "151.5165241243043", ".05999598440067783")),
+        (2, ("1640.0819498932657", "109.18380161942891", ".0600019406331984923")),
+        (3, ("2167.0210016481133", "60.58099224919897", ".0600311079122397")),
+        (4, ("1383.0185845858164", "301.5252876943279", ".06001724209575562")),
+    ],
+)
+def test_published_examples_come_out(number: int, state: tuple[str, ...]) -> None:
+    """The papers' three opponents, as published: within a unit of what is stored, and 1e-10 of the kernel alone."""
+    vector = json.loads(VECTORS.read_text("utf-8"))[number]
+    rule, own, results = from_vector(vector)
+    _, after = play_period(rule, params_of(rule), *lay_out_period(rule, own, results))
+    stored = [column[0] for column in after]
+    assert all(
+        abs(unit - exact) <= 1 for unit, exact in zip(stored, in_units(rule, tuple(map(Decimal, state))), strict=True)
+    )
+    kernel = run_kernel(rule, own, results)
+    assert all(
+        abs(Decimal(double) - Decimal(text)) < Decimal("1e-10") for double, text in zip(kernel, state, strict=True)
+    )
+
+
+def from_vector(vector: dict[str, Any]) -> tuple[Rule, oracle.State, list[oracle.Result]]:
+    """Return the rule of a vector, the player's state and the results."""
+    results = [tuple(map(Decimal, result)) for result in vector["results"]]
+    return built_in(vector["rule"]), tuple(map(Decimal, vector["before"])), results  # type: ignore[return-value]
+
+
+def run_kernel(rule: Rule, own: oracle.State, results: list[oracle.Result]) -> tuple[float, ...]:
+    """Return the doubles that the kernel rounds: the rating, with the one before the period, and the rest."""
+    module, before = MODULES[rule.id], [int(number) for number in in_units(rule, own)]
+    surprise = information = 0.0
+    for rating, spread, scored in results:
+        gap, deviation = before[0] - int(rating * 10**6), int(spread * 10**6)
+        ahead, known = module.compare(gap, deviation, *{0: (2, 1), 1: (1, 2)}.get(scored, (1, 1)))
+        surprise, information = surprise + ahead, information + known
+    tau = (0.5,) if rule.name == "glicko-2" else ()
+    step, *rest = module.update(*before[1:], surprise, information, *tau)
+    return (float(own[0]) + step * surprise, *rest)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_states_are_those_of_the_vectors(name: str) -> None:
+    """Every stored vector comes out, rounded to the unit."""
+    worst = Decimal(0)
+    for vector in json.loads(VECTORS.read_text("utf-8")):
+        if vector["rule"] == name:
+            rule, own, results = from_vector(vector)
+            _, after = play_period(rule, params_of(rule), *lay_out_period(rule, own, results))
+            exact = in_units(rule, tuple(map(Decimal, vector["after"])))
+            worst = max(worst, *(abs(column[0] - right) for column, right in zip(after, exact, strict=True)))
+    assert Decimal("0.45") < worst < NEAREST
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_drawn_games_are_those_of_the_oracle(name: str, record_property: Callable[..., None]) -> None:
+    """Of 300 drawn games every state is the exact one, rounded; the kernel's doubles are within 1e-10 of it."""
+    rule, random, worst, worst_double = built_in(name), Random(7), Decimal(0), Decimal(0)
+    params = params_of(rule)
+    for _ in range(300):
+        before, columns = draw_game(random, rule)
+        _, after = play(rule, params, before, columns)
+        for i in range(len(before[0])):
+            own, results = results_in_game(rule, before, columns[0], i)
+            exact = oracle.rate(name, own, results)
+            units = in_units(rule, exact)
+            worst = max(worst, *(abs(column[i] - unit) for column, unit in zip(after, units, strict=True)))
+            doubles = run_kernel(rule, own, results)
+            worst_double = max(worst_double, *(abs(Decimal(a) - b) for a, b in zip(doubles, exact, strict=True)))
+    record_property("largest error in units", str(worst))
+    record_property("largest error of the kernel", str(worst_double))
+    assert Decimal("0.49") < worst < NEAREST
+    assert 0 < worst_double < Decimal("1e-10")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_game_is_a_period_of_its_own(name: str) -> None:
+    """A game scored by itself gives the states of a period with this game alone."""
+    rule, random = built_in(name), Random(8)
+    for _ in range(50):
+        before, columns = draw_game(random, rule)
+        offsets, rows = results_of_game(len(before[0]), columns)
+        assert play(rule, rule.params(), before, columns) == play_period(rule, rule.params(), before, offsets, rows)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_order_of_players_does_not_matter(name: str) -> None:
+    """Of a game in another order, everybody gets the same state up to the last unit."""
+    rule, random = built_in(name), Random(9)
+    for _ in range(50):
+        before, columns = draw_game(random, rule)
+        n = len(before[0])
+        order = random.sample(range(n), n)
+        _, after = play(rule, rule.params(), before, columns)
+        mixed = [[[column[i] for i in order] for column in table] for table in (before, columns)]
+        _, mixed_after = play(rule, rule.params(), *mixed)
+        assert all(
+            abs(column[i] - mixed_column[at]) <= 1
+            for column, mixed_column in zip(after, mixed_after, strict=True)
+            for at, i in enumerate(order)
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RULES)
+def test_compiled_kernels_have_the_same_bits(name: str) -> None:
+    """Compiled, games, periods and passing time give what they give interpreted."""
+    rule, random = built_in(name), Random(11)
+    assert rule.age is not None
+    params, constants = rule.params(), rule.prepare(rule.params())
+    for _ in range(300):
+        check_compiled_game(rule, params, *draw_game(random, rule))
+    for _ in range(200):
+        # improbable results, and many, so that the volatility is bisected, too
+        results = [(rating, spread, Decimal(0)) for rating, spread, _ in oracle.draw_results(random) * 6]
+        period = lay_out_period(rule, (Decimal(2600), *oracle.draw_state(random, name)[1:]), results)
+        expected = play_period(rule, params, *period)
+        found = call_compiled(rule, "score_period", len(period[0][0]), *period, constants, (), period[0])
+        assert found == expected
+    for _ in range(200):
+        state = tuple(int(number) for number in in_units(rule, oracle.draw_state(random, name)))
+        elapsed = random.randint(0, 2_000)
+        before = [[number] for number in state]
+        assert call_compiled(rule, "age", elapsed, before, constants, before)[1] == [
+            [number] for number in rule.age(state, elapsed, constants)
+        ]
+
+
+def nearest_zero(variance: float, square: float, surprise: float, information: float, tau: float) -> Decimal:
+    """Return the logarithm of the ratio of variances, by walking away from zero, then halving with 40 digits."""
+
+    def p(y: Any, exp: Callable[[Any], Any], number: Callable[[float], Any]) -> Any:
+        u, s, v = number(variance) * exp(y), number(surprise), number(information)
+        m = 1 + (number(square) + u) * v
+        return y - number(tau) ** 2 * u * (s * s - v * m) / (2 * m * m)
+
+    at_zero = p(0.0, math.exp, float)
+    step = 0.001 if at_zero < 0 else -0.001
+    near, far = 0.0, step
+    while (p(far, math.exp, float) < 0) == (at_zero < 0):
+        near, far = far, far + step
+    with localcontext(prec=45):
+        low, high = Decimal(near), Decimal(far)
+        for _ in range(140):
+            middle = (low + high) / 2
+            if (p(middle, Decimal.exp, Decimal) < 0) == (at_zero < 0):
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+def draw_equation(random: Random) -> tuple[float, float, float, float, float]:
+    """Return an equation for the volatility: usual ones, and such as no league will ever have."""
+    sigma = 10 ** random.uniform(-3, 0.3)
+    phi = 10 ** random.uniform(-2, 1)
+    information = 10 ** random.uniform(-6, 2)
+    surprise = random.choice([-1, 1]) * 10 ** random.uniform(-3, 2.5)
+    return sigma * sigma, phi * phi, surprise, information, random.choice([0.2, 0.5, 1.2, 2.0])
+
+
+def is_near_a_fold(variance: float, square: float, surprise: float, information: float, tau: float, y: float) -> bool:
+    """Return whether two solutions nearly meet, so that the last digits of the equation decide which there is."""
+    _, slope = glicko_2.pull(variance * math.exp(y), square, surprise, information)
+    return abs(1 - tau * tau * slope) < 0.01
+
+
+def test_volatility_is_the_nearest_solution(record_property: Callable[..., None]) -> None:
+    """Of 2,000 equations, by Newton's method or by halving, the solution is the one nearest to the old volatility."""
+    random, worst, ways = Random(12), Decimal(0), [0, 0]
+    for _ in range(2_000):
+        equation = draw_equation(random)
+        variance, square, surprise, information, tau = equation
+        y = glicko_2.solve_volatility(*equation)
+        if variance * math.exp(y) > 9_999:  # the largest volatility
+            continue
+        exact = nearest_zero(*equation)
+        if is_near_a_fold(*equation, float(exact)) or is_near_a_fold(*equation, y):
+            continue
+        halved = glicko_2.bisect_volatility(variance, square, surprise, information, tau * tau)
+        _, slope = glicko_2.pull(variance * math.exp(y), square, surprise, information)
+        scale = Decimal(max(1.0, abs(y))) * Decimal(max(1.0, 1 / abs(1 - tau * tau * slope)))
+        worst = max(worst, abs(Decimal(y) - exact) / scale, abs(Decimal(halved) - exact) / scale)
+        ways[y != halved] += 1
+    record_property("largest error", str(worst))
+    assert worst < Decimal("1e-13")
+    assert min(ways) > 300
+
+
+def test_steps_of_newton_are_as_exact_as_proven() -> None:
+    """Where three steps are taken, the first two leave errors within the proven bounds."""
+    random, tried = Random(13), 0
+    while tried < 500:
+        variance, square, surprise, information, tau = draw_equation(random)
+        bound = variance * (information + surprise**2 / (1 + square * information))
+        bound /= 1 + (square + variance) * information
+        if not tau * tau * bound <= 1 / 16:
+            continue
+        tried += 1
+        exact = float(nearest_zero(variance, square, surprise, information, tau))
+        assert abs(exact) <= 1 / 30
+        y = 0.0
+        for limit in (3.8e-5, 5e-11):
+            w, slope = glicko_2.pull(variance * math.exp(y), square, surprise, information)
+            y -= (y - tau * tau * w) / (1 - tau * tau * slope)
+            assert abs(y - exact) < limit
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_impossible_results_can_be_scored(name: str) -> None:
+    """However far apart players are, and however many lose against the odds, there is a state."""
+    rule = built_in(name)
+    far = [[9 * 10**15, -9 * 10**15, 0], [350_000_000, 30_000_000, 0], [60_000_000_000, 0, 10**12]][: rule.width]
+    for places in ([1, 2, 3], [3, 2, 1], [1, 1, 1]):
+        _, after = play(rule, rule.params(), far, [places, [MISSING] * 3, [0] * 3])
+        assert all(0 <= deviation < 2**53 for deviation in after[1])
+    favourite = (Decimal(9_000), Decimal(350), Decimal("0.06"))[: rule.width]
+    losses = [(Decimal(0), Decimal(30), Decimal(0))] * 200
+    _, after = play_period(rule, rule.params(), *lay_out_period(rule, favourite, losses))
+    assert after[0][0] < 9_000_000_000
+    if name == "glicko-2/1":
+        assert after[2][0] == 100 * 10**12
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_expected_scores_of_a_pair_sum_to_one(name: str) -> None:
+    """Both chances sum to exactly one, lie between 0 and 1, and follow from the root of both deviations' squares."""
+    rule, random = built_in(name), Random(14)
+    assert rule.chance is not None
+    for _ in range(200):
+        before, columns = draw_game(random, rule)
+        ahead, behind = (
+            rule.chance(*pair, before, columns, rule.prepare(rule.params()), ()) for pair in ((0, 1), (1, 0))
+        )
+        assert ahead + behind == ONE
+        q = math.log(10) / 400
+        spread = math.hypot(before[1][0], before[1][1]) / 10**6
+        g = 1 / math.sqrt(1 + 3 * (q * spread / math.pi) ** 2)
+        assert abs(ahead / ONE - 1 / (1 + math.exp(-q * g * (before[0][0] - before[0][1]) / 10**6))) < 1e-6
+    far = [[9 * 10**15, -9 * 10**15], [0, 0], [0, 0]][: rule.width]
+    assert [rule.chance(i, 1 - i, far, [], rule.prepare(rule.params()), ()) for i in (0, 1)] == [ONE - 1, 1]
+    equal = [[1_500_000_000] * 2, [350_000_000, 30_000_000], [0, 0]][: rule.width]
+    assert [rule.chance(i, 1 - i, equal, [], rule.prepare(rule.params()), ()) for i in (0, 1)] == [ONE // 2] * 2
+
+
+def test_deviation_grows_with_time_up_to_that_of_a_new_player() -> None:
+    """Glicko: 50 becomes 350 in five years; no time changes nothing, and the rating never changes."""
+    rule = built_in("glicko-1/1")
+    assert rule.age is not None
+    constants = rule.prepare(rule.params())
+    assert rule.age((7, 50_000_000), 0, constants) == (7, 50_000_000)
+    assert rule.age((7, 50_000_000), 1, constants) == (7, 50_651_851)  # the root of 2500 + 8.1^2
+    assert rule.age((7, 50_000_000), 1_829, constants) == (7, 350_000_000)
+    assert rule.age((7, 50_000_000), 1_825, constants)[1] < 350_000_000
+    assert rule.age((7, 400_000_000), 0, constants) == (7, 350_000_000)
+    still = rule.prepare(rule.params.model_validate({"c": 0}))
+    assert rule.age((7, 50_000_000), 10_000, still) == (7, 50_000_000)
+    grown = [rule.age((7, 50_000_000), days, constants)[1] for days in range(3_000)]
+    assert all(now >= before for before, now in pairwise(grown))
+
+
+def test_volatility_makes_the_deviation_grow() -> None:
+    """Glicko-2: the square of the volatility for every day after the first, up to the deviation of a new player."""
+    rule = built_in("glicko-2/1")
+    assert rule.age is not None
+    constants = rule.prepare(rule.params())
+    state = (7, 50_000_000, 60_000_000_000)
+    assert rule.age(state, 0, constants) == rule.age(state, 1, constants) == state
+    grown = Decimal(50) ** 2 + (Decimal("173.7178") * Decimal("0.06")) ** 2
+    assert rule.age(state, 2, constants) == (7, round(grown.sqrt() * 10**6), 60_000_000_000)
+    assert rule.age(state, 2_000, constants) == (7, 350_000_000, 60_000_000_000)
+    assert rule.age((7, 400_000_000, 60_000_000_000), 9, constants) == (7, 400_000_000, 60_000_000_000)
+    twice = rule.prepare(rule.params.model_validate({"aging": "0.5"}))
+    assert rule.age(state, 3, twice) == rule.age(state, 2, constants)
+
+
+def test_deviation_does_not_fall_below_the_floor() -> None:
+    """Glicko: after many games the deviation is 30."""
+    rule = built_in("glicko-1/1")
+    state = [[1_500_000_000] * 2, [30_000_000] * 2]
+    _, after = play(rule, rule.params(), state, [[1, 2], [MISSING] * 2, [0] * 2])
+    assert after[1] == [30_000_000] * 2
+    _, after = play(rule, params_of(rule), state, [[1, 2], [MISSING] * 2, [0] * 2])
+    assert all(29_000_000 < deviation < 30_000_000 for deviation in after[1])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_new_players_are_provisional(name: str) -> None:
+    """New players begin with 1500 ± 350, and are provisional until their deviation is 110."""
+    rule = built_in(name)
+    assert rule.start is not None
+    assert rule.provisional is not None
+    assert rule.start(rule.params()) == (1_500_000_000, 350_000_000, 60_000_000_000)[: rule.width]
+    assert [rule.provisional((0, spread, 0), 50, rule.params()) for spread in (110_000_000, 110_000_001)] == [
+        False,
+        True,
+    ]
+
+
+REFUSALS: list[tuple[Columns, str]] = [
+    ([[0, 0], [MISSING] * 2, [0, 0]], "the game has no places, which say who won"),
+    (
+        [[1, 1, 3], [0, 0, 1], [0, 0, 0]],
+        "two players are of one team; the rule rates persons who play each against all others",
+    ),
+    (
+        [[1, 2, 2], [MISSING] * 3, [0, LEAVERS[0], SUBSTITUTE]],
+        "a seat changed hands and both its players would count; the rule takes one player per seat",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_games_that_cannot_be_scored_are_refused(name: str) -> None:
+    """Each with its reason; sides of one person are persons."""
+    rule = built_in(name)
+    assert rule.check is not None
+    assert [rule.check(len(columns[0]), columns, rule.params()) for columns, _ in REFUSALS] == [
+        told for _, told in REFUSALS
+    ]
+    assert rule.check(2, [[1, 2], [0, 1], [0, 0]], rule.params()) is None
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "glicko-1/1",
+        {"start_deviation": 10_001},
+        "params.start_deviation: a number up to 10,000 with at most six decimals",
+    ),
+    ("glicko-1/1", {"c": "1/3"}, "params.c: a number up to 10,000 with at most six decimals is needed"),
+    ("glicko-1/1", {"deviation_floor": 351}, "params.deviation_floor: it is above start_deviation, 350"),
+    ("glicko-2/1", {"tau": "2.1"}, "params.tau: a number up to 2 with at most six decimals is needed"),
+    ("glicko-2/1", {"start_volatility": "0.0000001"}, "params.start_volatility: a number up to 1 with at most six"),
+    ("glicko-2/1", {"aging": "100000"}, "params.aging: a number up to 10,000 with at most six decimals is needed"),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "reason"), WRONG)
+def test_parameters_out_of_range_are_refused(name: str, params: dict[str, Any], reason: str) -> None:
+    """What is too large, or no whole number of units."""
+    rule = built_in(name)
+    told = rule.refuse_params(rule.params.model_validate(params), 8)
+    assert told is not None
+    assert told.startswith(reason)
+    assert rule.refuse_params(rule.params(), 8) is None
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(
+    "wrong", [{"start_deviation": 0}, {"start": 1.5}, {"provisional_deviation": -1}, {"period": "day"}]
+)
+def test_what_is_no_parameter_is_refused(name: str, wrong: dict[str, Any]) -> None:
+    """Zero deviations, numbers with a point, negative numbers, unknown names."""
+    with pytest.raises(ValidationError):
+        built_in(name).params.model_validate(wrong)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_explanations_name_opponents_and_expectations(name: str) -> None:
+    """A term per opponent says both states, the weight, the expected score and the score; then comes the rounding."""
+    rule = built_in(name)
+    own = (Decimal(1500), Decimal(200), Decimal("0.06"))[: rule.width]
+    results = [(Decimal(1400), Decimal(30), Decimal(1)), (Decimal(1550), Decimal(100), oracle.HALF)]
+    before, offsets, rows = lay_out_period(rule, own, results)
+    assert rule.explain_period is not None
+    _, after = play_period(rule, rule.params(), before, offsets, rows)
+    after[0][0] += 1
+    (row, won), (_, tied), last = rule.explain_period(
+        0, ["anna", "ben", "cleo"], before, offsets, rows, rule.params(), after
+    )
+    assert (row, won.term, won.note) == (0, "vs ben", "1500 ± 200 against 1400 ± 30")
+    assert won.detail == "weight 0.995498, expected 0.639468, scored 1"
+    assert (tied.term, tied.detail) == ("vs cleo", "weight 0.953149, expected 0.431842, scored 0.5")
+    assert (last[0], last[1].term) == (-1, "rounding")
+    assert abs(last[1].amount) < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("glicko-1/1", "1464.106463 ± 151.398902"), ("glicko-2/1", "1464.050671 ± 151.516524, 0.059995984401")],
+)
+def test_docstring_shows_the_published_example(name: str, text: str) -> None:
+    """The module's docstring ends with the papers' example as the rule stores it."""
+    rule, own, results = from_vector(json.loads(VECTORS.read_text("utf-8"))[RULES.index(name)])
+    _, after = play_period(rule, rule.params(), *lay_out_period(rule, own, results))
+    assert f"{text}\n" in (MODULES[name].__doc__ or "")
+    assert [
+        str(Decimal(column[0]) / state.scale) for column, state in zip(after, rule.state, strict=True)
+    ] == text.replace(" ±", ",").split(", ")
