@@ -345,4 +345,4 @@ def test_all_of_the_shipped_rulesets_are_named(ratings: Ratings, tmp_path: Path)
     db = str(tmp_path / "none.db")
     ids = {path.stem.rpartition("-")[0] for path in SHIPPED.glob("*-1.toml")} - {"elo"}
     assert ids <= {*words(db, "rules", "publish", "--shipped", "")}
-    assert words(db, "rules", "new", "--rule", "pairwise") == ["pairwise-elo/1"]
+    assert words(db, "rules", "new", "--rule", "pairwise") == ["pairwise-elo/1", "pairwise-elo/2"]
