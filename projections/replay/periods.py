@@ -1,0 +1,242 @@
+"""Rating periods: which games are scored together, when a period begins and ends, and what a rule reads of it.
+
+A period is a day, a week from Monday on or a month, in the zone of the ruleset; or an event: all games with the same
+league, season or number. Everything here follows from the games of a ladder, in the order of replay; nothing is stored.
+
+Periods are scored one after the other, in the order in which they end, each from the states that the ones before left.
+Events may overlap: a player's results of a longer event are then scored from the state after the shorter one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
+from ratings_ledger.ledger.events.zones import day_start
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import MISSING
+from ratings_ledger.projections.replay.gaps import DAY, local_days
+
+UNIX_DAY = date(1970, 1, 1)
+FIRST_DAY, LAST_DAY = (date.min - UNIX_DAY).days, (date.max - UNIX_DAY).days
+
+
+class Periods(NamedTuple):
+    """The periods of a ladder that have games, in the order in which they end.
+
+    begin, end: for every period its first instant, and the first one after it; of an event, those of its games
+    first, last: for every period its number, twice: a count of days, weeks or months since 1970; of an event, the days
+                 of its first and its last game
+    games:      the games, as indices, period by period, within each in the order of replay
+    offsets:    where the games of each period begin in `games`, and where those of the last end
+    of_game:    for every game the index of its period
+    """
+
+    begin: Any
+    end: Any
+    first: Any
+    last: Any
+    games: Any
+    offsets: Any
+    of_game: Any
+
+    def count_closed(self, instant: int) -> int:
+        """Return how many periods are closed at an instant: those whose last microsecond is not after it."""
+        return int(np.searchsorted(self.end, instant + 1, "right"))
+
+    def count_open_games(self, closed: int) -> int:
+        """Return how many games are in other periods than the `closed` first ones."""
+        return len(self.games) - int(self.offsets[closed])
+
+    def closed_to(self, closed: int) -> int | None:
+        """Return the instant up to which everything is scored if so many periods are closed; None if none is."""
+        return int(self.end[closed - 1]) - 1 if closed else None
+
+    def elapsed(self, earlier: int, later: int) -> int:
+        """Return how many whole periods, of events how many days, one period is after another; at least 0.
+
+        The next period is one after. Events that overlap have nothing between them.
+        """
+        return max(int(self.first[later] - self.last[earlier]), 0)
+
+
+def number_periods(instants: Any, period: str, zone: str, labels: Any = None) -> Periods:
+    """Return the periods of some games.
+
+    Args:
+        instants: when each game was played, in microseconds since 1970, in the order of replay: never decreasing
+        period: "day", "week", "month" or "event"
+        zone: the zone in which days begin
+        labels: for an event, the value of `period_by` of every game; see `label_alone` for games without one
+    """
+    if period == "event":
+        return _number_events(instants, zone, labels)
+    if not len(instants):
+        nothing = np.zeros(0, dtype=np.int64)
+        return _gather(nothing, nothing, nothing, nothing, nothing)
+    numbers = _numbers_around(instants, _UNITS[period])
+    # a day begins at its first midnight, even where clocks go back over it and repeat a part of the day before
+    starts = np.array([_begin(_UNITS[period].day(number), zone) for number in numbers.tolist()], dtype=np.int64)
+    index = np.searchsorted(starts, instants, "right") - 1
+    changes = np.concatenate([[True], index[1:] != index[:-1]])
+    at = index[changes]
+    return _gather(starts[at], starts[at + 1], numbers[at], numbers[at], np.cumsum(changes) - 1)
+
+
+def _numbers_around(instants: Any, unit: _Unit) -> Any:
+    """Return the numbers of all periods in which games may be, whatever the zone, and of those after them."""
+    days = instants // DAY
+    days = days[np.concatenate([[True], days[1:] != days[:-1]])]
+    numbers = unit.count(np.concatenate([days - 1, days, days + 1]))
+    return np.unique(np.concatenate([numbers, numbers + 1]))
+
+
+class _Unit(NamedTuple):
+    """A kind of period: the number of that of a day, as arrays of days since 1970, and the first day of a number."""
+
+    count: Callable[[Any], Any]
+    day: Callable[[int], int]
+
+
+def _count_months(days: Any) -> Any:
+    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+
+
+def _first_of_month(number: int) -> int:
+    year, month = number // 12 + UNIX_DAY.year, number % 12 + 1
+    if not date.min.year <= year <= date.max.year:
+        return FIRST_DAY if year < date.min.year else LAST_DAY + 1
+    return (date(year, month, 1) - UNIX_DAY).days
+
+
+# 1970 began on a Thursday, three days into a week
+_UNITS = {
+    "day": _Unit(lambda days: days, lambda number: number),
+    "week": _Unit(lambda days: (days + 3) // 7, lambda number: 7 * number - 3),
+    "month": _Unit(_count_months, _first_of_month),
+}
+
+
+def _begin(day: int, zone: str) -> int:
+    """Return the first instant of a day, given as days since 1970; at both ends of time the first or last one."""
+    if day <= FIRST_DAY:
+        return INSTANT_MIN
+    return INSTANT_MAX + 1 if day > LAST_DAY else day_start(UNIX_DAY + timedelta(days=day), zone)
+
+
+def _number_events(instants: Any, zone: str, labels: Any) -> Periods:
+    """Return the periods that events are. They are scored in the order of their last games, so events may overlap."""
+    distinct, first, of_game = np.unique(labels, return_index=True, return_inverse=True)
+    last = np.zeros(len(distinct), dtype=np.int64)
+    last[of_game] = np.arange(len(of_game))  # of several writes to one place the last one stays
+    order = np.argsort(last)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    begin, end = instants[first[order]], instants[last[order]]
+    return _gather(begin, end + 1, local_days(begin, zone), local_days(end, zone), rank[of_game])
+
+
+def _gather(begin: Any, end: Any, first: Any, last: Any, of_game: Any) -> Periods:
+    offsets = np.zeros(len(begin) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(of_game, minlength=len(begin)), out=offsets[1:])
+    return Periods(begin, end, first, last, np.argsort(of_game, kind="stable"), offsets, of_game)
+
+
+def label_alone(labels: Any, absent: int = MISSING) -> Any:
+    """Return labels of events in which every game without one, which has `absent`, is an event of its own."""
+    alone = np.flatnonzero(labels == absent)
+    _, numbers = np.unique(labels, return_inverse=True)
+    numbers = numbers.astype(np.int64)
+    numbers[alone] = len(labels) + np.arange(len(alone))
+    return numbers
+
+
+class ResultRows(NamedTuple):
+    """What rules read of some periods: for every player of every period, one row for each game and opponent.
+
+    people:      the players' numbers on the ladder, period by period, each once a period
+    people_from: where the players of each period begin in `people`, and where those of the last end
+    rows_from:   for every one of `people` where their rows begin in `rows`, and where the last ones end
+    rows:        an array: the opponent, as an index among the players of the period; the number of the game within the
+                 period; the rule's columns of the player; and those of the opponent
+    """
+
+    people: Any
+    people_from: Any
+    rows_from: Any
+    rows: Any
+
+    def one(self, index: int) -> tuple[Any, Any, Any]:
+        """Return the players, offsets and rows of one period, as `Rule.score_period` gets them."""
+        low, high = int(self.people_from[index]), int(self.people_from[index + 1])
+        offsets = self.rows_from[low : high + 1]
+        return self.people[low:high], offsets - offsets[0], self.rows[:, offsets[0] : offsets[-1]]
+
+
+class LadderSlots(NamedTuple):
+    """The counted participants of a ladder's games: game g has slots `offsets[g]` up to `offsets[g + 1]`.
+
+    players: the number of each on the ladder
+    columns: what the rule reads about each, an array with a row for each of its columns
+    team:    the side of each in its game, MISSING without sides; None if no game has sides
+    """
+
+    offsets: Any
+    players: Any
+    columns: Any
+    team: Any = None
+
+
+def build_results(periods: Periods, slots: LadderSlots, first: int = 0, stop: int | None = None) -> ResultRows:
+    """Return what a rule reads of the periods from `first` to before `stop`, of all by default.
+
+    A player's rows are in the order of their games, and within a game in the order of its participants. Players of one
+    side are no opponents.
+    """
+    stop = len(periods.begin) if stop is None else stop
+    low, high = periods.offsets[first], periods.offsets[stop]
+    games = periods.games[low:high]
+    period = periods.of_game[games] - first
+    number = np.arange(low, high) - periods.offsets[period + first]
+    size = slots.offsets[games + 1] - slots.offsets[games]
+    slot = _ranges(slots.offsets[games], size)
+    slot_period, slot_number, slot_size = (np.repeat(values, size) for values in (period, number, size))
+
+    # one number for each player of each period, in this order
+    most = int(slots.players.max()) + 1 if len(slots.players) else 1
+    people, entry = np.unique(slot_period * most + slots.players[slot], return_inverse=True)
+    people_from = np.searchsorted(people, np.arange(stop - first + 1) * most)
+
+    own, others = _pairs(size, slot_size)
+    keep = own != others
+    if slots.team is not None:
+        team = slots.team[slot]
+        keep &= (team[own] == MISSING) | (team[own] != team[others])
+    own, others = own[keep], others[keep]
+    order = np.argsort(entry[own], kind="stable")
+    own, others = own[order], others[order]
+    rows_from = np.zeros(len(people) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(entry[own], minlength=len(people)), out=rows_from[1:])
+
+    width = len(slots.columns)
+    rows = np.empty((2 + 2 * width, len(own)), dtype=np.int64)
+    rows[0] = entry[others] - people_from[slot_period[own]]
+    rows[1] = slot_number[own]
+    for index in range(width):
+        rows[2 + index] = slots.columns[index][slot[own]]
+        rows[2 + width + index] = slots.columns[index][slot[others]]
+    return ResultRows(people % most, people_from, rows_from, rows)
+
+
+def _ranges(starts: Any, sizes: Any) -> Any:
+    """Return the numbers from each start on, as many as its size, end to end."""
+    ends = np.cumsum(sizes)
+    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
+
+
+def _pairs(size: Any, slot_size: Any) -> tuple[Any, Any]:
+    """Return all ordered pairs of slots of one game, as indices into the slots of games of these sizes."""
+    starts = np.repeat(np.cumsum(size) - size, size)
+    return np.repeat(np.arange(len(slot_size)), slot_size), _ranges(starts, slot_size)

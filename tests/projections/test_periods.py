@@ -1,0 +1,215 @@
+"""Rating periods: their bounds in every zone, what they contain, and the rows of results, against plain loops."""
+
+from __future__ import annotations
+
+import random
+import time
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, microseconds
+from ratings_ledger.ledger.events.zones import day_start
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import MISSING
+from ratings_ledger.projections.replay.periods import (
+    Periods,
+    ResultRows,
+    LadderSlots,
+    build_results,
+    label_alone,
+    number_periods,
+)
+
+KINDS = ("day", "week", "month")
+ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "America/Sao_Paulo", "Asia/Gaza")
+
+
+def instant(text: str) -> int:
+    """Microseconds since 1970 of a time with its offset."""
+    return microseconds(datetime.fromisoformat(text))
+
+
+def ints(*values: int) -> Any:
+    """An array of 64-bit integers."""
+    return np.array(values, dtype=np.int64)
+
+
+def bounds(periods: Periods) -> list[tuple[str, str]]:
+    """The first instant of every period, and the first one after it, in UTC."""
+    return [
+        tuple((datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(at))).isoformat() for at in pair)
+        for pair in zip(periods.begin, periods.end, strict=True)
+    ]  # type: ignore[return-value]
+
+
+def test_months_begin_at_midnight_of_the_zone() -> None:
+    """A month lasts from one midnight in its zone to another, whatever its clocks do in between."""
+    games = ints(instant("2024-03-01T00:30+01:00"), instant("2024-03-31T22:00Z") - 1, instant("2024-03-31T22:00Z"))
+    periods = number_periods(games, "month", "Europe/Berlin")
+    assert bounds(periods) == [
+        ("2024-02-29T23:00:00+00:00", "2024-03-31T22:00:00+00:00"),
+        ("2024-03-31T22:00:00+00:00", "2024-04-30T22:00:00+00:00"),
+    ]
+    assert periods.of_game.tolist() == [0, 0, 1]
+    assert periods.first.tolist() == [(2024 - 1970) * 12 + 2, (2024 - 1970) * 12 + 3]
+    assert number_periods(games, "month", "UTC").of_game.tolist() == [0, 1, 1]
+
+
+def test_weeks_begin_on_monday() -> None:
+    """Sunday ends a week, Monday begins one, before 1970 as well."""
+    days = ["1969-12-28", "1969-12-29", "1970-01-04", "1970-01-05", "2024-03-03", "2024-03-04"]
+    games = ints(*(instant(f"{day}T12:00Z") for day in days))
+    periods = number_periods(games, "week", "UTC")
+    assert periods.first.tolist() == [-1, 0, 1, 2826, 2827]
+    assert periods.of_game.tolist() == [0, 1, 1, 2, 3, 4]
+    assert bounds(periods)[1] == ("1969-12-29T00:00:00+00:00", "1970-01-05T00:00:00+00:00")
+
+
+def test_clocks_back_over_midnight_keep_periods_in_order() -> None:
+    """Where clocks go back from 0:01 to 23:01, a day begins at the first midnight: no game falls out of order."""
+    # St. John's, 2010-11-07: 0:01 daylight time was followed by 23:01 standard time
+    midnight = instant("2010-11-07T02:30Z")
+    games = ints(midnight - 1, midnight, midnight + 60_000_000, midnight + 30 * 60_000_000)
+    periods = number_periods(games, "day", "America/St_Johns")
+    assert periods.of_game.tolist() == [0, 1, 1, 1]
+    assert periods.begin.tolist()[1] == midnight
+
+
+def test_periods_reach_both_ends_of_time() -> None:
+    """The first and the last instant of a record have periods within the bounds of time."""
+    for kind in KINDS:
+        for zone in ZONES:
+            periods = number_periods(ints(INSTANT_MIN, INSTANT_MAX), kind, zone)
+            assert periods.of_game.tolist() == [0, 1]
+            assert (int(periods.begin[0]), int(periods.end[1])) == (INSTANT_MIN, INSTANT_MAX + 1)
+    assert len(number_periods(ints(), "month", "UTC").begin) == 0
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_games_fall_into_their_periods(kind: str, zone: str) -> None:
+    """Every game is in the period between whose midnights it lies; periods follow each other without overlap."""
+    chance = random.Random(f"{kind} {zone}")
+    span = (instant("1965-01-01T00:00Z"), instant("2030-01-01T00:00Z"))
+    games = ints(*sorted(chance.randint(*span) for _ in range(400)))
+    periods = number_periods(games, kind, zone)
+    assert (periods.begin[periods.of_game] <= games).all()
+    assert (games < periods.end[periods.of_game]).all()
+    assert (periods.end[:-1] <= periods.begin[1:]).all()
+    assert periods.games.tolist() == [*range(len(games))]
+    for begin, end, number in zip(periods.begin.tolist(), periods.end.tolist(), periods.first.tolist(), strict=True):
+        opens, closes = days_of(kind, number)
+        assert (begin, end) == (day_start(opens, zone), day_start(closes, zone))
+    assert periods.last.tolist() == periods.first.tolist()
+
+
+def days_of(kind: str, number: int) -> tuple[date, date]:
+    """The first day of the period with this number, and that of the next one."""
+    if kind == "month":
+        months = [1970 * 12 + number + later for later in (0, 1)]
+        return date(months[0] // 12, months[0] % 12 + 1, 1), date(months[1] // 12, months[1] % 12 + 1, 1)
+    first = date(1970, 1, 1) + timedelta(days=number) if kind == "day" else date(1969, 12, 29) + timedelta(weeks=number)
+    return first, first + timedelta(days=1 if kind == "day" else 7)
+
+
+def test_period_is_closed_by_its_last_microsecond() -> None:
+    """A period is closed at its last microsecond, and open one before."""
+    games = ints(instant("2024-01-10T12:00Z"), instant("2024-03-10T12:00Z"), instant("2024-03-11T12:00Z"))
+    periods = number_periods(games, "month", "UTC")
+    january, march = instant("2024-02-01T00:00Z") - 1, instant("2024-04-01T00:00Z") - 1
+    assert [periods.count_closed(at) for at in (january - 1, january, march - 1, march)] == [0, 1, 1, 2]
+    assert [periods.closed_to(closed) for closed in (0, 1, 2)] == [None, january, march]
+    assert [periods.count_open_games(closed) for closed in (0, 1, 2)] == [3, 2, 0]
+    # February has no games, and passes all the same
+    assert (periods.elapsed(0, 1), periods.elapsed(1, 1)) == (2, 0)
+
+
+def test_events_are_scored_after_their_last_games() -> None:
+    """Events may overlap: the one that ends first is scored first. A game without a label is an event of its own."""
+    days = [1, 2, 3, 5, 9, 9]
+    games = ints(*(instant(f"2024-01-0{day}T12:00Z") for day in days))
+    labels = label_alone(ints(7, 4, 4, 7, MISSING, MISSING))
+    periods = number_periods(games, "event", "UTC", labels)
+    assert periods.of_game.tolist() == [1, 0, 0, 1, 2, 3]
+    assert periods.games.tolist() == [1, 2, 0, 3, 4, 5]
+    assert periods.offsets.tolist() == [0, 2, 4, 5, 6]
+    assert periods.begin.tolist() == [games[1], games[0], games[4], games[5]]
+    assert periods.end.tolist() == [games[2] + 1, games[3] + 1, games[4] + 1, games[5] + 1]
+    assert [periods.count_closed(int(at)) for at in (games[2] - 1, games[2], games[3], games[5])] == [0, 1, 2, 4]
+    # from the 5th to the 9th; the first two overlap
+    assert (periods.elapsed(1, 2), periods.elapsed(0, 1), periods.elapsed(2, 3)) == (4, 0, 0)
+
+
+def plain_results(periods: Periods, slots: LadderSlots, index: int) -> tuple[list[int], list[list[tuple[int, ...]]]]:
+    """The players of a period by number, and everybody's rows, by loops over its games."""
+    games = periods.games[periods.offsets[index] : periods.offsets[index + 1]].tolist()
+    members = [[*range(slots.offsets[game], slots.offsets[game + 1])] for game in games]
+    people = sorted({int(slots.players[slot]) for game_slots in members for slot in game_slots})
+    rows: list[list[tuple[int, ...]]] = [[] for _ in people]
+    for number, game_slots in enumerate(members):
+        for own in game_slots:
+            for other in game_slots:
+                sides = None if slots.team is None else (slots.team[own], slots.team[other])
+                if own == other or (sides and sides[0] == sides[1] != MISSING):
+                    continue
+                columns = [int(column[slot]) for slot in (own, other) for column in slots.columns]
+                row = (people.index(slots.players[other]), number, *columns)
+                rows[people.index(slots.players[own])].append(row)
+    return people, rows
+
+
+def as_lists(results: ResultRows, index: int) -> tuple[list[int], list[list[tuple[int, ...]]]]:
+    """The same of what was built."""
+    people, offsets, rows = results.one(index)
+    assert len(offsets) == len(people) + 1
+    spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    return people.tolist(), [[tuple(row) for row in rows[:, low:high].T.tolist()] for low, high in spans]
+
+
+@pytest.mark.parametrize("sides", [False, True], ids=["alone", "in sides"])
+@pytest.mark.parametrize("kind", [*KINDS, "event"])
+def test_random_results_agree_with_plain_loops(kind: str, sides: bool) -> None:
+    """The rows of all periods, and of some of them, are what loops over their games give."""
+    chance = random.Random(f"{kind} {sides}")
+    for _ in range(20):
+        games = chance.choice([0, 1, 30])
+        sizes = [chance.choice([2, 2, 2, 3, 5]) for _ in range(games)]
+        instants = ints(*sorted(chance.randint(0, 10**14) for _ in range(games)))
+        players = [player for size in sizes for player in chance.sample(range(9), size)]
+        columns = np.array([[chance.randint(-5, 5) for _ in players] for _ in range(3)]).reshape(3, len(players))
+        teams = [team for size in sizes for team in ([MISSING] * size if size == 3 else [at % 2 for at in range(size)])]
+        slots = LadderSlots(
+            ints(0, *np.cumsum(sizes).tolist()), ints(*players), columns, ints(*teams) if sides else None
+        )
+        labels = label_alone(ints(*(chance.choice([MISSING, 0, 1, 2]) for _ in range(games))))
+        periods = number_periods(instants, kind, "Europe/Berlin", labels)
+        results = build_results(periods, slots)
+        expected = [plain_results(periods, slots, index) for index in range(len(periods.begin))]
+        assert [as_lists(results, index) for index in range(len(periods.begin))] == expected
+        if expected:
+            first = chance.randrange(len(expected))
+            stop = chance.randint(first, len(expected))
+            some = build_results(periods, slots, first, stop)
+            assert [as_lists(some, index) for index in range(stop - first)] == expected[first:stop]
+
+
+@pytest.mark.slow
+def test_long_ladders_are_numbered_in_a_moment() -> None:
+    """625,848 games of two over fifty years have their months and days in well under a second of processor time."""
+    generator = np.random.default_rng(5)
+    games = 625_848
+    instants = np.sort(generator.integers(0, 50 * 365 * 86_400 * 1_000_000, games))
+    players = generator.integers(0, 15_000, 2 * games)
+    slots = LadderSlots(np.arange(games + 1) * 2, players, np.zeros((2, 2 * games), dtype=np.int32))
+    spent = {}
+    for kind in KINDS:
+        begun = time.process_time()
+        periods = number_periods(instants, kind, "Europe/Berlin")
+        numbered = time.process_time()
+        results = build_results(periods, slots)
+        spent[kind] = numbered - begun, time.process_time() - numbered
+        assert len(results.rows[0]) == 2 * games
+    assert max(numbering for numbering, _ in spent.values()) < 0.5, spent
+    assert max(building for _, building in spent.values()) < 2, spent
