@@ -107,19 +107,6 @@ class TableParams(Params):
     tie_break: Literal["none", "more wins", "head-to-head"] = "none"
 
 
-class PeriodParams(Params):
-    """What a monthly list needs to know: the score, and the gold for the first places; with `gold_ties = pool` tied
-    players share the gold of the tied places, and an indivisible remainder is not paid.
-    """
-
-    # the points come from games alone
-    start: Annotated[int, Field(ge=0, le=0)] = 0
-    score: Literal["mean", "sum"] = "mean"
-    gold: Annotated[list[Annotated[int, Field(ge=0, le=1_000)]], Field(max_length=100)] = []
-    gold_ties: Literal["by_place", "pool"] = "by_place"
-    substitution: Literal["both", "leaver", "substitute", "none"] = "none"
-
-
 def _fraction(text: int | str) -> int | str:
     # checked before it is computed: "1e999999999" is also a number
     if not re.fullmatch(r"(?=0*\.?0*[1-9])\d{1,9}(\.\d{1,9}|/\d{1,9})?", str(text), re.ASCII):
@@ -134,6 +121,58 @@ def _fraction(text: int | str) -> int | str:
 
 # a positive number, exact: an integer, or a string such as "7.5" or "64/3"
 PositiveFraction = Annotated[int | str, AfterValidator(_fraction)]
+
+
+class SeasonPart(BaseModel):
+    """A part of a season: how many games it has, and how many of a player's results in it count.
+
+    The last part takes all games that are left, whether it says how many they are or not.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    rounds: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    best: Literal["all"] | Annotated[int, Field(ge=1, le=1_000)] = "all"
+
+
+def _sized_parts(parts: list[SeasonPart]) -> list[SeasonPart]:
+    if any(part.rounds is None for part in parts[:-1]):
+        raise ValueError("every part but the last has `rounds`, such as [{rounds = 6, best = 5}, {best = 4}]")
+    return parts
+
+
+TieBreak = Literal["places", "first", "more wins", "head-to-head", "last game"]
+
+
+class BestOfParams(Params):
+    """What a championship needs to know. Its rounds are the ladder's games in order, numbered from 1.
+
+    parts:          the parts of the season with the best results that count in each; without parts all count
+    weights:        by round, what its points are multiplied by before the best results are chosen; otherwise 1
+    tie_breaks:     what decides between equal points, one after the other; whoever is still tied shares a rank
+    places_counted: the places that `places` and `first` look at: all, or so many from the first on
+    unranked:       who has no rank whatever their points, by player, with the reason
+    """
+
+    parts: Annotated[list[SeasonPart], Field(max_length=100), AfterValidator(_sized_parts)] = []
+    weights: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], PositiveFraction] = {}
+    tie_breaks: Annotated[list[TieBreak], Field(max_length=10)] = []
+    places_counted: Literal["all"] | Annotated[int, Field(ge=1, le=10_000)] = "all"
+    unranked: dict[str, str] = {}
+
+
+class PeriodParams(Params):
+    """What a monthly list needs to know: the score, and the gold for the first places; with `gold_ties = pool` tied
+    players share the gold of the tied places, and an indivisible remainder is not paid.
+    """
+
+    # the points come from games alone
+    start: Annotated[int, Field(ge=0, le=0)] = 0
+    score: Literal["mean", "sum"] = "mean"
+    gold: Annotated[list[Annotated[int, Field(ge=0, le=1_000)]], Field(max_length=100)] = []
+    gold_ties: Literal["by_place", "pool"] = "by_place"
+    substitution: Literal["both", "leaver", "substitute", "none"] = "none"
+
 
 # whole numbers by place: the row of n players has the key "n" and n entries
 Rows = dict[str, list[int]]

@@ -6,7 +6,7 @@ Rules name the list that ranks their points (`Rule.ranking`); its parameters are
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ratings_ledger.projections.lists import annual, league_table, period, points
+from ratings_ledger.projections.lists import annual, best_of, league_table, period, points
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results
 
 
@@ -21,6 +21,7 @@ class RankingList(NamedTuple):
     adjustable: whether people can add points
     sums_lists: whether it has no games of its own, but sums the places on the lists of `params.of`
     pays_gold: whether ranks of a closed list are paid
+    reads_places: whether, by these parameters, it needs `Results.places`; the rule then has to read `place`
     by_points: whether, by these parameters, whoever has enough games is ranked by `Results.points` and nothing else
     by:      which version ranks it when several follow each other
     """
@@ -34,6 +35,7 @@ class RankingList(NamedTuple):
     adjustable: bool = True
     sums_lists: bool = False
     pays_gold: bool = False
+    reads_places: Callable[[Any], bool] = lambda params: False
     by_points: Callable[[Any], bool] = lambda params: False
     by: str = "A list is ranked by the version that scored its last counted game."
 
@@ -53,6 +55,15 @@ LISTS = {
         ("best_of", "tie_break"),
         "TableParams",
         by_points=lambda params: (params.best_of, params.tie_break) == ("all", "none"),
+    ),
+    "best-of": RankingList(
+        best_of.rank,
+        best_of.explain,
+        best_of.left_out,
+        ("parts", "weights", "tie_breaks", "places_counted", "unranked"),
+        "BestOfParams",
+        reads_places=best_of.reads_places,
+        by_points=best_of.ranks_by_points,
     ),
     "period": RankingList(
         period.rank,

@@ -72,6 +72,7 @@ class Results(NamedTuple):
     params:   those of the version that ranks the list
     months:   for an annual list: the rows by player of each month that has a list for its city and group
     excluded: why a player has no rank whatever their points, for those who have none
+    places:   if the list asks for them: for every participant the place in the game, 0 for who was not classified
     ids:      if there are so many players that numpy pays: for each, where their id comes among all ids in order
     """
 
@@ -85,6 +86,7 @@ class Results(NamedTuple):
     params: Any
     months: Mapping[str, Mapping[str, RankedRow]] = {}
     excluded: Mapping[str, str] = {}
+    places: Sequence[int] = ()
     ids: Any = None
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
 
 def rank(results: Results) -> list[RankedRow]:
@@ -81,21 +82,8 @@ def _totals(results: Results) -> Sequence[int]:
 
 def _broken(results: Results, rows: Sequence[RankedRow]) -> dict[str, int]:
     """Return what breaks a tie, by player; more is better."""
-    scores = [0] * len(results.names)
+    if results.params.tie_break == "more wins":
+        return dict(zip(results.names, count_wins(results), strict=True))
     numbers = {name: player for player, name in enumerate(results.names)}
     tied = {numbers[row.player]: row.points for row in rows if row.qualified}
-    for game in range(len(results.offsets) - 1):
-        slots = range(results.offsets[game], results.offsets[game + 1])
-        played = [(results.players[slot], results.changes[slot]) for slot in slots]
-        if results.params.tie_break == "more wins":
-            most, least = max(change for _, change in played), min(change for _, change in played)
-            for player, change in played:
-                scores[player] += change == most > least
-        else:
-            for player, change in played:
-                scores[player] += sum(
-                    (change > theirs) - (change < theirs)
-                    for other, theirs in played
-                    if player in tied and tied.get(other) == tied[player]
-                )
-    return dict(zip(results.names, scores, strict=True))
+    return dict(zip(results.names, compare_tied(results, tied), strict=True))

@@ -39,6 +39,7 @@ from ratings_ledger.projections.queries.coordinates import (
     UnknownLadder,
     _unknown_ruleset,
 )
+from ratings_ledger.projections.replay.classification import classified_places
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
 from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
@@ -506,7 +507,8 @@ class Ladders:
             stream.rule.scale,
             version.params,
             {month: {row.player: row for row in found.rows} for month, found in months.items()},
-            self._excluded(stream, version, months) if stream.ranking.sums_lists else {},
+            self._excluded(stream, version, months),
+            classified_places(stream) if stream.ranking.reads_places(version.params) else (),
             arrays.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
         )
 
@@ -523,8 +525,10 @@ class Ladders:
         return {month: self.of_stream(every[name]) for month, name in names.items() if name in every}
 
     def _excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
-        """Return who is kept off an annual list by their account, and why."""
+        """Return who has no rank whatever their points, and why: as the ruleset says, or by their account."""
         params: Any = version.params
+        if not stream.ranking.sums_lists:
+            return {self.facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}
         values = parse_name(stream.ladder).values
         period = period_of(version.ruleset, values)
         group = dict(zip(version.ruleset.partition.by, values, strict=True)).get("group")

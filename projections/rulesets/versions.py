@@ -251,6 +251,8 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
     elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
         yield RulesetProblem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
                               f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
+    elif LISTS[found.ranking].reads_places(params) and "place" not in found.columns:
+        yield RulesetProblem("params.tie_breaks", f"they look at places, and {found.id} does not read the column place")
     common = _common_columns(found)
     known = {*common, *(name for columns in COLUMNS_OF.values() for name in columns)}
     for name in found.columns:

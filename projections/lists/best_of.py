@@ -1,0 +1,271 @@
+"""The table of a championship: the sum of the best results of a season or of its parts, and a chain of tie-breaks.
+
+The rounds are the ladder's games in order. Every part of the season takes the next `rounds` of them, and the `best`
+results of a player in each part count; equal results count from the first on. A round's points are multiplied by its
+weight before the best are chosen. Adjustments count besides.
+
+    parts = [{rounds = 6, best = 5}, {rounds = 5, best = 4}]
+
+Players with equal sums are parted by `tie_breaks`, one after the other:
+
+    places        more first places; if equal, more second places, and so on
+    first         the best place reached in an earlier round; if equal, the next one
+    more wins     more games in which nobody got more points, and somebody got less
+    head-to-head  more points than those still tied with them, more often than the other way round
+    last game     the better place in the last round; who was not classified there comes after all others
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import Any, NamedTuple
+
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
+
+# more than there are rounds or places
+NEVER = 10**9
+PLACE_READERS = ("places", "first", "last game")
+
+
+class Result(NamedTuple):
+    """What a player got in a round, times its weight, in units of 1/(scale * divisor)."""
+
+    game: int
+    points: int
+
+
+class PartTotal(NamedTuple):
+    """A player's results in a part of the season: those that count, and those left out."""
+
+    best: list[Result]
+    left_out: list[Result]
+
+    @property
+    def points(self) -> int:
+        """Return the sum of the results that count."""
+        return sum(result.points for result in self.best)
+
+
+class Total(NamedTuple):
+    """How the points of a player come about: by part of the season, and what was adjusted."""
+
+    parts: list[PartTotal]
+    adjusted: int
+
+    @property
+    def points(self) -> int:
+        """Return the sum that ranks the player."""
+        return sum(part.points for part in self.parts) + self.adjusted
+
+
+def rank(results: Results) -> list[RankedRow]:
+    """Return a row for everybody, most points first."""
+    rows = _rows(results)
+    keys = _break_ties(results, rows)[-1]
+    numbers = {name: player for player, name in enumerate(results.names)}
+    return ranked(rows, key=lambda row: keys.get(numbers[row.player], (-row.points,)))
+
+
+def explain(results: Results, name: str) -> list[ExplainedLine]:
+    """Return the sum of each part, what was adjusted, the sum of all, what parts them from others, and why they have no
+    rank.
+    """
+    player, params = results.names.index(name), results.params
+    total, unit = _totals(results)[player], results.scale * _divisor(params)
+    lines = []
+    for number, part in enumerate(total.parts, 1) if len(total.parts) > 1 else ():
+        lines.append(ExplainedLine(f"part {number}", Fraction(part.points, unit), _tell_results([part]), ("parts",)))
+    for result in [result for part in total.parts for result in part.best]:
+        if weight := params.weights.get(str(result.game + 1)):
+            detail = f"the points of this round times {weight}"
+            lines.append(ExplainedLine(f"round {result.game + 1}", Fraction(result.points, unit), detail, ("weights",)))
+    if total.adjusted:
+        lines.append(ExplainedLine("adjusted", Fraction(total.adjusted, unit), "start points and adjustments"))
+    keys = ("parts",) if any(part.left_out for part in total.parts) else ()
+    lines.append(ExplainedLine("sum", Fraction(total.points, unit), _tell_results(total.parts), keys))
+    lines += _explain_tie(results, player)
+    lines += too_few(results.games[player], params.min_games)
+    if name in results.excluded:
+        lines.append(ExplainedLine("no rank", None, results.excluded[name], ("unranked",)))
+    return lines
+
+
+def left_out(results: Results, player: int) -> set[int]:
+    """Return the games that are not among a player's best."""
+    return {result.game for part in _totals(results)[player].parts for result in part.left_out}
+
+
+def reads_places(params: Any) -> bool:
+    """Tell whether a tie-break looks at the places of games."""
+    return any(name in PLACE_READERS for name in params.tie_breaks)
+
+
+def ranks_by_points(params: Any) -> bool:
+    """Tell whether the list ranks by the sum of all games and nothing else."""
+    return not (params.weights or params.tie_breaks or params.unranked) and all(
+        part.best == "all" for part in params.parts
+    )
+
+
+def _tell_results(parts: Sequence[PartTotal]) -> str:
+    """Return how many of a player's results count, in words."""
+    best, out = sum(len(part.best) for part in parts), sum(len(part.left_out) for part in parts)
+    return f"of the best {best} of {best + out} results" if out else f"of {best} result{'s' * (best != 1)}"
+
+
+def _divisor(params: Any) -> int:
+    """Return the common denominator of the weights."""
+    return lcm(*(Fraction(weight).denominator for weight in params.weights.values()))
+
+
+def _rows(results: Results) -> list[RankedRow]:
+    """Return a row for everybody, in the order of the names and without a rank."""
+    divisor, least = _divisor(results.params), results.params.min_games
+    return [
+        RankedRow(None, name, total.points, games, games >= least and name not in results.excluded, divisor)
+        for name, total, games in zip(results.names, _totals(results), results.games, strict=True)
+    ]
+
+
+def _totals(results: Results) -> list[Total]:
+    """Return how the points of every player come about."""
+    params, divisor = results.params, _divisor(results.params)
+    weights = {int(number) - 1: int(Fraction(weight) * divisor) for number, weight in params.weights.items()}
+    part_of, played = _parts_of(results), [dict[int, list[Result]]() for _ in results.names]
+    adjusted = [points * divisor for points in results.points]
+    for game in range(len(results.offsets) - 1):
+        weight = weights.get(game, divisor)
+        for slot in range(results.offsets[game], results.offsets[game + 1]):
+            player, change = results.players[slot], results.changes[slot]
+            adjusted[player] -= change * divisor
+            played[player].setdefault(part_of[game], []).append(Result(game, change * weight))
+    bests = [None if part.best == "all" else part.best for part in params.parts] or [None]
+    totals = []
+    for mine, rest in zip(played, adjusted, strict=True):
+        parts = []
+        for part, limit in enumerate(bests):
+            ordered = sorted(mine.get(part, ()), key=lambda result: (-result.points, result.game))
+            parts.append(PartTotal(ordered[:limit], [] if limit is None else ordered[limit:]))
+        totals.append(Total(parts, rest))
+    return totals
+
+
+def _parts_of(results: Results) -> list[int]:
+    """Return the part of the season that each game belongs to."""
+    games, parts = len(results.offsets) - 1, results.params.parts
+    part_of: list[int] = []
+    for number, part in enumerate(parts[:-1]):
+        part_of += [number] * part.rounds
+    return (part_of + [max(len(parts) - 1, 0)] * games)[:games]
+
+
+Key = tuple[Any, ...]
+
+
+def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, Key]]:
+    """Return what ranks each qualified player, lowest first: by points alone, and then after each tie-break.
+
+    A tie-break looks only at those whom the ones before it left tied.
+    """
+    steps: list[dict[int, Key]] = [{n: (-row.points,) for n, row in enumerate(rows) if row.qualified}]
+    for name in results.params.tie_breaks:
+        keys = steps[-1]
+        sizes = Counter(keys.values())
+        tied = {player: key for player, key in keys.items() if sizes[key] > 1}
+        values = TIE_BREAKS[name](results, tied) if tied else {}
+        steps.append({player: (*key, values[player]) if player in tied else key for player, key in keys.items()})
+    return steps
+
+
+def _by_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+    """Return by tied player the negated counts of their places, from the first place on."""
+    reached = _reached(results, tied)
+    last = max((place for places in reached.values() for place, _ in places), default=0)
+    values = {}
+    for player, places in reached.items():
+        counts = Counter(place for place, _ in places)
+        values[player] = tuple(-counts[place] for place in range(1, last + 1))
+    return values
+
+
+def _by_first(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+    """Return by tied player the round in which they first had each place, from the first place on."""
+    reached = _reached(results, tied)
+    last = max((place for places in reached.values() for place, _ in places), default=0)
+    values = {}
+    for player, places in reached.items():
+        first: dict[int, int] = {}
+        for place, game in places:
+            first.setdefault(place, game)
+        values[player] = tuple(first.get(place, NEVER) for place in range(1, last + 1))
+    return values
+
+
+def _reached(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
+    """Return by tied player the places that count, each with its game, in the order of the games."""
+    counted = results.params.places_counted
+    most = NEVER if counted == "all" else counted
+    reached: dict[int, list[tuple[int, int]]] = {player: [] for player in tied}
+    for game in range(len(results.offsets) - 1):
+        for slot in range(results.offsets[game], results.offsets[game + 1]):
+            if (player := results.players[slot]) in tied and 1 <= results.places[slot] <= most:
+                reached[player].append((results.places[slot], game))
+    return reached
+
+
+def _by_wins(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+    wins = count_wins(results)
+    return {player: (-wins[player],) for player in tied}
+
+
+def _by_meetings(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+    scores = compare_tied(results, tied)
+    return {player: (-scores[player],) for player in tied}
+
+
+def _by_last_game(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+    places = dict.fromkeys(tied, NEVER)
+    for slot in range(results.offsets[-2], results.offsets[-1]) if len(results.offsets) > 1 else ():
+        if results.players[slot] in places and results.places[slot]:
+            places[results.players[slot]] = results.places[slot]
+    return {player: (place,) for player, place in places.items()}
+
+
+TIE_BREAKS: dict[str, Callable[[Results, Mapping[int, Key]], dict[int, Key]]] = {
+    "places": _by_places,
+    "first": _by_first,
+    "more wins": _by_wins,
+    "head-to-head": _by_meetings,
+    "last game": _by_last_game,
+}
+
+
+def _explain_tie(results: Results, player: int) -> list[ExplainedLine]:
+    """Return for each tie-break that was needed what it says of a player and of those tied with them."""
+    lines = []
+    steps = _break_ties(results, _rows(results))
+    for name, before, after in zip(results.params.tie_breaks, steps, steps[1:], strict=False):
+        tied = [other for other, key in before.items() if player in before and key == before[player]]
+        if len(tied) < 2:
+            break
+        rivals = "; ".join(
+            f"{results.names[rival]} {_tell(name, after[rival][-1])}" for rival in tied if rival != player
+        )
+        detail = f"{name}: {_tell(name, after[player][-1])}; {rivals}"
+        lines.append(ExplainedLine("tie-break", None, detail, ("tie_breaks",)))
+    return lines
+
+
+def _tell(name: str, value: Key) -> str:
+    """Return what a tie-break says of somebody, in words."""
+    if name == "places":
+        counts = [f"{-count} at place {place}" for place, count in enumerate(value, 1) if count]
+        return ", ".join(counts) or "no place"
+    if name == "first":
+        rounds = [f"place {place} in round {game + 1}" for place, game in enumerate(value, 1) if game != NEVER]
+        return ", ".join(rounds) or "no place"
+    if name == "last game":
+        return f"place {value[0]}" if value[0] != NEVER else "not classified"
+    return str(-value[0])
