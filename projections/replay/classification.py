@@ -1,24 +1,41 @@
 """The places of a ladder's games as lists count them: those of participants who were classified."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from ratings_ledger.projections.contract import LEAVERS, SUBSTITUTE
+from ratings_ledger.projections.contract import LEAVERS, NUMBERS, SUBSTITUTE
 from ratings_ledger.projections.replay.ladders import Stream
+
+GUEST = f"{NUMBERS}guest"
 
 
 def classified_places(stream: Stream) -> list[int]:
     """Return the place of every participant of a stream, 0 for who was not classified.
 
-    Whoever left a game was not, unless somebody took the seat over: then both have its place. The rules of the stream
-    read `place`; where they do not read `status`, everybody was classified.
+    Whoever left a game was not, unless somebody took the seat over: then both have its place. Neither was a guest, and
+    those behind guests move up. The rules of the stream read `place`; of `status` and `numbers.guest` those that they
+    read decide.
     """
     places: list[int] = []
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
         names = stream.versions[stream.version[game]].rule.columns
-        place = [int(value) for value in stream.columns[names.index("place")][low:high]]
-        if "status" in names:
-            status = [int(value) for value in stream.columns[names.index("status")][low:high]]
-            taken_over = {place[i] for i, kind in enumerate(status) if kind == SUBSTITUTE}
-            place = [0 if kind in LEAVERS and place[i] not in taken_over else place[i] for i, kind in enumerate(status)]
-        places += place
+        read = {
+            name: [int(value) for value in stream.columns[names.index(name)][low:high]]
+            for name in ("place", "status", GUEST)
+            if name in names
+        }
+        missing = [0] * (high - low)
+        places += _classify(read["place"], read.get("status", missing), read.get(GUEST, missing))
     return places
+
+
+def _classify(place: Sequence[int], status: Sequence[int], guest: Sequence[int]) -> list[int]:
+    """Return the places of the participants of a game without guests, 0 for who was not classified."""
+    taken_over = {place[i] for i, kind in enumerate(status) if kind == SUBSTITUTE}
+    guests = [place[i] for i, kind in enumerate(status) if guest[i] == 1 and kind != SUBSTITUTE]
+    return [
+        0
+        if guest[i] == 1 or (kind in LEAVERS and place[i] not in taken_over)
+        else place[i] - sum(ahead < place[i] for ahead in guests)
+        for i, kind in enumerate(status)
+    ]

@@ -1,0 +1,296 @@
+"""Placement points of a championship: fixed points by place, bonuses, shared seats, half and double points.
+
+    points of place k = points[k], nothing beyond the last
+
+A game's points are multiplied by `numbers.percent`: 50 for a race that was cut short, 200 for double points. Tied
+players get the mean of the points of the tied places. Whoever left the game holds a place and gets nothing for it,
+unless a substitute took the seat over. A guest (`numbers.guest`) holds a place, and those behind move up for points.
+
+Those who shared a seat share its points in equal parts (`shared = "divide"`) or get none ("none"). They are a leaver
+and the substitute; where more took turns, or one of them is recorded elsewhere, `numbers.drivers` says how many they
+were. Somebody is recorded once in a game: what another seat gave is `numbers.other_points`, in units of 1/840.
+
+The bonuses go to those whose `numbers.fastest_lap` or `numbers.pole` is 1; several of them share it in equal parts.
+
+    points 8, 6, 4, 3, 2 and fastest lap 1, 2nd and fastest lap in a shared car: 6 / 2 + 1 = 4
+
+Points are counted in units of 1/840, which 2 to 8 players can share exactly; smaller remainders are not given.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ratings_ledger.projections.contract import (
+    FINISHED,
+    LEAVERS,
+    MISSING,
+    SUBSTITUTE,
+    BestOfParams,
+    Columns,
+    Numbers,
+    PositiveFraction,
+    Rule,
+    State,
+    StateValues,
+    Term,
+    no_table,
+)
+
+# divisible by all of 2 to 8
+SCALE = 840
+POINTS_MAX = 1_000_000
+PERCENT_MAX = 1_000
+# where the points by place begin among the constants
+FIRST = 5
+PLACE, STATUS, TIED, FASTEST, POLE, GUEST, DRIVERS, OTHER, PERCENT = range(9)
+
+
+class ChampionshipParams(BestOfParams):
+    """What the places and the bonuses are worth, and what happens to shared seats.
+
+    points:       by place, from the first on
+    bonus:        what the fastest lap and the pole position are worth
+    bonus_places: whether everybody gets bonuses, or only so many places from the first on
+    shared:       whether those who shared a seat divide its points, or get none
+    """
+
+    points: Annotated[list[PositiveFraction], Field(min_length=1, max_length=1_000)]
+    bonus: dict[Literal["fastest_lap", "pole"], PositiveFraction] = {}
+    bonus_places: Literal["all"] | Annotated[int, Field(ge=1, le=10_000)] = "all"
+    shared: Literal["divide", "none"] = "divide"
+
+
+def refuse_params(params: ChampionshipParams, players_max: int) -> str | None:
+    """Return why the parameters cannot be used: points that are too many or too fine, or a seat without its points."""
+    for key, value in [*(("points", value) for value in params.points), *params.bonus.items()]:
+        where = f"params.{key}" if key == "points" else f"params.bonus.{key}"
+        if Fraction(value) > POINTS_MAX:
+            return f"{where}: {value} points; at most {POINTS_MAX:,} are possible"
+        if (Fraction(value) * SCALE).denominator != 1:
+            return f"{where}: {value} is finer than 1/{SCALE} of a point"
+    if params.substitution == "leaver":
+        return 'params.substitution: "leaver" would give nobody the points of a seat that a substitute took over'
+    return None
+
+
+def _units(value: int | str) -> int:
+    return int(Fraction(value) * SCALE)
+
+
+def prepare(params: ChampionshipParams) -> tuple[int, ...]:
+    """Return whether shared seats divide, both bonuses, who gets them (0: everybody), and the points by place."""
+    bonuses = [_units(params.bonus[name]) if name in params.bonus else 0 for name in ("fastest_lap", "pole")]
+    return (
+        int(params.shared == "divide"),
+        *bonuses,
+        0 if params.bonus_places == "all" else params.bonus_places,
+        len(params.points),
+        *map(_units, params.points),
+    )
+
+
+def start(params: ChampionshipParams) -> StateValues:
+    """Return the points with which a player begins."""
+    return (params.start * SCALE,)
+
+
+def check(n: int, columns: Columns, params: ChampionshipParams) -> str | None:
+    """Return why a game cannot be scored: a number out of its range, or a shared seat among tied ones."""
+    for name, column, low, high in (
+        ("fastest_lap", FASTEST, 0, 1),
+        ("pole", POLE, 0, 1),
+        ("guest", GUEST, 0, 1),
+        ("drivers", DRIVERS, 1, 100),
+        ("other_points", OTHER, 0, POINTS_MAX * SCALE),
+        ("percent", PERCENT, 1, PERCENT_MAX),
+    ):
+        for value in columns[column][:n]:
+            if value != MISSING and not low <= value <= high:
+                return f"numbers.{name} is {value}; it is from {low:,} to {high:,}"
+    for i in range(n):
+        if columns[STATUS][i] == SUBSTITUTE and columns[TIED][i] > 1 and columns[DRIVERS][i] == MISSING:
+            return (
+                f"a seat at place {columns[PLACE][i]} was shared and is tied with another; "
+                "numbers.drivers says how many shared it"
+            )
+    return None
+
+
+def _is(columns: Columns, column: int, i: int) -> bool:
+    """Return whether a number of participant i is 1."""
+    return bool(columns[column][i] == 1)
+
+
+def is_classified(n: int, columns: Columns, i: int) -> bool:
+    """Return whether participant i finished the game, or somebody took the seat over."""
+    counts = columns[STATUS][i] in (FINISHED, SUBSTITUTE)
+    for j in range(n):
+        if columns[STATUS][j] == SUBSTITUTE and columns[PLACE][j] == columns[PLACE][i]:
+            counts = True
+    return counts
+
+
+def points_place(n: int, columns: Columns, i: int) -> int:
+    """Return the place of participant i for points: without the guests who are placed better."""
+    place = columns[PLACE][i]
+    for j in range(n):
+        if _is(columns, GUEST, j) and columns[STATUS][j] != SUBSTITUTE and columns[PLACE][j] < columns[PLACE][i]:
+            place -= 1
+    return place
+
+
+def tied_seats(n: int, columns: Columns, i: int) -> int:
+    """Return how many seats share the place of participant i, without guests."""
+    tied = columns[TIED][i]
+    for j in range(n):
+        if _is(columns, GUEST, j) and columns[STATUS][j] != SUBSTITUTE and columns[PLACE][j] == columns[PLACE][i]:
+            tied -= 1
+    return max(tied, 1)
+
+
+def drivers_of(n: int, columns: Columns, i: int) -> int:
+    """Return how many shared the seat of participant i."""
+    if columns[DRIVERS][i] != MISSING:
+        return columns[DRIVERS][i]
+    if columns[TIED][i] > 1:
+        return 1
+    drivers = 0
+    for j in range(n):
+        if columns[PLACE][j] == columns[PLACE][i]:
+            drivers += 1
+    return drivers
+
+
+def percent_of(columns: Columns, i: int) -> int:
+    """Return what the points of the game are multiplied by, in hundredths."""
+    return 100 if columns[PERCENT][i] == MISSING else columns[PERCENT][i]
+
+
+def points_for_place(n: int, columns: Columns, constants: Numbers, i: int) -> int:
+    """Return what participant i gets for the place, in units."""
+    if not is_classified(n, columns, i) or _is(columns, GUEST, i):
+        return 0
+    drivers = drivers_of(n, columns, i)
+    if drivers > 1 and constants[0] == 0:
+        return 0
+    first, tied = points_place(n, columns, i), tied_seats(n, columns, i)
+    pooled = 0
+    for place in range(first, min(first + tied, constants[4] + 1)):
+        pooled += constants[FIRST + place - 1]
+    return pooled * percent_of(columns, i) // (100 * tied * drivers)
+
+
+def points_for_bonus(n: int, columns: Columns, constants: Numbers, i: int, column: int, worth: int) -> int:
+    """Return what participant i gets for a bonus that is worth so much, in units."""
+    if not _is(columns, column, i) or _is(columns, GUEST, i):
+        return 0
+    if constants[3] > 0 and (not is_classified(n, columns, i) or points_place(n, columns, i) > constants[3]):
+        return 0
+    sharing = 0
+    for j in range(n):
+        if _is(columns, column, j) and not _is(columns, GUEST, j):
+            sharing += 1
+    return worth * percent_of(columns, i) // (100 * sharing)
+
+
+def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Add the points of the game; returns their sum, which is minted."""
+    minted = 0
+    for i in range(n):
+        gained = points_for_place(n, columns, constants, i)
+        gained += points_for_bonus(n, columns, constants, i, FASTEST, constants[1])
+        gained += points_for_bonus(n, columns, constants, i, POLE, constants[2])
+        if columns[OTHER][i] != MISSING:
+            gained += columns[OTHER][i]
+        after[0][i] = before[0][i] + gained
+        minted += gained
+    return minted
+
+
+def explain(
+    n: int, names: Sequence[str], before: Any, columns: Columns, params: ChampionshipParams, after: Any
+) -> list[list[Term]]:
+    """Return for every player the points of the place, of the bonuses, and of another seat."""
+    constants = prepare(params)
+    return [[*_terms(n, columns, constants, i)] for i in range(n)]
+
+
+def _terms(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
+    place = columns[PLACE][i]
+    gained = points_for_place(n, columns, constants, i)
+    terms = [Term(f"place {place}", gained, _describe_place(n, columns, constants, i), assumes=("points",))]
+    for term, column, worth in (("fastest lap", FASTEST, constants[1]), ("pole", POLE, constants[2])):
+        if _is(columns, column, i) and worth:
+            amount = points_for_bonus(n, columns, constants, i, column, worth)
+            terms.append(Term(term, amount, "" if amount else "no bonus for this place", assumes=("bonus",)))
+    if columns[OTHER][i] not in (MISSING, 0):
+        terms.append(Term("another seat", columns[OTHER][i], "numbers.other_points"))
+    return terms
+
+
+def _describe_place(n: int, columns: Columns, constants: Numbers, i: int) -> str:
+    """Return why a place is worth what it is, in words."""
+    if not is_classified(n, columns, i):
+        return "left the game; the place gives no points"
+    if _is(columns, GUEST, i):
+        return "a guest; those behind move up"
+    first, tied, drivers = points_place(n, columns, i), tied_seats(n, columns, i), drivers_of(n, columns, i)
+    details = []
+    if first != columns[PLACE][i]:
+        details.append(f"place {first} without guests")
+    if tied > 1:
+        details.append(f"tied: the mean of places {first} to {first + tied - 1}")
+    if drivers > 1:
+        details.append(f"shared by {drivers}" if constants[0] else f"shared by {drivers}, so without points")
+    if percent_of(columns, i) != 100:
+        details.append(f"{percent_of(columns, i)} percent")
+    return "; ".join(details) or f"worth {_shown(constants, first)}"
+
+
+def _shown(constants: Numbers, place: int) -> str:
+    return str(Fraction(constants[FIRST + place - 1], SCALE)) if place <= constants[4] else "nothing"
+
+
+def sample(n: int, random: Any, params: ChampionshipParams) -> Columns:
+    """Return the columns of a random game: some leave, some tie, some are guests, and some rounds count half."""
+    ranks = sorted(random.randrange(3 * n) for _ in range(n))
+    place = [1 + ranks.index(rank) for rank in ranks]
+    status = [random.choice([FINISHED, FINISHED, FINISHED, *LEAVERS]) for _ in range(n)]
+    percent = random.choice([MISSING, MISSING, 50, 200])
+    flags = [[random.choice([MISSING, 0, 1]) for _ in range(n)] for _ in (FASTEST, POLE, GUEST)]
+    drivers = [random.choice([MISSING, MISSING, 1, 2, 3]) for _ in range(n)]
+    other = [random.choice([MISSING, MISSING, 0, 420]) for _ in range(n)]
+    return [place, status, [place.count(mine) for mine in place], *flags, drivers, other, [percent] * n]
+
+
+RULE = Rule(
+    name="placement-points",
+    number=2,
+    scale=SCALE,
+    params=ChampionshipParams,
+    columns=(
+        "place",
+        "status",
+        "tied",
+        "numbers.fastest_lap",
+        "numbers.pole",
+        "numbers.guest",
+        "numbers.drivers",
+        "numbers.other_points",
+        "numbers.percent",
+    ),
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    ranking="best-of",
+    counted_min=1,
+    state=(State("points", SCALE, 2),),
+    start=start,
+    sample=sample,
+)
