@@ -49,12 +49,9 @@ PLACE, STATUS, TIED, FASTEST, POLE, GUEST, DRIVERS, OTHER, PERCENT = range(9)
 
 
 class ChampionshipParams(BestOfParams):
-    """What the places and the bonuses are worth, and what happens to shared seats.
-
-    points:       by place, from the first on
-    bonus:        what the fastest lap and the pole position are worth
-    bonus_places: whether everybody gets bonuses, or only so many places from the first on
-    shared:       whether those who shared a seat divide its points, or get none
+    """What the places and the bonuses are worth: `points` by place, from the first on, and `bonus` for the
+    `fastest_lap` and the `pole`, which everybody gets or only the first `bonus_places`. Those who shared a seat divide
+    its points, or with `shared = "none"` get none of them. The others are those of the list `best-of`.
     """
 
     points: Annotated[list[PositiveFraction], Field(min_length=1, max_length=1_000)]

@@ -40,6 +40,7 @@ BUILT_IN = {
     "pairwise-elo/1": "ratings_ledger.projections.rules.pairwise_elo",
     "pairwise-elo/2": "ratings_ledger.projections.rules.pairwise_elo_2",
     "placement-points/1": "ratings_ledger.projections.rules.placement_points",
+    "placement-points/2": "ratings_ledger.projections.rules.placement_points_2",
     "sum-of-squares/1": "ratings_ledger.projections.rules.sum_of_squares",
     "tenhou/1": "ratings_ledger.projections.rules.tenhou",
     "weng-lin-btf/1": "ratings_ledger.projections.rules.weng_lin:BRADLEY_TERRY",

@@ -4,13 +4,12 @@ The results are not part of this project: tests read them where they are, and sk
 """
 
 import csv
-import os
 from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(os.environ.get("RATINGS_DATA", Path(__file__).parents[3] / "shared" / "data")) / "formula-1"
+FOLDER = Path(__file__).parents[3] / "shared" / "data" / "formula-1"
 FIRST, LAST = 1950, 2018
 
 Row = dict[str, str]
@@ -89,8 +88,8 @@ def rulesets() -> dict[str, str]:
 
 def exact_points(text: str) -> Fraction:
     """Return points as they were given: the results round shares of a point to two places."""
-    whole, dot, _ = (text or "0").partition(".")
-    return int(whole or 0) + ROUNDED[text[len(whole) :]] if text[len(whole) :] in ROUNDED else Fraction(text or 0)
+    whole, dot, decimals = (text or "0").partition(".")
+    return int(whole) + ROUNDED[dot + decimals] if dot + decimals in ROUNDED else Fraction(text or 0)
 
 
 def read_csv(name: str) -> list[Row]:
