@@ -14,9 +14,9 @@ from ratings_ledger.ledger.events.zones import day_start
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.replay.periods import (
+    LadderSlots,
     Periods,
     ResultRows,
-    LadderSlots,
     build_results,
     label_alone,
     number_periods,
