@@ -8,6 +8,7 @@ from kernel_calls import check_compiled_game, check_compiled_period, play, play_
 from own_rules import built_in
 
 from ratings_ledger.projections.contract import MISSING, ONE
+from ratings_ledger.projections.rules.egf import game_points
 
 RULE = built_in("egf-gor/1")
 SCALE = RULE.scale
@@ -90,6 +91,18 @@ def test_games_and_tournaments_are_within_a_unit_of_forty_digits() -> None:
                 change = sum((oracle(own, before[0][who[1 - i]], columns, i) for who, columns, i in mine), Decimal(0))
                 largest = max(largest, abs(after[0][p] - own - change * SCALE))
     assert 0 < largest < Decimal("0.50001"), largest
+
+
+def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits() -> None:
+    """2,000 drawn games of full weight: what a player gains, in points, before it becomes whole units."""
+    random, largest = Random(3), Decimal(0)
+    with localcontext(prec=40):
+        for _ in range(2_000):
+            (own, other), (places, stones, _) = drawn(random)
+            result = 0.5 + ((places[0] < places[1]) - (places[0] > places[1])) / 2
+            points = game_points(own, stones[0], other, stones[1], result)
+            largest = max(largest, abs(Decimal(points) - oracle(own, other, game(places, stones), 0)))
+    assert 0 < largest < Decimal("1e-10"), largest
 
 
 def drawn_tournament(random: Random) -> tuple[list[list[int]], list[tuple[list[int], list[list[int]]]]]:

@@ -14,6 +14,7 @@ from kernel_calls import call_compiled, check_compiled_game, play
 from own_rules import built_in
 
 from ratings_ledger.projections.contract import MISSING, ONE
+from ratings_ledger.projections.rules.pairwise_elo_2 import k_of, side_lead
 from ratings_ledger.projections.rulesets.versions import read_ruleset
 
 RULE = built_in("pairwise-elo/2")
@@ -185,6 +186,21 @@ def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int
             for old, new, change in zip(before[0], after[0], oracle(before[0], columns, params), strict=True):
                 largest = max(largest, abs(new - old - change * SCALE) / (n - 1))
     assert 0 < largest < Decimal("0.50001"), largest
+
+
+@pytest.mark.parametrize("form", range(len(FORMS)))
+def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(form: int) -> None:
+    """400 drawn games of two: what the first side gains, in points, before it becomes whole units."""
+    random, params, largest = Random(form), params_of(**FORMS[form]), Decimal(0)
+    constants = RULE.prepare(params)
+    with localcontext(prec=40):
+        for _ in range(400):
+            assert RULE.sample is not None
+            columns = [list(column) for column in RULE.sample(2, random, params)]
+            before = [[int(random.gauss(1500, 400) * SCALE) for _ in range(2)]]
+            lead = side_lead(0, 1, 2, before, columns, constants) * k_of(columns[5][0], constants)
+            largest = max(largest, abs(Decimal(lead) - oracle(before[0], columns, params)[0]))
+    assert 0 < largest < Decimal("1e-10"), largest
 
 
 @pytest.mark.slow
