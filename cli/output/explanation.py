@@ -72,6 +72,9 @@ def _print_explained(player: Explained) -> None:
         render.hanging(f"   {amount:>11}  {render.plain(term.term)}: {term.detail}", 16)
         if term.note is not ABSENT:
             render.echo(f"   {'':11}  {render.plain(term.note)}")
+    if player.state is not ABSENT:
+        for name, before in [*player.state.before.items()][1:]:
+            render.echo(f"   {'':11}  {name} {before}, then {player.state.after[name]}")
 
 
 def print_player_csv(found: PlayerExplanation) -> None:

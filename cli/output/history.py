@@ -37,7 +37,7 @@ def print_history(found: History) -> None:
     render.echo()
     columns: dict[str, Sequence[render.Cell]] = {
         found.times.column("played"): [found.times.minute(row.occurred_at) for row in rows],
-        "game": [row.game_id or f"adjusted: {row.reason}" for row in rows],
+        "game": [_name_change(row) for row in rows],
         "place": [_place(row, found.player) for row in rows],
         "before": render.column([row.before for row in rows]),
         "change": render.column([row.change for row in rows], signed=True),
@@ -53,6 +53,11 @@ def print_history(found: History) -> None:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not found.running:
         render.echo(f"\nWhat the list makes of it: ratings explain {player} {found.ladder}")
+
+
+def _name_change(row: Change) -> str:
+    """Name the game, or what else changed the points."""
+    return row.game_id or (f"adjusted: {row.reason}" if row.cause is ABSENT else str(row.reason))
 
 
 def _place(row: Change, player: str) -> str:

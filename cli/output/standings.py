@@ -9,6 +9,8 @@ from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
 
 SPARK_WIDTH = 16
+# the number that stands behind the rating it is about
+DEVIATION = "deviation"
 
 
 def print_standings_csv(found: Standings) -> None:
@@ -29,6 +31,9 @@ def print_standings_csv(found: Standings) -> None:
             "points_exact": [str(row.points) for row in rows],
         }
     columns |= _list_columns(rows)
+    columns |= {name: [_number(row, name) for row in rows] for name in _state_names(rows)}
+    if any(row.provisional is not ABSENT for row in rows):
+        columns["provisional"] = ["" if row.provisional is ABSENT else row.provisional for row in rows]
     print_csv_at([*columns], render.rows_of(columns), found.at)
 
 
@@ -40,6 +45,29 @@ def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[st
     if any(row.places is not ABSENT for row in rows):
         columns["places"] = [places_told(row) for row in rows]
     return columns
+
+
+def _state_names(rows: Sequence[Standing]) -> list[str]:
+    """Return the names of the numbers that a rule keeps about each player."""
+    return [*next((row.state for row in rows if row.state is not ABSENT), {})]
+
+
+def _number(row: Standing, name: str) -> str:
+    return "" if row.state is ABSENT else row.state.get(name, "")
+
+
+def _rated(row: Standing) -> str:
+    """Return a rating as people write it: with its deviation, and a question mark while it is not reliable.
+
+    >>> _rated(Standing(1, "anna", Fraction(1638), 9, True, state={"rating": "1638", "deviation": "110"},
+    ...     state_exact={}, provisional=True))
+    '1638 ± 110?'
+    """
+    if row.state is ABSENT:
+        return ""
+    rating, deviation = next(iter(row.state.values()), ""), row.state.get(DEVIATION)
+    mark = "?" if row.provisional is True else ""
+    return f"{rating} ± {deviation}{mark}" if deviation else f"{rating}{mark}"
 
 
 def places_told(row: Standing) -> str:
@@ -72,6 +100,9 @@ def print_rows(rows: Sequence[Standing]) -> None:
         "games": [row.games for row in rows],
         **_list_columns(rows, no_gold=""),
     }
+    if states := _state_names(rows):
+        columns["points"] = [_rated(row) for row in rows]
+        columns |= {name: [_number(row, name) for row in rows] for name in states[1:] if name != DEVIATION}
     # an overview's rows have them
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):

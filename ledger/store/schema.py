@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 # the newest migration; `ratings init` brings a ledger there
-SCHEMA_REVISION = "0011"
+SCHEMA_REVISION = "0012"
 
 # the head, asked for at every append and so given to the drivers as it is
 NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"

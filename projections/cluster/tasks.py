@@ -336,7 +336,7 @@ def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
 
 
 def _row(told: Sequence[Any]) -> RankedRow:
-    row = RankedRow._make(told)
+    row = RankedRow(*told)
     return row if row.places is None else row._replace(places=tuple(row.places))
 
 

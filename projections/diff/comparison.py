@@ -192,7 +192,7 @@ class RankedState(NamedTuple):
 def points_of_rows(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
     """Return what the players of some rows have."""
     found = {}
-    for rank, player, points, _, _, divisor, gold, _ in rows:
+    for rank, player, points, _, _, divisor, gold, *_ in rows:
         common = gcd(points, scale * divisor)
         found[player] = RankedPoints(points // common, scale * divisor // common, rank, gold)
     return found

@@ -155,7 +155,7 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
     """Return a line for each game and adjustment of a course."""
     return [
         StatementLine(
-            cause="adjustment" if row.game_id is None else "game",
+            cause="game" if row.game_id is not None else "adjustment" if row.cause is ABSENT else row.cause,
             position=row.position,
             game_id=row.game_id,
             occurred_at=row.occurred_at,

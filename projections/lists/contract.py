@@ -10,7 +10,8 @@ from ratings_ledger.projections.arrays import np
 class RankedRow(NamedTuple):
     """A row: its rank (None: not qualified), and points in units of 1/(scale * divisor).
 
-    `gold` is set on lists that pay it, `places` on annual lists.
+    `gold` is set on lists that pay it, `places` on annual lists, and `state` under rules that keep several numbers
+    about a player: all of them, in units, as the last game left them.
     """
 
     rank: int | None
@@ -21,6 +22,7 @@ class RankedRow(NamedTuple):
     divisor: int = 1
     gold: int | None = None
     places: tuple[int, ...] | None = None
+    state: tuple[int, ...] | None = None
 
     def value(self, scale: int) -> Fraction:
         """Return the points as an exact number."""
@@ -31,17 +33,24 @@ class RankedColumns(Sequence[RankedRow]):
     """The rows of a long list of running points, each made when somebody looks at it.
 
     `points`, `games` and `ranks` (0: not qualified) are arrays of numpy, by the indices of `names`; `order` has these
-    indices in the order of the list.
+    indices in the order of the list. `states` are the rows' states by column, or empty.
     """
 
-    def __init__(self, names: Sequence[str], points: Any, games: Any, ranks: Any, order: Any) -> None:
+    def __init__(
+        self, names: Sequence[str], points: Any, games: Any, ranks: Any, order: Any, states: Sequence[Any] = ()
+    ) -> None:
         self.names, self.points, self.games, self.ranks, self.order = names, points, games, ranks, order
+        self.states = states
 
     def of(self, players: Any) -> Iterator[RankedRow]:
         """Return the rows of some players, by their indices."""
         ranks, names = self.ranks[players], map(self.names.__getitem__, players.tolist())
         columns = (column.tolist() for column in (self.points[players], self.games[players], ranks > 0))
-        return map(RankedRow, (rank or None for rank in ranks.tolist()), names, *columns)
+        rows = map(RankedRow, (rank or None for rank in ranks.tolist()), names, *columns)
+        if not self.states:
+            return rows
+        states = zip(*(column[players].tolist() for column in self.states), strict=True)
+        return (row._replace(state=state) for row, state in zip(rows, states, strict=True))
 
     def named(self, players: Collection[str]) -> Iterator[RankedRow]:
         """Return the rows of some players, by their ids, in any order."""
@@ -73,6 +82,8 @@ class Results(NamedTuple):
     months:   for an annual list: the rows by player of each month that has a list for its city and group
     excluded: why a player has no rank whatever their points, for those who have none
     places:   if the list asks for them: for every participant the place in the game, 0 for who was not classified
+    states:   under a rule that keeps several numbers about a player, these by state column; else empty
+    ranked_by: what running points are ranked by instead of the points themselves, in the same units
     ids:      if there are so many players that numpy pays: for each, where their id comes among all ids in order
     """
 
@@ -88,6 +99,8 @@ class Results(NamedTuple):
     excluded: Mapping[str, str] = {}
     places: Sequence[int] = ()
     ids: Any = None
+    states: Sequence[Sequence[int]] = ()
+    ranked_by: Sequence[int] | None = None
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:
         """(game, change) of a player's games, in order."""

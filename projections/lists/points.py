@@ -15,19 +15,33 @@ def rank(results: Results) -> Sequence[RankedRow]:
         RankedRow(None, name, points, games, games >= results.params.min_games)
         for name, points, games in zip(results.names, results.points, results.games, strict=True)
     ]
-    return ranked(rows, key=lambda row: -row.points)
+    if results.states:
+        states = zip(*results.states, strict=True)
+        rows = [row._replace(state=state) for row, state in zip(rows, states, strict=True)]
+    if results.ranked_by is None:
+        return ranked(rows, key=lambda row: -row.points)
+    by = dict(zip(results.names, results.ranked_by, strict=True))
+    return ranked(rows, key=lambda row: -by[row.player])
 
 
 def _ranked_columns(results: Results) -> RankedColumns:
     """Return the same as columns."""
     points, games = np.asarray(results.points), np.asarray(results.games)
+    by = points if results.ranked_by is None else np.asarray(results.ranked_by)
     unqualified = games < results.params.min_games
-    order = np.lexsort((np.asarray(results.ids), -points, unqualified))
+    order = np.lexsort((np.asarray(results.ids), -by, unqualified))
     ahead, ranks = order[: len(order) - unqualified.sum()], np.zeros(len(order), dtype=np.int64)
     # who has the points of the one before shares their rank
-    first = np.diff(points[ahead], prepend=points[ahead[:1]] + 1) != 0
+    first = np.diff(by[ahead], prepend=by[ahead[:1]] + 1) != 0
     ranks[ahead] = np.maximum.accumulate(np.where(first, np.arange(1, len(ahead) + 1), 0))
-    return RankedColumns(results.names, points, games, ranks, order)
+    return RankedColumns(results.names, points, games, ranks, order, [*map(np.asarray, results.states)])
+
+
+def _ranked_by(results: Results, player: int) -> list[ExplainedLine]:
+    """Return what ranks a player, if it is not the points."""
+    if results.ranked_by is None:
+        return []
+    return [ExplainedLine("ranked by", Fraction(results.ranked_by[player], results.scale), "what the rule ranks by")]
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
@@ -35,5 +49,6 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     player = results.names.index(name)
     return [
         ExplainedLine("points", Fraction(results.points[player], results.scale), "after all games and adjustments"),
+        *_ranked_by(results, player),
         *too_few(results.games[player], results.params.min_games),
     ]

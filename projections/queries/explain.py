@@ -24,6 +24,7 @@ from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import (
+    CAUSES,
     StandingGames,
     played,
 )
@@ -35,6 +36,7 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
+from ratings_ledger.projections.queries.shown_states import show_state
 from ratings_ledger.projections.queries.standings import Account, rows_of_players
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.arrivals import read_when, score_at
@@ -63,8 +65,22 @@ class ExplainedTerm(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class StateChange(Result):
+    """The numbers that a rule keeps about a player before and after a game, by name: as decimals for people, and
+    exactly.
+    """
+
+    before: dict[str, str]
+    after: dict[str, str]
+    before_exact: dict[str, str]
+    after_exact: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Explained(Result):
-    """What a game did to a player, term by term; `why_not` if the player does not count in it."""
+    """What a game did to a player, term by term; `why_not` if the player does not count in it. Under a rule that keeps
+    several numbers about a player, `state` has all that people see.
+    """
 
     player: str
     before: Fraction
@@ -73,6 +89,7 @@ class Explained(Result):
     terms: tuple[ExplainedTerm, ...]
     why_not: str | Absent
     place: int | None
+    state: StateChange | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +304,18 @@ def _everybody(
                 tuple(_term(term, scale) for term in terms),
                 reason or ABSENT,
                 facts.place[p] or None,
+                _state_change(version or newest(stream.versions), had, has),
             )
         )
     return tuple(found)
+
+
+def _state_change(version: Version, had: State, has: State) -> StateChange | Absent:
+    """Return what a game did to the numbers of a player, if the rule keeps several."""
+    if not version.rule.state:
+        return ABSENT
+    before, after = show_state(version, had), show_state(version, has)
+    return StateChange(before.decimals, after.decimals, before.exact, after.exact)
 
 
 class PlayedThere(NamedTuple):
@@ -299,6 +325,7 @@ class PlayedThere(NamedTuple):
     position: int
     change: Fraction | None
     why_not: str | None
+    cause: str = ""
 
 
 def explain_player(
@@ -361,7 +388,7 @@ def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) ->
     for step, game in zip(steps, played(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
         change = Fraction(step.change, trace.stream.rule.scale)
-        yield PlayedThere(game.occurred_at, game.live_position, change, why_not)
+        yield PlayedThere(game.occurred_at, game.live_position, change, why_not, step.cause)
 
 
 def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayedThere]:
@@ -390,13 +417,13 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
 
 def _played_game(there: PlayedThere, event: dict[str, Any], zone: str, standing: StandingGames) -> PlayedGame:
     """Return a game or an adjustment as the explanation shows it."""
-    game_id = event["data"].get("game_id")
+    game_id = None if there.cause else event["data"].get("game_id")
     return PlayedGame(
         game_id,
         moment(there.occurred_at),
         local_time(there.occurred_at, zone).isoformat(),
         there.change,
         there.why_not,
-        ABSENT if game_id else event["data"]["reason"],
-        game=standing.game(event),
+        ABSENT if game_id else CAUSES.get(there.cause) or event["data"]["reason"],
+        game=None if there.cause else standing.game(event),
     )

@@ -42,6 +42,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times, m
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result
+from ratings_ledger.projections.queries.shown_states import ShownState, show_state
 from ratings_ledger.projections.queries.standings import rows_of_players
 from ratings_ledger.projections.replay.ladders import (
     Inserted,
@@ -58,6 +59,10 @@ REVISIONS = ("game.corrected", "game.reinstated")
 WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
+# what changes points besides games and adjustments, in words
+CAUSES = {"season": "a new season"}
+
+
 def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[str, Any]) -> Change:
     """Return what a step did to a person, by the number of their current id, given its event as recorded."""
     place = game.places[game.persons.index(person)] if game.persons else None
@@ -71,7 +76,8 @@ def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[s
         Fraction(step.change, scale),
         Fraction(step.before + step.change, scale),
         None if step.version is None else step.version.ruleset.name,
-        ABSENT if step.game is not None else event["data"]["reason"],
+        ABSENT if step.game is not None else CAUSES.get(step.cause) or event["data"]["reason"],
+        cause=step.cause or ABSENT,
         revised_at=None if event["type"] not in REVISIONS else moment(record_instant(event["recorded_at"])),
     )
 
@@ -134,11 +140,13 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     stream = trace.stream
     if player not in stream.names or stream.ranking.sums_lists:
         return Course()
-    steps = trace.steps(stream.names.index(player))
+    number = stream.names.index(player)
+    steps = trace.steps(number)
     games = played(facts, steps)
     records = records_of(connection, games)
     standing = StandingGames(connection, facts.position, records)
-    found = Course(stream, facts.player_numbers[player], steps, games, records, standing)
+    states = [show_state(newest(stream.versions), state) for state in trace.states_after(number, steps)]
+    found = Course(stream, facts.player_numbers[player], steps, games, records, standing, states)
     found.published = _contradicted(connection, ladders, ladder, player, found)
     return found
 
@@ -364,7 +372,9 @@ class Shown(Result):
 
 @dataclass(frozen=True, slots=True)
 class Change(Result):
-    """What a game or an adjustment did to a player; an adjustment has a `reason` and no game.
+    """What a game or an adjustment did to a player; an adjustment has a `reason` and no game. What the beginning of a
+    season did has a `cause`, and the position and time of the first game in it. Under a rule that keeps several numbers
+    about a player, `state` are those after it, as decimals for people, and `state_exact` the same exactly.
 
     `published` are lists that showed other points then; `revised_at` is when the game was corrected last, or counted
     again, None for one that stands as it was recorded. `game` is the game as it stands, with its players' current ids.
@@ -381,6 +391,9 @@ class Change(Result):
     ruleset: str | None
     reason: str | Absent = ABSENT
     published: tuple[Shown, ...] | Absent = ABSENT
+    cause: str | Absent = ABSENT
+    state: dict[str, str] | Absent = ABSENT
+    state_exact: dict[str, str] | Absent = ABSENT
     revised_at: datetime | None = field(default=None, metadata=HIDDEN, kw_only=True)
     game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
 
@@ -399,6 +412,7 @@ class Course(Sequence[Change]):
         games: Sequence[LookedUp] = (),
         records: dict[int, str] | None = None,
         standing: StandingGames | None = None,
+        states: Sequence[ShownState] = (),
     ) -> None:
         self.scale = stream.rule.scale if stream else 1
         self.units = [step.before + step.change for step in steps]
@@ -406,7 +420,7 @@ class Course(Sequence[Change]):
         self.is_game = [step.game is not None for step in steps]
         self.published: dict[int, list[Shown]] = {}
         self.person, self._steps, self._games, self._records = person, steps, games, records or {}
-        self._standing = standing
+        self._standing, self._states = standing, states
         self._made: dict[int, Change] = {}
 
     def __len__(self) -> int:
@@ -472,7 +486,11 @@ class Course(Sequence[Change]):
         change = change_of(self.person, step, game, self.scale, event)
         shown = tuple(self.published[index]) if index in self.published else ABSENT
         standing = None if self._standing is None else self._standing.game(event)
-        return replace(change, published=shown, game=standing)
+        change = replace(change, published=shown, game=standing)
+        if not self._states:
+            return change
+        state = self._states[index]
+        return replace(change, state=state.decimals, state_exact=state.exact)
 
 
 @dataclass(frozen=True, slots=True)

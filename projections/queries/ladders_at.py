@@ -9,7 +9,7 @@ from array import array
 from calendar import monthrange
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from math import gcd
@@ -28,6 +28,7 @@ from ratings_ledger.ledger.processes.memory import give_back
 from ratings_ledger.ledger.rejections import closest, did_you_mean, shown
 from ratings_ledger.ledger.store.log import chain_hash_at, head
 from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.contract import State
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import LABELS, Column, Facts
 from ratings_ledger.projections.facts.decoding import decode, follow_log
@@ -39,8 +40,9 @@ from ratings_ledger.projections.queries.coordinates import (
     UnknownLadder,
     _unknown_ruleset,
 )
+from ratings_ledger.projections.queries.shown_states import ShownStates, exact_states
 from ratings_ledger.projections.replay.classification import classified_places
-from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.containment import RuleFailure, rank_by
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
 from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
 from ratings_ledger.projections.replay.partition import by_time, cell_values
@@ -208,19 +210,21 @@ class Ranking:
     minted: int
     burned: int
     adjusted: int
+    columns: Sequence[State] = ()  # of the rows' states
+    shown: ShownStates | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def digest(self) -> str:
         """Return the hash of ruleset and rows, as `digest_of` defines it; of a long ladder it takes a while."""
-        rows = ",".join(_canonical_row(row, self.scale) for row in self.rows)
+        rows = ",".join(_canonical_row(row, self.scale, self.columns) for row in self.rows)
         return digest_of_text(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
     def json_rows(self) -> list[dict[str, Any]]:
         """Return the rows as the contract writes them."""
-        return [_json_row(row, self.scale) for row in self.rows]
+        return [_json_row(row, self.scale, self.columns) for row in self.rows]
 
 
-def _json_row(row: RankedRow, scale: int) -> dict[str, Any]:
+def _json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rank": row.rank,
         "player": row.player,
@@ -232,12 +236,14 @@ def _json_row(row: RankedRow, scale: int) -> dict[str, Any]:
         found["gold"] = row.gold
     if row.places is not None:
         found["places"] = list(row.places)
+    if row.state is not None and len(columns) > 1:
+        found["state"] = exact_states(columns, row.state)
     return found
 
 
-def _canonical_row(row: RankedRow, scale: int) -> str:
+def _canonical_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
     """Return the same as `dump` of `_json_row`, several times as fast: a nightly run has many."""
-    rank, player, points, games, qualified, divisor, gold, places = row
+    rank, player, points, games, qualified, divisor, gold, places, state = row
     unit = scale * divisor
     whole, rest = divmod(points, unit)
     if rest:
@@ -248,10 +254,19 @@ def _canonical_row(row: RankedRow, scale: int) -> str:
     more = "" if gold is None else f'"gold":{gold},'
     if places is not None:
         more += f'"places":[{",".join(map(str, places))}],'
+    last = "" if state is None or len(columns) < 2 else f',"state":{dump(exact_states(columns, state))}'
     return (
         f'{{"games":{games},{more}"player":{dump_text(player)},"points":"{value}",'
-        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}}}'
+        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}{last}}}'
     )
+
+
+def _rank_by(trace: Trace, version: Version) -> list[int] | None:
+    """Return what ranks everybody, if the rule ranks by anything but the points. Raises `RuleFailure`."""
+    if version.rule.rank_by is None:
+        return None
+    states = zip(*trace.states, strict=True)
+    return [rank_by(version, trace.stream.ladder, tuple(map(int, state))) for state in states]
 
 
 class EarlierTrace(NamedTuple):
@@ -490,6 +505,8 @@ class Ladders:
             trace.minted,
             trace.burned,
             trace.adjusted,
+            stream.rule.state,
+            ShownStates(self.facts, trace, version, self.as_of) if stream.rule.state else None,
         )
         return found, results
 
@@ -510,6 +527,8 @@ class Ladders:
             self._excluded(stream, version, months),
             classified_places(stream) if stream.ranking.reads_places(version.params) else (),
             arrays.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
+            trace.states if stream.rule.state else (),
+            _rank_by(trace, version),
         )
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:

@@ -105,7 +105,7 @@ def league_state(seen: Survey, name: str) -> LeagueState:
         for game_id, seats in there.games.items()
     )
     found = _table(seen, there)
-    rows = () if found is None else tuple(standing_row(row, found.scale) for row in found.rows)
+    rows = () if found is None else tuple(standing_row(row, found.scale, found.shown) for row in found.rows)
     state = _state(there, sum(game.played is not None for game in games))
     return LeagueState(
         name,

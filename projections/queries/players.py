@@ -299,7 +299,7 @@ def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: st
         ladder,
         found.ruleset,
         ladders.coordinates,
-        None if row is None else standing_row(row, found.scale),
+        None if row is None else standing_row(row, found.scale, found.shown),
         # those without a rank come last
         bisect_left(found.rows, True, key=lambda other: other.rank is None),
         len(found.rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from ratings_ledger.projections.queries.results import (
     LadderAnswer,
     Result,
 )
+from ratings_ledger.projections.queries.shown_states import ShownStates
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
@@ -36,7 +37,9 @@ from ratings_ledger.projections.rulesets.versions import is_running, month_start
 @dataclass(frozen=True, slots=True)
 class Standing(Result):
     """A row: the rank (None: not qualified), the exact points, and how many games count. Lists that pay gold have
-    `gold`, annual lists the `places` that they add up.
+    `gold`, annual lists the `places` that they add up. Rules that keep several numbers about a player have them in
+    `state`, as decimals for people, and in `state_exact`, aged to the day of the standings; `provisional` says whether
+    the rule finds them not reliable yet.
     """
 
     rank: int | None
@@ -46,6 +49,9 @@ class Standing(Result):
     qualified: bool
     gold: int | Absent = ABSENT
     places: tuple[int, ...] | Absent = ABSENT
+    state: dict[str, str] | Absent = ABSENT
+    state_exact: dict[str, str] | Absent = ABSENT
+    provisional: bool | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ def standings_answer(
 ) -> Standings:
     """Standings with some of their rows, or all. The remark says that their period runs, or who published them."""
     still_open = True if remark and published is ABSENT else ABSENT
-    shown_rows = tuple(standing_row(row, found.scale) for row in rows)
+    shown_rows = tuple(standing_row(row, found.scale, found.shown) for row in rows)
     return Standings(
         found.ladder,
         found.ruleset,
@@ -119,11 +125,15 @@ def rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict
     return {row.player: row for row in found}
 
 
-def standing_row(row: RankedRow, scale: int) -> Standing:
-    """Return a row of a list as a result."""
+def standing_row(row: RankedRow, scale: int, shown: ShownStates | None) -> Standing:
+    """Return a row of a list as a result, with what is `shown` of the player's state, if the rule keeps one."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
-    return Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
+    plain = Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
+    if shown is None:
+        return plain
+    state = shown.of(row.player, row.games)
+    return replace(plain, state=state.decimals, state_exact=state.exact, provisional=state.provisional)
 
 
 def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
@@ -188,7 +198,7 @@ def overview_of(
         every = [*_active(facts, trace, every, wanted.active_since)]
     rows = every[wanted.after :][: wanted.limit or None]
     then = {} if since is None else _then(ladders, trace, since, {row.player for row in rows})
-    moved = tuple(_row(facts, trace, row, then.get(row.player), found.scale) for row in rows)
+    moved = tuple(_row(facts, trace, row, then.get(row.player), found) for row in rows)
     shown = standings_answer(found, (), ladders.coordinates, times, remark)
     return Overview(
         shown.ladder,
@@ -234,13 +244,13 @@ def _month_before(facts: Facts, trace: Trace, zone: str) -> int | None:
     return max(INSTANT_MIN, month_start(last.year, last.month, zone) - 1)
 
 
-def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, scale: int) -> OverviewRow:
+def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, found: Ranking) -> OverviewRow:
     """Return a row with what has moved since `then`; an annual list has no games of its own."""
     numbers = {} if trace.stream.ranking.sums_lists else trace.stream.numbers
     number = numbers.get(facts.player_numbers[row.player])
     last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
     last = _last_row(facts, trace, row)
-    one = standing_row(row, scale)
+    scale, one = found.scale, standing_row(row, found.scale, found.shown)
     return OverviewRow(
         one.rank,
         one.player,
@@ -249,6 +259,9 @@ def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, sca
         one.qualified,
         one.gold,
         one.places,
+        one.state,
+        one.state_exact,
+        one.provisional,
         change=None if then is None else one.points - then.value(scale),
         rank_change=None if then is None or then.rank is None or row.rank is None else then.rank - row.rank,
         last_played=None if last is None else moment(facts.occurred_at[last]),

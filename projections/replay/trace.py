@@ -245,6 +245,25 @@ class Trace:
             self._asked = player, found
         return found
 
+    def states_after(self, player: int, steps: Sequence[Step]) -> list[State]:
+        """Return all of a player's numbers after each of their steps, of a rule that keeps several; else nothing."""
+        if not self.stream.rule.state:
+            return []
+        whole = self.whole()
+        number = whole.stream.numbers[self.stream.persons[player]]
+        own = whole.slots.order[whole.slots.start[number] : whole.slots.end[number]]
+        stored = [tuple(column[slot] for column in whole.states_before) for slot in own] + [whole.state(number)]
+        states, games, others = [], 0, stored[0][1:]
+        for step in steps:
+            if step.game is not None:
+                games += 1
+                others = stored[games][1:]
+            elif step.cause and games < len(own):
+                version = whole.stream.versions[whole.stream.version[_game_at(whole.stream, own[games])]]
+                others = begin_season(version, whole.stream.ladder, step.row, stored[games])[1:]
+            states.append((step.before + step.change, *others))
+        return states
+
     def last_points(self, player: int, last: int) -> list[int]:
         """Return what a player had after each of so many last steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]
@@ -420,7 +439,7 @@ class Trace:
         at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
         if at == slots.start[number]:
             return before
-        game = bisect_right(self.stream.offsets, slots.order[at - 1]) - 1
+        game = _game_at(self.stream, slots.order[at - 1])
         return before[0] + at - slots.start[number], self.stream.row[game]
 
     def up_to(self, games: int, adjustments: int) -> Trace:
@@ -480,6 +499,10 @@ class Trace:
             if first[player] == NONE or self._adjusted_at[at] <= first[player]:
                 points[player] = self.adjusted_before[at]
         return points
+
+
+def _game_at(stream: Stream, slot: int) -> int:
+    return bisect_right(stream.offsets, slot) - 1
 
 
 def _adjusted(one: Inserted, before: int) -> Step:

@@ -61,18 +61,21 @@ class ComputePlan(NamedTuple):
 
 
 def stored_row(row: RankedRow) -> tuple[Any, ...]:
-    """Return a standing as plain values in the order of its members, places as text; most have no gold or places."""
-    rank, player, points, games, qualified, divisor, gold, places = row
-    if gold is None and places is None:
+    """Return a standing as plain values in the order of its members, lists of numbers as text; most have none."""
+    rank, player, points, games, qualified, divisor, gold, places, state = row
+    if gold is None and places is None and state is None:
         return rank, player, points, games, int(qualified), divisor
-    text = None if places is None else ",".join(map(str, places))
-    return rank, player, points, games, int(qualified), divisor, gold, text
+    texts = (None if numbers is None else ",".join(map(str, numbers)) for numbers in (places, state))
+    return rank, player, points, games, int(qualified), divisor, gold, *texts
 
 
 def standing(values: tuple[Any, ...]) -> RankedRow:
     """Return the standing stored as these values."""
-    found = RankedRow(*values)
-    return found if found.places is None else found._replace(places=tuple(map(int, str(found.places).split(","))))
+    row = RankedRow(*values)
+    places, state = (
+        None if text is None else tuple(map(int, str(text).split(","))) for text in (row.places, row.state)
+    )
+    return row._replace(places=places, state=state)
 
 
 def is_named(ladder: str, names: Collection[str]) -> bool:

@@ -49,7 +49,8 @@ generation_ladders = Table(
     Column("built_at", BigInteger),
 )
 
-# the standings; points in units of 1/(scale * divisor); places as text, joined by commas
+# the standings; points in units of 1/(scale * divisor); places and the numbers of a
+# state as text, joined by commas
 generation_standings = Table(
     "generation_standings",
     metadata,
@@ -64,6 +65,7 @@ generation_standings = Table(
     Column("divisor", Integer, nullable=False, server_default="1"),
     Column("gold", Integer),
     Column("places", Text),
+    Column("state", Text),
 )
 
 # one row at most: the generation that readers see
@@ -167,7 +169,7 @@ SELECT l.ladder, l.ruleset, l.games, l.players, l.position, l.digest
 FROM generation_ladders l JOIN live_generation g ON l.generation = g.generation""",
     "live_standings": """CREATE VIEW live_standings AS
 SELECT s.ladder, s.rank, s.player, s.points * 1.0 / (l.scale * s.divisor) AS points, s.points AS points_units,
-  l.scale * s.divisor AS scale, s.games, s.qualified, s.ordinal, s.gold, s.places
+  l.scale * s.divisor AS scale, s.games, s.qualified, s.ordinal, s.gold, s.places, s.state
 FROM generation_standings s
 JOIN generation_ladders l ON l.build = s.build AND l.ladder = s.ladder
 JOIN live_generation g ON g.generation = l.generation""",

@@ -51,6 +51,10 @@ def _rows(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
     last = -1
     places: dict[int, int] = {}
     for player, step in trace.every_step():
+        if step.cause and step.row is not None:
+            moment = facts.live_position[step.row], facts.occurred_at[step.row]
+            yield stream.names[player], "", *moment, 0, step.before, step.change
+            continue
         if step.row is None or step.version is None:
             yield stream.names[player], "", step.position, step.occurred_at, 0, step.before, step.change
             continue

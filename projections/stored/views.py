@@ -86,6 +86,8 @@ MEANINGS: dict[str, tuple[str, dict[str, str]]] = {
             "ordinal": "the order within the ladder, from 1",
             "gold": "in lists of months: gold won; else empty",
             "places": "in lists of years: his places in the months, joined by commas; else empty",
+            "state": "under a rule that keeps several numbers about a player: all of them in whole units, "
+            "joined by commas; else empty",
         },
     ),
     "live_changes": (

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 # at most so many files and moves, on a ledger of one game; a way may get shorter, never longer. At its end each of them
 # keeps the names that a shell completes. Each write compares the catalogue, each connection its search path, and each
-# explanation what the ruleset assumes and whom a player met; numbers, however few, are in arrays; and a rule is asked what
-# it keeps about a player. All that came later, and is in these numbers.
+# explanation what the ruleset assumes and whom a player met; numbers, however few, are in arrays; and a rule is asked
+# what it keeps about a player. All that came later, and is in these numbers.
 WAYS = {
     "standings elo-chess/all": (48, 200),
     "explain anna elo-chess/all": (55, 310),

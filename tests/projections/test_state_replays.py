@@ -1,13 +1,18 @@
 """Replays of rules with state against an oracle: whole, compiled, cut, continued, and explained."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from fractions import Fraction
 from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from sqlalchemy import text
 
+import ratings_ledger as rl
 from ratings_ledger.projections import compiling
+from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_game
@@ -16,7 +21,7 @@ from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.trace import Trace
 from tests import own_rules
 from tests.builders import draft, drafted, event
-from tests.ledgers import append_drafts, create_ledger, reading
+from tests.ledgers import append_drafts, create_ledger, reading, run_command, writing
 from tests.projections.state_rules import BY_GAME
 
 TEXT = """
@@ -25,6 +30,7 @@ version = "1"
 rule = "own-k/1"
 effective_from = 1900-01-01
 time_zone = "Europe/Berlin"
+season_by = [7]
 scope = {game = ["chess"], kind = ["placing"], players_min = 2}
 params = {start = 1500, k = 40, k_min = 10, back = 1}
 """
@@ -42,12 +48,14 @@ def draw_games(random: Random, count: int) -> Games:
     return games
 
 
-def days(first: datetime, last: datetime) -> int:
-    """Return the days between two times in UTC as people in Berlin see them."""
-    from zoneinfo import ZoneInfo
+def local(at: datetime) -> date:
+    """Return the day of a time in UTC as people in Berlin see it."""
+    return at.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo("Europe/Berlin")).date()
 
-    local = [at.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo("Europe/Berlin")).date() for at in (first, last)]
-    return (local[1] - local[0]).days
+
+def season(at: datetime) -> int:
+    """Return the year in which the season of a time began, in July."""
+    return local(at).year - (local(at).month < 7)
 
 
 def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
@@ -58,7 +66,9 @@ def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
         before = {}
         for name in players:
             rating, k = states.get(name, (1_500_000_000, 40_000_000))
-            gap = days(last[name], at) if name in last else 0
+            gap = (local(at) - local(last[name])).days if name in last else 0
+            if name in last and season(last[name]) != season(at):
+                rating = (1_500_000_000 + rating) // 2
             before[name] = (rating, min(40_000_000, k + gap * 1_000_000))
         ordered = sorted(players)
         columns = [[players.index(name) + 1 for name in ordered]]
@@ -151,3 +161,49 @@ def test_adjustments_leave_other_columns_alone(played: tuple[str, Games]) -> Non
     assert has is not None
     assert (has[0] - had[0], has[1]) == (-40_000_000, had[1])
     assert had == before.state_of(anna, games_before, 0)
+
+
+def test_history_is_a_chain_in_which_seasons_have_rows_of_their_own(played: tuple[str, Games]) -> None:
+    """What one row leaves is what the next one begins with; a new season's row names no game and says why."""
+    name, games = played
+    after = [*score_plainly(games)]
+    with rl.open(name) as ledger:
+        rows = ledger.at().history("own-k", "anna").rows
+    assert [row.after for row in rows[:-1]] == [row.before for row in rows[1:]]
+    seasons = [row for row in rows if row.cause == "season"]
+    assert len(seasons) >= 3
+    assert all(row.game_id is None and row.reason == "a new season" for row in seasons)
+    ks = [row.state_exact for row in rows if row.game_id is not None]
+    own = [states["anna"] for states, (_, who) in zip(after, games, strict=True) if "anna" in who]
+    assert ks == [{"rating": str(Fraction(rating, 1_000_000))} for rating, _ in own]
+
+
+def test_standings_show_aged_states_and_rank_by_what_the_rule_says(played: tuple[str, Games]) -> None:
+    """States are aged to the day asked for; ranks follow rating minus K as stored, whenever somebody asks."""
+    name, games = played
+    final = [*score_plainly(games)][-1]
+    with rl.open(name) as ledger:
+        snapshot, later = ledger.at(), ledger.at(as_of="2090-01-01")
+        rows = snapshot.standings("own-k").rows
+        digests = {found.standings("own-k").digest for found in (snapshot, later)}
+        ranked = [*later.standings("own-k").rows]
+    expected = sorted(final, key=lambda player: (final[player][1] - final[player][0], player))
+    assert [row.player for row in rows] == expected == [row.player for row in ranked]
+    assert [row.points for row in rows] == [Fraction(final[player][0], 1_000_000) for player in expected]
+    assert all(row.state == {"rating": decimal(final[row.player][0], 1_000_000, 0)} for row in rows)
+    assert len(digests) == 1
+    assert not any(row.provisional for row in rows)
+
+
+def test_stored_standings_have_the_states(played: tuple[str, Games]) -> None:
+    """A rebuild stores all numbers of the rule, SQL reads them, and a whole verify finds them equal to a replay."""
+    name, games = played
+    final = [*score_plainly(games)][-1]
+    assert run_command("rebuild", db=name) == 0
+    with reading(name) as connection:
+        rows = connection.execute(text("SELECT player, state FROM live_standings WHERE ladder = 'own-k'")).all()
+    assert {row.player: tuple(map(int, row.state.split(","))) for row in rows} == final
+    assert run_command("verify", db=name) == 0
+    with writing(name) as connection:
+        connection.execute(text("UPDATE generation_standings SET state = '1,2' WHERE player = 'anna'"))
+    assert run_command("verify", db=name) == 1

@@ -1,0 +1,76 @@
+"""What people see of rules that keep several numbers about a player: aged to a day, by name, and exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import MISSING, StateValues, decimal, exact
+from ratings_ledger.projections.contract import State as StateColumn
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.replay.containment import age_state, is_provisional
+from ratings_ledger.projections.replay.gaps import local_days
+from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.versions import Version
+
+
+@dataclass(frozen=True, slots=True)
+class ShownState:
+    """A player's numbers by name, those that people see: as decimals, and exactly; and whether they are provisional."""
+
+    decimals: dict[str, str]
+    exact: dict[str, str]
+    provisional: bool
+
+
+class ShownStates:
+    """What people see of everybody on a ladder, computed for whom they ask about.
+
+    States are aged to `as_of`, without it to the last counted game of the ladder: the time of the question decides
+    nothing.
+    """
+
+    def __init__(self, facts: Facts, trace: Trace, version: Version, as_of: int | None) -> None:
+        self._facts, self._trace, self._version, self._as_of = facts, trace, version, as_of
+
+    @cached_property
+    def _day(self) -> int:
+        """Return the day to which states are aged; `MISSING` on a ladder without games."""
+        zone, last = self._version.ruleset.time_zone, self._trace.last_row
+        if self._as_of is None and last is None:
+            return MISSING
+        instant = self._facts.occurred_at[last] if self._as_of is None else self._as_of
+        return int(local_days(np.array([instant]), zone)[0])
+
+    def aged(self, player: str) -> StateValues:
+        """Return the numbers of a player on the ladder on the day. Raises `RuleFailure`."""
+        trace = self._trace
+        number = trace.stream.numbers[self._facts.person[self._facts.player_numbers[player]]]
+        state, last = trace.state(number), trace.gaps.last_day[number]
+        elapsed = 0 if MISSING in (last, self._day) else self._day - last
+        return age_state(self._version, trace.stream.ladder, None, state, elapsed) if elapsed > 0 else state
+
+    def of(self, player: str, games: int) -> ShownState:
+        """Return what people see of a player who has played so many games. Raises `RuleFailure`."""
+        state = self.aged(player)
+        provisional = is_provisional(self._version, self._trace.stream.ladder, state, games)
+        return show_state(self._version, state, provisional)
+
+
+def show_state(version: Version, state: StateValues, provisional: bool = False) -> ShownState:
+    """Return what people see of some numbers."""
+    rule = version.rule
+    seen = [(rule.state[index], state[index]) for index in rule.shown_columns]
+    return ShownState(
+        {column.name: decimal(units, column.scale, column.decimals) for column, units in seen},
+        {column.name: exact(units, column.scale) for column, units in seen},
+        provisional,
+    )
+
+
+def exact_states(columns: Sequence[StateColumn], state: StateValues) -> dict[str, str]:
+    """Return all numbers of a state by name, as exact reduced strings."""
+    return {column.name: str(Fraction(units, column.scale)) for column, units in zip(columns, state, strict=True)}
