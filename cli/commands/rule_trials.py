@@ -7,14 +7,20 @@ from typing import Any, NamedTuple
 import click
 
 from ratings_ledger.cli.arguments.ruleset_files import read_file, read_tables
-from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.ledger.errors import BadArgument, WorkerLost
 from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.projections.admission.drawn_columns import read_given_columns
 from ratings_ledger.projections.admission.trials import SEED, trial_lines, try_rule
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, contested
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
 from ratings_ledger.projections.stored.rule_processes import why_lost
 
 seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
+
+columns_option = click.option(
+    "--column", "columns", metavar="NAME=LOW..HIGH", multiple=True,
+    help="Numbers of a column that the rule reads, in all drawn games; repeatable.",
+)  # fmt: skip
 
 
 class Tried(NamedTuple):
@@ -31,11 +37,14 @@ class Tried(NamedTuple):
     checked: bool
 
 
-def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]:
-    """Read some files and try their rules on drawn games, in another process, which may take `seconds` for each."""
+def tried(files: Sequence[str], seconds: float, seed: int = SEED, columns: Sequence[str] = ()) -> list[Tried]:
+    """Read some files and try their rules on drawn games, in another process, which may take `seconds` for each.
+
+    `columns` are given for the games, such as `seat=1..2`.
+    """
     found: list[Tried] = []
     while rest := files[len(found) :]:
-        made = (json.dumps(_try(name, seed)).encode() for name in rest)
+        made = (json.dumps(_try(name, seed, columns)).encode() for name in rest)
         try:
             for message in ahead(made, seconds, apart=True):
                 outcome = Tried(*json.loads(message))
@@ -60,13 +69,17 @@ def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
     return None
 
 
-def _try(file: str, seed: int) -> Tried:
+def _try(file: str, seed: int, columns: Sequence[str]) -> Tried:
     ruleset, problems = read_file(file)
     if ruleset is None:
         return Tried(file, None, [], problems, [], False)
     version, _ = bind(ruleset)
     assert version is not None
-    trial = try_rule(version, seed)
+    try:
+        given = read_given_columns(columns, version.rule)
+    except BadArgument as problem:
+        return Tried(file, None, [], [RulesetProblem("rule", f"--column: {problem}")], [], False)
+    trial = try_rule(version, seed, given=given)
     problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
     if ruleset.rule in (known := contested()):
         problems.append(RulesetProblem("rule", known[ruleset.rule]))

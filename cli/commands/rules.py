@@ -11,7 +11,7 @@ from ratings_ledger.cli.arguments.options import elo_games, format_of, format_op
 from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
-from ratings_ledger.cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
+from ratings_ledger.cli.commands.rule_trials import columns_option, rule_of_package, seed_option, tried, why_not_in_time
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import print_rulesets_published
 from ratings_ledger.cli.output.render import emit
@@ -131,14 +131,16 @@ def show(db: str, name: str, of_program: bool, known_at: str | None, form: str) 
 @rules.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @seed_option
+@columns_option
 @rule_seconds_option
-def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
+def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seconds: float) -> int:
     """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is.
 
     The rule of each is tried on drawn games of the types that it scores. Exit 1 as well if it scores none of them: then
-    nothing was checked.
+    nothing was checked. Where a rule demands what drawn games lack, it draws its own with Rule.sample, or --column
+    gives it, such as --column seat=1..2.
     """
-    found = tried(files, rule_seconds, seed)
+    found = tried(files, rule_seconds, seed, columns)
     for one in found:
         for problem in one.problems:
             render.echo(problem_line(one.file, problem))

@@ -6,10 +6,9 @@ in, explanations that add up, and compiled code that agrees. Some players get as
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
-from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
@@ -19,7 +18,9 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import UNITS_MAX
+from ratings_ledger.projections.admission.drawn_columns import GivenColumns, draw_columns, without_columns
+from ratings_ledger.projections.admission.period_trials import try_periods
+from ratings_ledger.projections.contract import MISSING, UNITS_MAX
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.lists import LISTS
@@ -28,7 +29,7 @@ from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import why_not_counted
 from ratings_ledger.projections.replay.ladders import Stream, partition_values
-from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
+from ratings_ledger.projections.replay.replay import bring_to_game, replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, rule_table
 from ratings_ledger.projections.rulesets.versions import Version
@@ -41,6 +42,9 @@ HOUR = 3_600_000_000
 # how far somebody may be ahead for all together to stay within bounds
 AHEAD = UNITS_MAX // 64
 JUNK = (0, 77, -(2**40))
+# how long somebody was away whom a rule with state is asked about
+DAYS_AWAY = 100
+NO_COLUMNS: GivenColumns = {}
 # how much rounding may take from two expected scores that sum to one
 NEARLY = 16
 
@@ -67,20 +71,35 @@ class Trial(NamedTuple):
         return bool(self.drawn) and not self.scored
 
 
-def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
-    """Try the rule of a version. A rule of annual lists scores no games, so none are drawn."""
+def try_rule(version: Version, seed: int = SEED, games: int = GAMES, given: GivenColumns = NO_COLUMNS) -> Trial:
+    """Try the rule of a version. A rule of annual lists scores no games, so none are drawn.
+
+    Args:
+        given: columns of the drawn games by name, with the numbers that they may hold
+    """
     if version.ranking.sums_lists:
         return Trial(0, seed, 0, [], [], False, True, [])
     version = version._replace(effective_from=-(2**63))
-    facts = _drawn(version, Random(seed), games)
+    chance = Random(seed)
+    drawing = without_columns(version, given)
+    facts = _drawn(drawing, chance, games)
     problems: dict[str, str] = {}
-    if not is_ours(version.rule) and (why := inexact(version.rule)):
+    if not version.rule.state and not is_ours(version.rule) and (why := inexact(version.rule)):
         problems["inexact"] = f"{why}: points are whole numbers"
     streams = Ladders(facts).every(version.ruleset.id)
+    taken_on = {row for stream in streams.values() for row in stream.row}
+    left_out: Counter[str] = Counter()
+    if drawing is not version:
+        facts.rulesets = {version.ruleset.id: [version]}
+        try:
+            streams = {name: draw_columns(one, version, given, chance, left_out) for name, one in streams.items()}
+        except RuleFailure as failure:
+            problems["sample"] = _at(failure)
+            streams = {}
     found = [_try_ladder(Ladders(facts), stream, problems) for stream in streams.values()]
     scored = {row for stream in streams.values() for row in stream.row}
-    left_out = Counter(
-        _why(facts, row, version) for row in range(len(facts.start)) if row not in scored and not problems
+    left_out.update(
+        _why(facts, row, drawing) for row in range(len(facts.start)) if row not in taken_on and not problems
     )
     scored_kinds = {facts.texts[facts.cells[facts.cell[row]].kind] for row in scored}
     return Trial(
@@ -155,25 +174,48 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
     if stream.broken is not None:
         problems.setdefault("check", _at(stream.broken))
         return False
+    version = stream.versions[0]
     try:
+        if version.ruleset.period != "game":
+            return try_periods(stream, partial(_ask_twice, stream))
         trace = replay_interpreted(stream, {})
     except RuleFailure as failure:
         problems.setdefault("score", _at(failure))
         return False
-    for game, (low, high) in enumerate(pairwise(stream.offsets)):
-        columns = [column[low:high].tolist() for column in stream.columns]
-        replayed = trace.mints[game], trace.changes[low:high].tolist()
+    for game in range(len(stream.row)):
         try:
-            _try_game(stream, game, trace.before[low:high].tolist(), columns, *replayed)
+            _try_game(trace, game)
         except RuleFailure as failure:
             problems.setdefault("game", _at(failure))
             break
     try:
+        _try_states(trace)
         results = ladders.ranked(trace)[1]
         LISTS[stream.rule.ranking].explain(results, stream.names[0])
+    except RuleFailure as failure:
+        problems.setdefault("state", _at(failure))
     except FAULTS as error:
         problems.setdefault("list", f"its list {stream.rule.ranking}: {fault(error, None)}")
     return _try_compiled(trace, problems)
+
+
+def _try_states(trace: Trace) -> None:
+    """Ask a rule with state about the states at the end of a ladder. Raises `RuleFailure`."""
+    stream = trace.stream
+    version, ladder = stream.versions[0], stream.ladder
+    if not version.rule.state or not len(stream.row):
+        return
+    row = stream.row[-1]
+    for player in range(len(trace.games)):
+        state, games = trace.state(player), trace.games[player]
+        for what, ask in (
+            ("enter", partial(containment.enter_version, version, ladder, row, state)),
+            ("new_season", partial(containment.begin_season, version, ladder, row, state)),
+            ("age", partial(containment.age_state, version, ladder, row, state, DAYS_AWAY)),
+            ("rank_by", partial(containment.rank_by, version, ladder, state)),
+            ("provisional", partial(containment.is_provisional, version, ladder, state, games)),
+        ):
+            _ask_twice(stream, row, what, (), ask)
 
 
 def _at(failure: RuleFailure) -> str:
@@ -181,44 +223,103 @@ def _at(failure: RuleFailure) -> str:
     return str(failure) if failure.row is None else f"{failure}, at drawn game {failure.row + 1}"
 
 
-def _try_game(
-    stream: Stream, game: int, points: list[int], columns: list[list[int]], minted: int, change: Sequence[int]
-) -> None:  # fmt: skip
+def _ask_twice(stream: Stream, row: int, what: str, given: Any, ask: Callable[[], Any]) -> Any:
+    """Return the answer of a rule's function. Raises `RuleFailure` if asking again gives another one, or if the
+    function wrote to what it was `given`.
+    """
+    before = deepcopy(given)
+    answers = [ask(), ask()]
+    if answers[0] != answers[1]:
+        raise _broken(stream, row, what, f"{what} gave {answers[0]}, and then {answers[1]} for the same game")
+    if given != before:
+        raise _broken(stream, row, what, f"{what} wrote to its input")
+    return answers[0]
+
+
+def _try_game(trace: Trace, game: int) -> None:
     """Ask all functions of a rule about a game that was replayed. Raises `RuleFailure`."""
+    stream = trace.stream
     version, row, ladder = stream.versions[stream.version[game]], stream.row[game], stream.ladder
-    n, names = len(points), [f"player {number}" for number in range(len(points))]
+    low, high = stream.offsets[game], stream.offsets[game + 1]
+    columns = [column[low:high].tolist() for column in stream.columns]
+    before = _states_before(trace, game)
+    n, names = high - low, [f"player {number}" for number in range(high - low)]
+    twice = partial(_ask_twice, stream, row)
+    given = (before, columns)
 
-    def twice(what: str, ask: Callable[[], Any]) -> Any:
-        given = deepcopy((points, columns))
-        answers = [ask(), ask()]
-        if answers[0] != answers[1]:
-            raise _broken(stream, row, what, f"{what} gave {answers[0]}, and then {answers[1]} for the same game")
-        if (points, columns) != given:
-            raise _broken(stream, row, what, f"{what} wrote to its input")
-        return answers[0]
-
-    reason = twice("check", lambda: containment.check(version, ladder, row, n, columns))
+    reason = twice("check", given, lambda: containment.check(version, ladder, row, n, columns))
     if reason is not None:
         raise _broken(stream, row, "check", f"check first let the game through, and then said: {reason}")
+    if version.rule.state:
+        after = twice("score", given, lambda: containment.score_states(version, ladder, row, before, columns))[1]
+        stored = [column[low:high] for column in trace.states_before]
+        _compare_changes(stream, row, containment.subtract(after[0], stored[0]), trace.changes[low:high].tolist())
+    else:
+        after = [_score_from_junk(trace, game, before[0], columns)]
+    twice("explain", given,
+          lambda: containment.explain_states(version, ladder, row, names, before, columns, after))  # fmt: skip
+    twice("remark", given, lambda: containment.remark(version, ladder, row, names, columns))
+    if version.rule.chance is not None and n > 1:
+        _try_chances(stream, row, before, columns)
+
+
+def _states_before(trace: Trace, game: int) -> list[list[int]]:
+    """Return the states that the players of a game bring to it, by column."""
+    stream = trace.stream
+    version, low, high = stream.versions[stream.version[game]], stream.offsets[game], stream.offsets[game + 1]
+    stored = [column[low:high].tolist() for column in trace.states_before]
+    if not version.rule.state:
+        return stored
+    gaps, elapsed = trace.gaps, trace.gaps.elapsed()
+    states = [
+        bring_to_game(version, stream.ladder, stream.row[game], state, gaps.changes_season[slot], int(elapsed[slot]))
+        for slot, state in enumerate(zip(*stored, strict=True), low)
+    ]
+    return [list(column) for column in zip(*states, strict=True)]
+
+
+def _score_from_junk(trace: Trace, game: int, points: list[int], columns: list[list[int]]) -> list[int]:
+    """Return the points after a game, which must not depend on what was in the places to be filled in."""
+    stream = trace.stream
+    version, row = stream.versions[stream.version[game]], stream.row[game]
+    change, minted = trace.changes[stream.offsets[game] : stream.offsets[game + 1]].tolist(), trace.mints[game]
     for junk in JUNK:
-        found, again = twice("score", partial(_score, stream, version, row, points, columns, junk))
-        if found != list(change):
-            told = f"score gave the changes {found} and {[*change]} for the same game"
-            raise _broken(stream, row, "score", f"{told}; it has to fill in all {n} and keep no state")
+        found, again = _ask_twice(
+            stream, row, "score", (points, columns), partial(_score, stream, version, row, points, columns, junk)
+        )
+        _compare_changes(stream, row, found, change)
         if again != minted:
             told = f"score minted {again} and {minted} for the same game"
             raise _broken(stream, row, "score", f"{told}; it has to keep no state")
-    twice("explain", lambda: containment.explain(version, ladder, row, names, points, columns, list(change)))
-    twice("remark", lambda: containment.remark(version, ladder, row, names, columns))
-    if version.rule.chance is not None:
-        for i, j in ((0, 1), (n - 1, 0)) if n > 1 else ():
+    return [had + gain for had, gain in zip(points, change, strict=True)]
+
+
+def _compare_changes(stream: Stream, row: int, found: list[int], change: list[int]) -> None:
+    if found != change:
+        told = f"score gave the changes {found} and {change} for the same game"
+        raise _broken(stream, row, "score", f"{told}; it has to fill in all {len(change)} and keep no state")
+
+
+def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]]) -> None:
+    """Ask what a rule expects of two pairs of opponents. Raises `RuleFailure`."""
+    version, ladder, n = stream.versions[0], stream.ladder, len(before[0])
+    side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * n
+    of_others = [j for j in range(1, n) if side[j] == MISSING or side[j] != side[0]]
+    states: Any = before if version.rule.state else before[0]
+    for what, function in (("chance", containment.chance), ("draw", containment.draw_chance)):
+        if getattr(version.rule, what) is None:
+            continue
+        for i, j in {(0, j) for j in (*of_others[:1], *of_others[-1:])}:
             both = [
-                twice("chance", partial(containment.chance, version, ladder, row, *pair, points, columns))
+                _ask_twice(stream, row, what, (before, columns),
+                           partial(function, version, ladder, row, *pair, states, columns))
                 for pair in ((i, j), (j, i))
-            ]
-            if abs(sum(both) - containment.CHANCES) > NEARLY:
-                told = f"chance gave {both[0]} for one of two players and {both[1]} for the other"
-                raise _broken(stream, row, "chance", f"{told}; they sum to 2^32 = {containment.CHANCES}")
+            ]  # fmt: skip
+            wrong = abs(sum(both) - containment.CHANCES) if what == "chance" else abs(both[0] - both[1])
+            if wrong > NEARLY:
+                told = f"{what} gave {both[0]} for one of two players and {both[1]} for the other"
+                needed = f"they sum to 2^32 = {containment.CHANCES}" if what == "chance" else "they are the same"
+                raise _broken(stream, row, what, f"{told}; {needed}")
 
 
 def _score(
@@ -247,7 +348,7 @@ def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
     found = replay_compiled(stream, {})
     if found is None:
         return False
-    for what in ("points", "games", "minted", "burned"):
+    for what in ("points", "states", "games", "minted", "burned"):
         if _plain(getattr(found, what)) != _plain(getattr(trace, what)):
             problems.setdefault("compiled", f"compiled code gave other {what} than the interpreted rule: does a "
                                             "number exceed 64 bits?")  # fmt: skip
@@ -255,7 +356,9 @@ def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, int) else list(value)
+    if isinstance(value, int):
+        return value
+    return [value if isinstance(value, int) else list(value) for value in value]
 
 
 def trial_lines(trial: Trial) -> Iterator[str]:
@@ -268,6 +371,7 @@ def trial_lines(trial: Trial) -> Iterator[str]:
     if not trial.problems:
         if trial.is_empty:
             yield "not tried: its score, explain, remark and chance, and its list"
+            yield "to try it, give the rule a sample, or a column that drawn games lack: --column NAME=LOW..HIGH"
         elif trial.untried:
             yield f"not tried: games of the type {', '.join(trial.untried)}, of which none was scored"
     if not trial.predicts:

@@ -461,8 +461,15 @@ def test_rule_without_a_scored_game_is_not_called_checked(
         f"{file}: picky@1 is not checked: no drawn game was scored",
         "  tried on 1,000 drawn games (seed 1): 0 scored",
         "  not tried: its score, explain, remark and chance, and its list",
+        "  to try it, give the rule a sample, or a column that drawn games lack: --column NAME=LOW..HIGH",
         "  1,000 not scored: never mine",
     ]
+    misspelt = ratings("rules", "check", file, "--column", "plcae=1..2")
+    assert misspelt.exit_code == 1
+    assert (
+        "--column: never-ends/1 does not read the column 'plcae'; it reads place, seats; did you mean place?"
+        in misspelt.stdout
+    )
     published = ratings("rules", "publish", file, db=db)
     assert published.exit_code == 0
     assert "picky.toml: the rule was not tried on drawn games" in published.stderr

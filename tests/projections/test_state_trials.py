@@ -1,0 +1,158 @@
+"""Trials of rules with state: drawn games, by game and by period, with the columns that the rule needs."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from own_rules import forbid_compiling, offer_rule, read_ruleset
+from state_rules import BY_GAME, BY_PERIOD, SCALE
+
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.projections.admission.drawn_columns import read_given_columns
+from ratings_ledger.projections.admission.trials import Trial, try_rule
+from ratings_ledger.projections.contract import Rule, State
+from ratings_ledger.projections.rulesets.versions import bind
+
+TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n{}[scope]\ngame = ["chess"]\n'
+WEEKLY = 'period = "week"\n'
+
+
+def tried(
+    monkeypatch: pytest.MonkeyPatch, rule: Rule, more: str = "", *, compiling: bool = False, **options: Any
+) -> Trial:
+    """The outcome of a trial of this rule, interpreted alone unless compiled code is wanted."""
+    if not compiling:
+        forbid_compiling(monkeypatch)
+    offer_rule(monkeypatch, rule, "own/1")
+    version, problems = bind(read_ruleset(TEXT.format(more)))
+    assert version is not None, problems
+    return try_rule(version, **{"games": 60, **options})
+
+
+@pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
+def test_sound_rule_has_no_problems(rule: Rule, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sound rule is tried on all drawn games, and nothing is wrong with it."""
+    trial = tried(monkeypatch, rule, more)
+    assert (trial.problems, trial.scored) == ([], 60)
+
+
+@pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
+def test_rule_is_tried_compiled(rule: Rule, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code gives the states of the interpreted rule, by game and by period."""
+    pytest.importorskip("numba")
+    trial = tried(monkeypatch, rule, more, compiling=True)
+    assert (trial.problems, trial.compiled) == ([], True)
+
+
+calls: list[int] = []
+
+
+def counts_calls(n, before, columns, constants, table, after):
+    calls.append(n)
+    after[1][0] = len(calls)
+    return 0
+
+
+def writes_to_input(n, before, columns, constants, table, after):
+    columns[0][0] = 7
+    return 0
+
+
+def unbalanced(players, before, offsets, rows, constants, table, after):
+    after[0][0] += 1
+    return 0
+
+
+def explains_nothing(n, names, before, columns, params, after):
+    return [[] for _ in range(n)]
+
+
+WRONG = {
+    "keeps a count": ({"score": counts_calls}, "", "for the same game (test_state_trials.py, line "),
+    "writes to its input": ({"score": writes_to_input}, "", "score wrote to its input (test_state_trials.py, line "),
+    "explains nothing": ({"explain": explains_nothing}, "", "explain: the terms sum to [0, 0"),
+    "grows old wrongly": ({"age": lambda state, elapsed, constants: (0, state[1])}, "", "age changed rating from "),
+    "is in no season": ({"new_season": lambda state, constants: None}, "", "new_season returned nothing; a tuple of 2"),
+    "enters as text": ({"enter": lambda state, constants: ("a", 1)}, "", "enter returned 'a'; a whole number is"),
+    "ranks by halves": ({"rank_by": lambda state, params: 0.5}, "", "rank_by returned 0.5; a whole number is needed"),
+    "is never sure": ({"provisional": lambda state, games, params: games}, "", "provisional returned "),
+    "expects too much": ({"chance": lambda i, j, *rest: 2**32 - 2, "draw": None}, "", "they sum to 2^32"),
+    "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which leaves no win"),
+    "draws unevenly": ({"draw": lambda i, j, *rest: 1000 * i, "chance": lambda *rest: 2**31}, "", "they are the same"),
+    "period without books": ({"score_period": unbalanced}, WEEKLY, "the books do not balance: score_period minted 0"),
+    "period explained by nothing": ({"explain_period": lambda *rest: []}, WEEKLY, "explain_period: the terms sum to 0"),
+    "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
+    "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "sample drew columns of [1] numbers; 1"),
+    "samples halves": ({"sample": lambda n, random, params: [[0.5] * n]}, "", "sample: 0.5; a whole number is needed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("members", "more", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_rule_is_told(
+    members: dict[str, Any], more: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """What a rule does wrong is told, with its file and line, and the game at which it was seen."""
+    trial = tried(monkeypatch, (BY_PERIOD if more else BY_GAME)._replace(**members), more)
+    assert len(trial.problems) == 1
+    assert message in trial.problems[0], trial.problems
+
+
+def refuse_but_two(n, columns, params):
+    return None if n == 2 and sorted(columns[1]) == [1, 2] else "it takes two, the first of whom moves"
+
+
+PICKY = BY_GAME._replace(columns=("place", "seat"), check=refuse_but_two)
+
+
+def sample(n: int, random: Random, params: Any) -> list[list[int]]:
+    return [random.choice([[1, 1], [1, 2], [2, 1]]), random.sample([1, 2], 2)] if n == 2 else [[1] * n, [0] * n]
+
+
+def test_rule_samples_what_it_can_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that draws its own columns scores them; what its check refuses all the same is counted with the reason."""
+    trial = tried(monkeypatch, PICKY._replace(sample=sample))
+    assert trial.problems == []
+    assert trial.scored > 0
+    ((reason, count),) = trial.uncounted
+    assert (reason, count + trial.scored) == ("it takes two, the first of whom moves", 60)
+
+
+def test_caller_gives_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where drawn games lack what a rule demands, the caller gives it; without that nothing is scored."""
+    needs_minutes = BY_GAME._replace(
+        columns=("place", "seconds_played"),
+        check=lambda n, columns, params: None if min(columns[1]) >= 10**8 else "too short",
+    )
+    assert tried(monkeypatch, needs_minutes).is_empty
+    given = read_given_columns(["seconds_played=100000000..200000000"], needs_minutes)
+    trial = tried(monkeypatch, needs_minutes, given=given)
+    assert (trial.scored, trial.problems, trial.is_empty) == (60, [], False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seat", "'seat' is not a column with its numbers, such as seat=1..2"),
+        ("seta=1..2", "own-k/1 does not read the column 'seta'; it reads place, seat; did you mean seat?"),
+        ("seat=2..1", "seat: 1 is below 2"),
+    ],
+)
+def test_column_that_cannot_be_given_is_refused(text: str, message: str) -> None:
+    """A column of the caller is one that the rule reads, with a range of numbers."""
+    with pytest.raises(BadArgument) as refused:
+        read_given_columns([text], PICKY)
+    assert str(refused.value) == message
+
+
+def test_columns_of_state_stay_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial puts some players far ahead, where a rule must not go out of bounds."""
+    grows = BY_GAME._replace(state=(State("rating", SCALE), State("k", SCALE)), score=doubles)
+    (problem,) = tried(monkeypatch, grows).problems
+    assert "score made k " in problem
+    assert "which is out of bounds" in problem
+
+
+def doubles(n, before, columns, constants, table, after):
+    for i in range(n):
+        after[1][i] = before[1][i] * 1_000
+    return 0
