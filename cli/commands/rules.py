@@ -52,9 +52,13 @@ def rules() -> None:
     """List, show, check and publish rulesets."""
 
 
-def _slug(context: click.Context, parameter: click.Parameter, value: str) -> str:
+# the rule of a new ruleset
+NEW_RULE = "pairwise-elo/1"
+
+
+def _slug(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     try:
-        return read_slug(value)
+        return None if value is None else read_slug(value)
     except Refused as problem:
         raise click.BadParameter(problem.message) from None
 
@@ -75,26 +79,28 @@ def list_(db: str, of_program: bool, known_at: str | None, form: str) -> None:
 
 
 @rules.command()
-@click.argument("file", required=False, type=click.Path(dir_okay=False))
-@click.option("--rule", "rule_id", metavar="RULE", default="pairwise-elo/1", show_default=True,
-              help="The rule that it uses, with its number.")  # fmt: skip
+@click.argument("file", required=False, type=click.Path())
+@click.option("--rule", "rule_id", metavar="RULE",
+              help=f"The rule that it uses, with its number.  [default: {NEW_RULE}]")  # fmt: skip
+@click.option("--package", metavar="NAME", callback=_slug,
+              help="Write a Python package with a rule of this name and its test, into the folder FILE.")  # fmt: skip
 @click.option("--game", metavar="NAME", default="chess", show_default=True, callback=_slug, help="The game it scores.")
 @click.pass_obj
-def new(db: str, file: str | None, rule_id: str, game: str) -> None:
-    """Write a commented ruleset to start from. To FILE, which must not exist yet, or to standard output."""
-    from ratings_ledger.projections.rulesets.templates import template
+def new(db: str, file: str | None, rule_id: str | None, package: str | None, game: str) -> None:
+    """Write a commented ruleset to start from. To FILE, which must not exist yet, or to standard output.
 
-    try:
-        found = rule(rule_id)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    if found is None:
-        hint = did_you_mean(rule_id, rule_names())
-        raise click.UsageError(f"no rule is called {shown(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
+    With --package it is a package with a rule of its own that keeps two numbers about a player, its test and a ruleset;
+    by default in the folder NAME, which must not exist yet.
+    """
     zone = "UTC"
     with suppress(LedgerError), open_ledger(db).reading() as connection:
         zone = times_of(connection).zone
-    text = template(found, game, zone)
+    if package is not None:
+        if rule_id is not None:
+            raise click.UsageError("--package writes a rule of its own, --rule names one; choose one")
+        _write_package(package, file or package, game, zone)
+        return
+    text = _write_template(rule_id or NEW_RULE, game, zone)
     if file is None:
         render.echo(text, nl=False)
         return
@@ -104,6 +110,32 @@ def new(db: str, file: str | None, rule_id: str, game: str) -> None:
     except FileExistsError:
         raise click.UsageError(f"{file} exists; nothing was written") from None
     render.echo(f"{file} is written; next: ratings rules check {file}")
+
+
+def _write_template(rule_id: str, game: str, zone: str) -> str:
+    """Return a commented ruleset with a rule."""
+    from ratings_ledger.projections.rulesets.templates import template
+
+    try:
+        found = rule(rule_id)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if found is None:
+        hint = did_you_mean(rule_id, rule_names())
+        raise click.UsageError(f"no rule is called {shown(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
+    return template(found, game, zone)
+
+
+def _write_package(name: str, folder: str, game: str, zone: str) -> None:
+    """Write a package with a rule into a new folder, and say what is in it."""
+    from ratings_ledger.projections.rulesets.rule_packages import write_rule_package
+
+    try:
+        files = write_rule_package(name, folder, game, zone)
+    except FileExistsError:
+        raise click.UsageError(f"{folder} exists; nothing was written") from None
+    render.echo(f"{folder} is written: {', '.join(files)}")
+    render.echo(f"next: pip install {folder}; ratings rules check {folder}/{name}.toml")
 
 
 @rules.command()
