@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from ratings_ledger.projections import compiling
@@ -13,6 +12,7 @@ from ratings_ledger.projections.contract import StateValues
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.containment import PeriodResults
 from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results, number_periods
 from ratings_ledger.projections.replay.replay import rule_constants
 from ratings_ledger.projections.rulesets.faults import Broken, is_ours
 from ratings_ledger.projections.rulesets.versions import Version
@@ -20,28 +20,6 @@ from ratings_ledger.projections.rulesets.versions import Version
 Numbers = Any
 # games of a trial's period; between periods, players are away for less than so many others
 PERIOD_GAMES, AWAY = 20, 3
-
-
-def collect_results(games: Sequence[Sequence[int]], columns: Sequence[Sequence[Sequence[int]]]) -> PeriodResults:
-    """Return the results of a period, without the states before it.
-
-    Args:
-        games: for every game its participants, as players of the period numbered from 0 on
-        columns: for every game what the rule reads about them, by column
-    """
-    players = 1 + max((player for game in games for player in game), default=-1)
-    own: list[list[list[int]]] = [[] for _ in range(players)]
-    for number, (game, numbers) in enumerate(zip(games, columns, strict=True)):
-        for i, player in enumerate(game):
-            mine = [column[i] for column in numbers]
-            for j, opponent in enumerate(game):
-                if i != j:
-                    own[player].append([opponent, number, *mine, *(column[j] for column in numbers)])
-    offsets = [0]
-    for results in own:
-        offsets.append(offsets[-1] + len(results))
-    rows = [list(row) for row in zip(*(result for results in own for result in results), strict=True)]
-    return PeriodResults((), offsets, rows)
 
 
 def try_periods(stream: Stream, ask_twice: Callable[..., Any]) -> bool:
@@ -53,8 +31,12 @@ def try_periods(stream: Stream, ask_twice: Callable[..., Any]) -> bool:
     version, ladder = stream.versions[0], stream.ladder
     states: dict[int, StateValues] = {}
     is_compiled = False
-    for first in range(0, len(stream.row), PERIOD_GAMES):
-        row, people, results = stream.row[first], *_read_period(stream, first, states)
+    periods, rows = _draw_periods(stream)
+    for index in range(len(periods.begin)):
+        row = stream.row[int(periods.games[periods.offsets[index]])]
+        people, offsets, results_rows = (part.tolist() for part in rows.one(index))
+        before = [_find_state(stream, row, states.get(player), index % AWAY) for player in people]
+        results = PeriodResults([list(column) for column in zip(*before, strict=True)], offsets, results_rows)
         score = partial(containment.score_period_states, version, ladder, row, results)
         minted, after = ask_twice(row, "score_period", results, score)
         names = [stream.names[player] for player in people]
@@ -66,25 +48,23 @@ def try_periods(stream: Stream, ask_twice: Callable[..., Any]) -> bool:
     return is_compiled
 
 
-def _read_period(
-    stream: Stream, first: int, states: Mapping[int, StateValues]
-) -> tuple[list[int], PeriodResults]:  # fmt: skip
-    """Return the players of the period whose first game this is, and its results from the states that they have."""
-    version, ladder, row = stream.versions[0], stream.ladder, stream.row[first]
-    slots = list(pairwise(stream.offsets[first : first + PERIOD_GAMES + 1]))
-    games = [list(stream.players[low:high]) for low, high in slots]
-    people = list(dict.fromkeys(player for game in games for player in game))
-    numbers = {player: number for number, player in enumerate(people)}
-    columns = [[column[low:high].tolist() for column in stream.columns] for low, high in slots]
-    results = collect_results([[numbers[player] for player in game] for game in games], columns)
-    elapsed = first // PERIOD_GAMES % AWAY
-    before = [
-        containment.age_state(version, ladder, row, states[player], elapsed)
-        if player in states and elapsed
-        else states.get(player, version.start_state)
-        for player in people
-    ]
-    return people, results._replace(before=[list(column) for column in zip(*before, strict=True)])
+def _draw_periods(stream: Stream) -> tuple[Periods, ResultRows]:
+    """Return periods of as many games each, and what the rule reads of them."""
+    names = stream.versions[0].rule.columns
+    offsets, players = np.array(stream.offsets, dtype=np.int64), np.array(stream.players, dtype=np.int64)
+    columns = np.array([list(column) for column in stream.columns], dtype=np.int64).reshape(len(names), len(players))
+    numbers = np.arange(len(stream.row))
+    periods = number_periods(numbers, "event", "UTC", numbers // PERIOD_GAMES)
+    team = columns[names.index("team")] if "team" in names else None
+    return periods, build_results(periods, LadderSlots(offsets, players, columns, team))
+
+
+def _find_state(stream: Stream, row: int, state: StateValues | None, elapsed: int) -> StateValues:
+    """Return the state with which a player begins a period, who was away for so many others."""
+    version = stream.versions[0]
+    if state is None:
+        return version.start_state
+    return containment.age_state(version, stream.ladder, row, state, elapsed) if elapsed else state
 
 
 def score_period(
