@@ -3,7 +3,7 @@
     solo:   100 for the winner, nothing for anybody else
     else:   1 for taking part + 1 for every centre + 38, 14 and 7 for the three powers with the most centres
 
-(Bruno-Andre Giraudon; the World Diplomacy Database describes it as C-Diplo 100.) Powers with the same number of centres
+(B.-A. Giraudon; the World Diplomacy Database describes it as C-Diplo 100.) Powers with the same number of centres
 share the points of their places equally, so centres alone decide, never the years before. Eliminated powers take part,
 too. The map has 34 centres: if all are held, 7 + 34 + 38 + 14 + 7 = 100 points are given.
 
@@ -18,7 +18,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ratings_ledger.projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, decimal, no_table
+from ratings_ledger.projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, no_table
 
 # divisible by all of 1 to 7
 SCALE = 840
@@ -122,7 +122,7 @@ def _placement(i: int, columns: Columns, constants: Numbers) -> Term:
     awards = [constants[PLACEMENT + other - 1] for other in range(place, last + 1)]
     shared = " + ".join(str(award) for award in awards if award) or "0"
     detail = f"{shared} of places {place} {'and' if level == 2 else 'to'} {last}, shared by {level}"
-    return Term(f"place {place}", amount, detail, f"{decimal(amount, SCALE)} each")
+    return Term(f"place {place}", amount, detail)
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: CDiploParams) -> str:
