@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from console_blocks import refreshed
 from make_docs import ROOT, pages_with_commands
-from own_rules import elo_text, shipped_texts
+from own_rules import built_in, elo_text, shipped_texts
 
 FOLDER = ROOT / "docs" / "systems"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path.name != "README.md"}
@@ -46,6 +46,7 @@ CHECKS = {
         "+4  overwhelming victory: 21 game points against 10",
     },
     "italia-2010": {"+445.9 = 445.9", "198.9", "87.1", "53.3", "22.1", "11.7", "6.5", "+149.8", "+113.4", "+32.2"},
+    "fide": {"40 * 0.33 = +13.20", "40 * -0.66 = -26.40", "40 * 0.47 = +18.80", "**1928**", "| 937 | 400 | +1.60 |"},
     "diplomacy": {
         "aldo: 0 +44 = 44", "gina: 0 +44 = 44", "ezio: 0 +2.4 = 2.4", "+45.859873  share: 100 * 12 * 12 / 314",
         "7 of places 3 to 7, shared by 5",
@@ -111,6 +112,14 @@ def column_of(page: str, head: str) -> list[int]:
     number = [cell.split()[0] for cell in header.strip("|").split("|")].index(head)
     cells = [line.strip("|").split("|")[number].strip() for line in lines]
     return [int(cell) for cell in cells if cell]
+
+
+def test_expected_scores_match_the_rule() -> None:
+    """The page of FIDE's rating shows the table of expected scores that the rule has."""
+    cells = re.findall(r"(\d+)-(\d+) \| 0\.(\d\d)(?= )", PAGES["fide"])
+    shown = [int(percentage) for low, high, percentage in sorted(cells, key=lambda cell: int(cell[0]))
+             for _ in range(int(low), int(high) + 1)]  # fmt: skip
+    assert (*shown, 100) == built_in("fide-elo/1").table()
 
 
 def test_league_points_follow_the_formula() -> None:
