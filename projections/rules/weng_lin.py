@@ -66,7 +66,7 @@ class WengLinParams(Params):
     kappa: PositiveFraction = "0.0001"
     tau: Literal[0] | PositiveFraction = "25/300"
     rank_deviations: Annotated[int, Field(ge=0, le=10)] = 3
-    provisional_above: PositiveFraction = 4
+    provisional_above: PositiveFraction = 5
 
 
 def refuse_params(params: WengLinParams, players_max: int) -> str | None:
