@@ -57,7 +57,7 @@ class WengLinParams(Params):
     """`start` and `sigma` are the rating and the deviation of a new player; `beta` is how much a performance varies.
 
     tau^2 is added to the variance before every game. The ladder ranks by mu - `rank_deviations` * sigma. A player whose
-    deviation is above `provisional_above` is provisional.
+    deviation is above `provisional_deviation` is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 25
@@ -66,12 +66,12 @@ class WengLinParams(Params):
     kappa: PositiveFraction = "0.0001"
     tau: Literal[0] | PositiveFraction = "25/300"
     rank_deviations: Annotated[int, Field(ge=0, le=10)] = 3
-    provisional_above: PositiveFraction = 5
+    provisional_deviation: PositiveFraction = 5
 
 
 def refuse_params(params: WengLinParams, players_max: int) -> str | None:
     """Return why the parameters cannot be used, or None."""
-    for name in ("sigma", "beta", "kappa", "tau", "provisional_above"):
+    for name in ("sigma", "beta", "kappa", "tau", "provisional_deviation"):
         value = Fraction(getattr(params, name))
         if value > LARGEST:
             return f"params.{name}: {value} is more than {LARGEST:,}"
@@ -345,7 +345,7 @@ def rank_by(state: StateValues, params: WengLinParams) -> int:
 
 def is_provisional(state: StateValues, games: int, params: WengLinParams) -> bool:
     """Tell whether a deviation is still too large."""
-    return state[1] > Fraction(params.provisional_above) * SCALE
+    return state[1] > Fraction(params.provisional_deviation) * SCALE
 
 
 def sample(n: int, random: Random, params: WengLinParams) -> Columns:

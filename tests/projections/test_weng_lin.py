@@ -259,7 +259,7 @@ def test_deviations_never_vanish() -> None:
 
 def test_start_rank_and_provisional() -> None:
     """New players begin with 25 +- 25/3, rank by 25 - 3 * 25/3, and are provisional until the deviation is small."""
-    rule, params = built_in("weng-lin-pl/1"), weng_lin.WengLinParams(provisional_above="7.5")
+    rule, params = built_in("weng-lin-pl/1"), weng_lin.WengLinParams(provisional_deviation="7.5")
     assert rule.start is not None
     assert rule.rank_by is not None
     assert rule.provisional is not None
