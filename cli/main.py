@@ -53,6 +53,7 @@ COMMANDS = {
     "history": ("standings:history_", "Every change of PLAYER's points on LADDER."),
     "chart": ("chart:chart", "Draw the points of one or several PLAYERs on LADDER as a picture, FILE.svg."),
     "explain": ("explain:explain_", "Why GAME changed the points on LADDER as it did."),
+    "predict": ("predict:predict", "The chances of a game between SIDEs on LADDER, and the points at stake."),
     "statistics": (
         "lists:statistics_",
         "What PLAYER started and finished, their stars, and their gold over all lists.",

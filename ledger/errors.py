@@ -43,6 +43,7 @@ REASONS = {
     "unknown": (1, "no such player, game or published list is recorded; the code of the refusal says which"),
     "ruleset-refused": (1, "a ruleset that is tried could not be published; the code of the refusal says why"),
     "rule-failed": (1, "the rule of a ladder failed, so it cannot be replayed"),
+    "cannot-predict": (1, "the rule of the ladder gives no probabilities, or cannot score such a game"),
     "damaged": (1, "what is stored cannot be read as it was written; `verify` says where"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
     "not-empty": (1, "a restore needs a ledger without events"),
@@ -85,6 +86,12 @@ class NoLedger(StoreUnavailable, NotALedger):
     """There is no ledger there, though there may be a database (exit code 3)."""
 
     reason = "no-ledger"
+
+
+class CannotPredict(LedgerError):
+    """The rule of a ladder gives no probabilities, or cannot score such a game (exit code 1)."""
+
+    reason = "cannot-predict"
 
 
 class StoreDamaged(LedgerError):

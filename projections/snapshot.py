@@ -8,7 +8,7 @@ for no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ratings_ledger.projections.diff.what_if import Simulation
     from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState
     from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
+    from ratings_ledger.projections.queries.forecast import Prediction
     from ratings_ledger.projections.queries.game_timelines import GameTimeline
     from ratings_ledger.projections.queries.games_log import RecordedEvents, RecordedGame, RecordedGames
     from ratings_ledger.projections.queries.history import History, PlayerChange, Ranks
@@ -269,6 +270,30 @@ class Snapshot(SnapshotReader):
                 if message is not None:
                     self.note(message)
             return simulated(log.connection, now, rulesets, ladders, log.times)
+
+    @retry_on_damaged_cache
+    def predict(
+        self,
+        ladder: str,
+        sides: Sequence[str | Sequence[str]],
+        *,
+        home: str | Sequence[str] | None = None,
+        numbers: Mapping[str, int] | None = None,
+    ) -> Prediction:
+        """Return the probability of each result of a game, and the points at stake.
+
+        Args:
+            sides: for each its players, or its only player.
+            home: the side that plays at home; by default none does.
+            numbers: custom numbers of the game that the rule reads, by name.
+
+        Raises `BadArgument` for sides that cannot play each other, and `CannotPredict` if the rule gives no
+        probabilities or cannot score such a game.
+        """
+        from ratings_ledger.projections.queries.forecast import predict_game
+
+        with self.query(ladder, lazily=True) as query:
+            return predict_game(query.ladders, ladder, sides, home=home, numbers=numbers, times=query.times)
 
     # -- one player on a ladder
 

@@ -35,6 +35,7 @@ OF_COMMAND = {
     "league": {"name": "league", "ladder": "league ladders"},
     "log": {"subject": "ids players", "types": " ".join(f"={name}" for name in TYPES)},
     "rebuild": {"names": "ladders rulesets"},
+    "predict": {"sides": "players", "home": "players"},
     "record": {"game_id": ""},
     "rules": {
         "name": "rulesets versions", "from_shipped": _IDS,

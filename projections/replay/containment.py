@@ -75,7 +75,7 @@ def failed(ladder: str, rule: Rule, error: BaseException, row: int | None, what:
     return RuleFailure(ladder, fault(error, getattr(rule, what)), row)
 
 
-def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> str | None:
+def check(version: Version, ladder: str, row: int | None, n: int, columns: Columns) -> str | None:
     """Return why the rule cannot score a game, or None. Raises `RuleFailure`."""
     rule = version.rule
     if rule.check is None:
@@ -90,7 +90,7 @@ def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> 
         raise failed(ladder, rule, error, row, "check") from error
 
 
-def score(version: Version, ladder: str, row: int, points: Numbers, columns: Columns) -> tuple[int, list[int]]:
+def score(version: Version, ladder: str, row: int | None, points: Numbers, columns: Columns) -> tuple[int, list[int]]:
     """Return what the rule mints at a game, and the changes of all players. Raises `RuleFailure`."""
     rule, n = version.rule, len(points)
     change = array("q", bytes(8 * n))
@@ -169,7 +169,9 @@ def remark(version: Version, ladder: str, row: int, names: Sequence[str], column
         raise failed(ladder, rule, error, row, "remark") from error
 
 
-def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numbers | Columns, columns: Columns) -> int:
+def chance(
+    version: Version, ladder: str, row: int | None, i: int, j: int, points: Numbers | Columns, columns: Columns
+) -> int:
     """Return the expected score of player i against player j, in units of 2^-32, if the rule has one. Raises
     `RuleFailure`, also for anything not strictly between 0 and 1.
 
@@ -194,7 +196,7 @@ def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numb
 
 
 def score_states(
-    version: Version, ladder: str, row: int, before: Columns, columns: Columns
+    version: Version, ladder: str, row: int | None, before: Columns, columns: Columns
 ) -> tuple[int, list[list[int]]]:
     """Return what the rule mints at a game, and the states of all players after it.
 
@@ -230,7 +232,9 @@ class PeriodResults(NamedTuple):
     rows: Columns
 
 
-def score_period_states(version: Version, ladder: str, row: int, results: PeriodResults) -> tuple[int, list[list[int]]]:
+def score_period_states(
+    version: Version, ladder: str, row: int | None, results: PeriodResults
+) -> tuple[int, list[list[int]]]:
     """Return what the rule mints in a period, and the states of all players after it. Raises `RuleFailure`.
 
     The failure names the game at `row`.
@@ -369,7 +373,9 @@ def is_provisional(version: Version, ladder: str, state: StateValues, games: int
         raise failed(ladder, rule, error, None, "provisional") from error
 
 
-def draw_chance(version: Version, ladder: str, row: int, i: int, j: int, before: Columns, columns: Columns) -> int:
+def draw_chance(
+    version: Version, ladder: str, row: int | None, i: int, j: int, before: Columns, columns: Columns
+) -> int:
     """Return the probability that players i and j draw, in units of 2^-32; 0 if the rule has no `draw`.
 
     Raises `RuleFailure`, also if it leaves no room for a win or a loss beside `chance`.

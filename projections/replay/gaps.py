@@ -77,6 +77,16 @@ def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
     return Calendar(arrays.as_column(days), arrays.as_column(_number_seasons(facts, indices, days, ruleset)))
 
 
+def read_moment(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
+    """Return the day of a moment, and the number of the season that a game would be in then: that of the months, or of
+    the label of the game at `row`.
+    """
+    days = local_days(np.array([instant]), ruleset.time_zone)
+    rows = np.array([] if row is None else [row], dtype=np.int64)
+    seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)
+    return int(days[0]), int(seasons[0]) if len(seasons) else 0
+
+
 def local_days(instants: Any, zone: str) -> Any:
     """Return for every instant the day in a zone, as days since 1970.
 

@@ -111,6 +111,7 @@ LINES = {
     "a value that nobody knows": (["void", "--reason", ""], []),
     "the second argument": (["correct", "g-1", "be"], ["ben"]),
     "more of the same": (["record", "anna", "ben", ""], ["María José"]),
+    "a side of a game": (["predict", "catan-elo/basic", "ben", "an"], ["anna"]),
     "tied players": (["record", "anna=b"], ["anna=ben"]),
     "either order": (["history", "catan-elo/basic", "be"], ["ben"]),
     "labels": (["record", "--group", ""], ["basic"]),

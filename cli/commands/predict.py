@@ -1,0 +1,73 @@
+"""`predict`: the probability of each result of a game that is not played yet, and the points at stake."""
+
+import re
+from collections.abc import Sequence
+
+import click
+
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
+from ratings_ledger.cli.output.render import emit
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.rejections import shown
+
+
+def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of the game that --set gives, by name."""
+    numbers: dict[str, int] = {}
+    for value in values:
+        name, _, number = value.removeprefix("numbers.").partition("=")
+        if not value.startswith("numbers.") or not re.fullmatch(r"-?\d{1,16}", number, re.ASCII):
+            raise click.BadParameter(f"{shown(value)} is not numbers.NAME=V with a whole number V")
+        if name in numbers:
+            raise click.BadParameter(f"numbers.{name} is set twice")
+        numbers[name] = int(number)
+    return numbers
+
+
+@command(name="predict")
+@click.argument("ladder", type=composed)
+@click.argument("sides", metavar="SIDE SIDE...", nargs=-1, required=True, type=composed)
+@click.option("--home", metavar="SIDE", type=composed, help="The side that plays at home.")
+@click.option("--set", "numbers", metavar="numbers.N=V", multiple=True, callback=read_numbers,
+              help="A custom number of the game that the rule reads; repeatable.")  # fmt: skip
+@click.option("--partners", "separator", metavar="SEP", help="What separates the players of a side, such as +.")
+@axes
+@format_option
+@click.pass_obj
+def predict(
+    db: str,
+    ladder: str,
+    sides: tuple[str, ...],
+    home: str | None,
+    numbers: dict[str, int],
+    separator: str | None,
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    form: str,
+) -> None:
+    """The chances of a game between SIDEs on LADDER, and the points at stake. Nothing is recorded.
+
+    \b
+        ratings predict elo-chess/all anna ben
+        ratings predict weng-lin-chess/all --partners + anna+ben cleo+dora
+
+    Players come with what they bring to a game on the day of the ladder's last game, or of --as-of.
+    """
+    view = view_of(open_for_command(db), as_of, known_at, rules)
+    teams = [split_side(side, separator) for side in sides]
+    at_home = None if home is None else split_side(home, separator)
+    emit(view.predict(ladder, teams, home=at_home, numbers=numbers), form, print_prediction, print_prediction_csv)
+
+
+def split_side(side: str, separator: str | None) -> list[str]:
+    """Return the players of a side. Raises `click.UsageError` for one without a player."""
+    if separator == "":
+        raise click.UsageError("--partners needs a character, such as +")
+    players = [player.strip() for player in side.split(separator)] if separator else [side]
+    if not all(players):
+        raise click.UsageError(f"{shown(side)} has {shown(separator or '')} without a player beside it")
+    return players

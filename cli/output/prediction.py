@@ -1,0 +1,86 @@
+"""How predictions look: the sides with their chances and the points at stake, as a table and CSV."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.render import heading, print_csv_at
+from ratings_ledger.projections.queries.forecast import PredictedPair, Prediction, Stakes
+from ratings_ledger.projections.queries.results import ABSENT
+
+Line = tuple[str, render.Cell, Fraction | None, Stakes | None]
+
+
+def print_prediction_csv(prediction: Prediction) -> None:
+    """Print one line per side."""
+    header = ("side", "rank", "chance", "draw", "if_win", "if_draw", "if_loss")
+    rows = [
+        (
+            _join(side.players),
+            side.rank,
+            *map(render.spreadsheet, (side.chance, prediction.draw)),
+            *map(render.spreadsheet, (side.stakes.win, side.stakes.draw, side.stakes.loss)),
+        )
+        for side in prediction.sides
+    ]
+    print_csv_at(header, rows, prediction.at)
+
+
+def print_prediction(prediction: Prediction) -> None:
+    """Print a line per side, and per player of a side of several, then the pairs if there are more than two sides."""
+    heading(prediction.ladder, f" under {prediction.ruleset}", prediction.at, prediction.times)
+    render.echo()
+    lines = [*_list_lines(prediction)]
+    stakes = [stakes for _, _, _, stakes in lines]
+    columns: dict[str, list[render.Cell]] = {
+        "side": [name for name, _, _, _ in lines],
+        "rank": [rank for _, rank, _, _ in lines],
+        "chance": ["" if chance is None else _as_percentage(chance) for _, _, chance, _ in lines],
+    }
+    for outcome in ("win", "draw", "loss"):
+        numbers = [None if one is None else getattr(one, outcome) for one in stakes]
+        texts = render.column(numbers, signed=True)
+        columns[f"if {outcome}"] = ["" if one is None else text for one, text in zip(stakes, texts, strict=True)]
+    right = [name for name in columns if name != "side"]
+    render.print_table([*columns], render.rows_of(columns), right=right)
+    if not prediction.draw:
+        render.hanging("\nThe rule predicts no draws: chance is the expected score.", 2)
+    if prediction.pairs is not ABSENT:
+        render.hanging(
+            "\nOf more than two sides every pair is predicted by itself. Chance is a side's share of the wins expected "
+            "in all pairs; win is the first place with all others tied, loss the last one.\n",
+            2,
+        )
+        _print_pairs(prediction.pairs)
+
+
+def _list_lines(prediction: Prediction) -> Iterator[Line]:
+    """Yield a line per side, with those of its players, and one for a draw."""
+    for side in prediction.sides:
+        yield _join(side.players), side.rank or "-", side.chance, side.stakes
+        for one in () if side.partners is ABSENT else side.partners:
+            yield f"  {one.player}", "", None, one.stakes
+    if prediction.draw:
+        yield "(draw)", "", prediction.draw, None
+
+
+def _print_pairs(pairs: tuple[PredictedPair, ...]) -> None:
+    """Print what is expected of every two sides."""
+    columns: dict[str, list[render.Cell]] = {
+        "side": [_join(pair.players) for pair in pairs],
+        "wins": [_as_percentage(pair.chance) for pair in pairs],
+        "against": [_join(pair.others) for pair in pairs],
+        "loses": [_as_percentage(pair.others_chance) for pair in pairs],
+    }
+    if any(pair.draw for pair in pairs):
+        columns["draw"] = [_as_percentage(pair.draw) for pair in pairs]
+    render.print_table([*columns], render.rows_of(columns), right=("wins", "loses", "draw"))
+
+
+def _join(players: tuple[str, ...]) -> str:
+    return " + ".join(players)
+
+
+def _as_percentage(chance: Fraction) -> str:
+    text = render.human(100 * chance, 1)
+    return f"{text if '.' in text else f'{text}.0'} %"

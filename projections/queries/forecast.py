@@ -1,0 +1,357 @@
+"""What a ladder's rule expects of a game that is not played yet, and what the players would get for each result.
+
+Nothing is recorded. The players come with the states that they bring to a game at the coordinates: at `as_of`, or else
+on the day of the ladder's last counted game, so that no answer depends on when the question is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from typing import NamedTuple
+
+from ratings_ledger.ledger.errors import BadArgument, CannotPredict
+from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.projections.contract import (
+    FINISHED,
+    HISTORY_COLUMNS,
+    MISSING,
+    NUMBERS,
+    ONE,
+    Columns,
+    joined,
+)
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown
+from ratings_ledger.projections.queries.results import ABSENT, Absent, Answer, Result
+from ratings_ledger.projections.replay.arrivals import Arrival, When, find_arrivals, read_when
+from ratings_ledger.projections.replay.containment import (
+    PeriodResults,
+    RuleFailure,
+    chance,
+    check,
+    draw_chance,
+    score_period_states,
+    score_states,
+)
+from ratings_ledger.projections.replay.gaps import read_moment
+from ratings_ledger.projections.replay.trace import Before, Trace
+from ratings_ledger.projections.rulesets.versions import Version, in_force, newest
+
+# the results of a game, as its points at stake name them
+OUTCOMES = ("win", "draw", "loss")
+
+
+@dataclass(frozen=True, slots=True)
+class Stakes(Result):
+    """What a game would give for each result; None for one that the rule does not score."""
+
+    win: Fraction | None
+    draw: Fraction | None
+    loss: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerStakes(Result):
+    """What a game would give one of several players of a side."""
+
+    player: str
+    stakes: Stakes = field(metadata={"name": "if"})
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedSide(Result):
+    """What is expected of a side; `stakes` is what its players would get together, and `partners` what each would.
+
+    With more than two sides a `win` is the first place with all others tied, a `loss` the last one. `rank` is that of
+    a player alone.
+    """
+
+    players: tuple[str, ...]
+    rank: int | None
+    chance: Fraction
+    stakes: Stakes = field(metadata={"name": "if"})
+    partners: tuple[PartnerStakes, ...] | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedPair(Result):
+    """What is expected of two of several sides: the probabilities that the first beats the second, and loses."""
+
+    players: tuple[str, ...]
+    others: tuple[str, ...]
+    chance: Fraction
+    others_chance: Fraction
+    draw: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction(Answer):
+    """The probability of each result of a game, and the points at stake.
+
+    The chances of all sides and the draw sum to one; where the rule predicts no draws, `draw` is 0, and a chance is the
+    expected score. Of more than two sides every pair is predicted by itself, in `pairs`; a side's chance is then its
+    share of the wins expected in all pairs.
+    """
+
+    ladder: str
+    ruleset: str
+    sides: tuple[PredictedSide, ...]
+    draw: Fraction
+    at: Coordinates
+    pairs: tuple[PredictedPair, ...] | Absent = ABSENT
+
+
+class PlannedGame(NamedTuple):
+    """A game to be played.
+
+    names:    the players, in the order of their ids
+    side:     for each the number of their side
+    arrivals: for each what they bring to it
+    home:     the number of the side that plays at home, or None
+    numbers:  custom numbers, by name
+    """
+
+    names: list[str]
+    side: list[int]
+    arrivals: list[Arrival]
+    home: int | None
+    numbers: Mapping[str, int]
+
+    @property
+    def sides(self) -> int:
+        """Return how many sides there are."""
+        return max(self.side) + 1
+
+    @property
+    def states(self) -> list[list[int]]:
+        """Return the states that the players bring, by state column."""
+        return [[*column] for column in zip(*(arrival.state for arrival in self.arrivals), strict=True)]
+
+
+def predict_game(
+    ladders: Ladders,
+    ladder: str,
+    sides: Sequence[str | Sequence[str]],
+    *,
+    home: str | Sequence[str] | None = None,
+    numbers: Mapping[str, int] | None = None,
+    times: Times = UTC_TIMES,
+) -> Prediction:
+    """Return what the ladder's rule expects of a game between these sides, and the points at stake.
+
+    Args:
+        sides: for each its players, or its only player.
+        home: the side that plays at home; by default none does.
+        numbers: custom numbers of the game that the rule reads, by name.
+
+    Raises `Unknown` (player-unknown), `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, `BadArgument` for sides that
+    cannot play each other, and `CannotPredict`.
+    """
+    players = [_read_side(ladders, side) for side in sides]
+    _refuse_sides(players)
+    trace = ladders.trace(ladder, keep=False)
+    versions = ladders.versions(ladder)
+    version = newest(versions) if ladders.as_of is None else in_force(versions, ladders.as_of) or newest(versions)
+    if version.rule.chance is None:
+        raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, gives no probabilities")
+    _refuse_numbers(version, numbers or {})
+    names = sorted(name for side in players for name in side)
+    side_of = [next(number for number, side in enumerate(players) if name in side) for name in names]
+    home_side = None if home is None else _find_home(players, _read_side(ladders, home))
+    try:
+        arrivals = _find_arrivals(ladders, trace, version, names)
+        game = PlannedGame(names, side_of, arrivals, home_side, numbers or {})
+        stakes = {(side, outcome): _score(version, ladder, game, side, outcome)
+                  for side in range(game.sides) for outcome in OUTCOMES}  # fmt: skip
+        pairs = _predict_pairs(version, ladder, game, players)
+    except RuleFailure as failure:
+        raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
+    ranks = {row.player: row.rank for row in ladders.ranked(trace)[0].rows}
+    return Prediction(
+        ladder,
+        version.ruleset.name,
+        tuple(_describe_side(game, number, side, pairs, stakes, ranks, version) for number, side in enumerate(players)),
+        sum((pair.draw for pair in pairs), Fraction(0)) / len(pairs),
+        ladders.coordinates,
+        tuple(pairs) if len(players) > 2 else ABSENT,
+        times=times,
+    )
+
+
+def _read_side(ladders: Ladders, side: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the current ids of the players of a side. Raises `Unknown` (player-unknown)."""
+    names = (side,) if isinstance(side, str) else tuple(side)
+    for name in names:
+        refuse_unknown(ladders.facts, name)
+    return tuple(ladders.facts.current(name) for name in names)
+
+
+def _refuse_sides(sides: Sequence[tuple[str, ...]]) -> None:
+    """Raise `BadArgument` for sides that cannot play each other."""
+    if len(sides) < 2 or not all(sides):
+        raise BadArgument("a game has at least two sides, each with a player", "sides")
+    names = [name for side in sides for name in side]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadArgument(f"{shown(twice)} takes part twice", "sides")
+
+
+def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
+    """Return the number of the side that plays at home. Raises `BadArgument` if it is none of them."""
+    for number, side in enumerate(sides):
+        if {*side} == {*home}:
+            return number
+    raise BadArgument(f"{shown(joined(home))} is none of the sides", "home")
+
+
+def _refuse_numbers(version: Version, numbers: Mapping[str, int]) -> None:
+    """Raise `BadArgument` for numbers that the rule does not read, or out of the ruleset's range."""
+    known = [name.removeprefix(NUMBERS) for name in version.rule.columns if name.startswith(NUMBERS)]
+    for name, value in numbers.items():
+        if name not in known:
+            there = f"it reads {joined(known)}" if known else "it reads none"
+            raise BadArgument(f"{version.rule.id} reads no number {shown(name)}; {there}", "set")
+        allowed = version.ruleset.numbers.get(name)
+        if allowed is not None and not allowed.min <= value <= allowed.max:
+            raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "set")
+
+
+def _find_arrivals(ladders: Ladders, trace: Trace, version: Version, names: Sequence[str]) -> list[Arrival]:
+    """Return what players bring to a game at the coordinates."""
+    facts = ladders.facts
+    last, when = trace, When()
+    while not last.stream.row and last.earlier is not None:
+        last = last.earlier
+    row = last.stream.row[-1] if last.stream.row else None
+    if version.rule.state and ladders.as_of is not None:
+        when = When(*read_moment(facts, row, ladders.as_of, version.ruleset))
+    elif row is not None:
+        when = read_when(facts, row, version)
+    before = Before(trace, trace.count, trace.adjustments)
+    people = [(facts.person[facts.player_numbers[name]], name) for name in names]
+    return find_arrivals(facts, before, version, when, people)
+
+
+def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> list[list[int]]:
+    """Return what the rule reads about a game in which the sides have these ranks, 0 for the best.
+
+    A rule that reads scores gets a margin of one. Raises `CannotPredict` for a column that only a played game has.
+    """
+    n, has_teams = len(game.names), game.sides < len(game.names)
+    ranks = [rank[side] for side in game.side]
+    margin = 10**version.ruleset.score_decimals
+    best = [margin if rank[side] == 0 and max(rank) else 0 for side in game.side]
+    firsts = [game.side.index(side) == i for i, side in enumerate(game.side)]
+    home = [0 if game.home is None else 1 if side == game.home else -1 for side in game.side]
+    build: dict[str, Callable[[], list[int]]] = {
+        "place": lambda: [1 + sum(other < own for other in ranks) for own in ranks],
+        "status": lambda: [FINISHED] * n,
+        "seats": lambda: [n] * n,
+        "tied": lambda: [ranks.count(own) for own in ranks],
+        "seconds_played": lambda: [-1] * n,
+        "seat": lambda: [-1] * n,
+        "team": lambda: [*game.side] if has_teams else [MISSING] * n,
+        "home": lambda: home,
+        "score": lambda: [one if is_first else 0 for one, is_first in zip(best, firsts, strict=True)],
+        "side_score": lambda: best,
+    }
+    columns = []
+    for name in version.rule.columns:
+        if name in HISTORY_COLUMNS:
+            columns.append([int(getattr(arrival, name)) for arrival in game.arrivals])
+        elif name.startswith(NUMBERS):
+            columns.append([_find_number(version, game, name.removeprefix(NUMBERS))] * n)
+        elif name in build:
+            columns.append(build[name]())
+        else:
+            raise CannotPredict(f"{version.rule.id} reads {name}, which only a game that was played has")
+    return columns
+
+
+def _find_number(version: Version, game: PlannedGame, name: str) -> int:
+    """Return a custom number of the game, or what the ruleset has where none was recorded."""
+    allowed = version.ruleset.numbers.get(name)
+    absent = allowed.absent if allowed is not None and isinstance(allowed.absent, int) else MISSING
+    return game.numbers.get(name, absent)
+
+
+def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome: str) -> list[int] | None:
+    """Return by how much the points of every player change at a result; None if the rule does not score it.
+
+    Raises `RuleFailure`, and `CannotPredict` if it does not even score a win.
+    """
+    own, others = {"win": (0, 1), "draw": (0, 0), "loss": (1, 0)}[outcome]
+    columns = _build_columns(version, game, [own if one == side else others for one in range(game.sides)])
+    if game.sides < len(game.names) and "team" not in version.rule.columns:
+        raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, knows no sides of several players")
+    if reason := check(version, ladder, None, len(game.names), columns):
+        if outcome == "draw":
+            return None
+        raise CannotPredict(f"{ladder}: {reason}")
+    states = game.states
+    if version.ruleset.period == "game":
+        _, after = score_states(version, ladder, None, states, columns)
+    else:
+        _, after = score_period_states(version, ladder, None, _build_period(game, states, columns))
+    return [new - old for new, old in zip(after[0], states[0], strict=True)]
+
+
+def _build_period(game: PlannedGame, states: Columns, columns: Columns) -> PeriodResults:
+    """Return a period with this game alone: for every player a result against each opponent."""
+    pairs = [[(i, j) for j in range(len(game.names)) if game.side[i] != game.side[j]] for i in range(len(game.names))]
+    offsets = [0]
+    for mine in pairs:
+        offsets.append(offsets[-1] + len(mine))
+    flat = [pair for mine in pairs for pair in mine]
+    own = [[column[i] for i, _ in flat] for column in columns]
+    opponents = [[column[j] for _, j in flat] for column in columns]
+    return PeriodResults(states, offsets, [[j for _, j in flat], [0] * len(flat), *own, *opponents])
+
+
+def _predict_pairs(
+    version: Version, ladder: str, game: PlannedGame, sides: Sequence[tuple[str, ...]]
+) -> list[PredictedPair]:
+    """Return what the rule expects of every two sides. Raises `RuleFailure`."""
+    columns = _build_columns(version, game, [0] * game.sides)
+    states: Columns | Sequence[int] = game.states if version.rule.state else game.states[0]
+    pairs = []
+    for left, right in combinations(range(game.sides), 2):
+        i, j = game.side.index(left), game.side.index(right)
+        expected = Fraction(chance(version, ladder, None, i, j, states, columns), ONE)
+        draw = Fraction(draw_chance(version, ladder, None, i, j, game.states, columns), ONE)
+        chances = expected - draw / 2, 1 - expected - draw / 2
+        pairs.append(PredictedPair(sides[left], sides[right], *chances, draw))
+    return pairs
+
+
+def _describe_side(
+    game: PlannedGame,
+    number: int,
+    players: tuple[str, ...],
+    pairs: Sequence[PredictedPair],
+    stakes: Mapping[tuple[int, str], list[int] | None],
+    ranks: Mapping[str, int | None],
+    version: Version,
+) -> PredictedSide:
+    """Return what is expected of a side."""
+
+    def sum_stakes(names: Sequence[str]) -> Stakes:
+        own = [game.names.index(name) for name in names]
+        totals = []
+        for outcome in OUTCOMES:
+            changes = stakes[number, outcome]
+            totals.append(None if changes is None else Fraction(sum(changes[i] for i in own), version.rule.scale))
+        return Stakes(*totals)
+
+    won = sum((pair.chance for pair in pairs if pair.players == players), Fraction(0))
+    won += sum((pair.others_chance for pair in pairs if pair.others == players), Fraction(0))
+    each = tuple(PartnerStakes(name, sum_stakes([name])) for name in players)
+    return PredictedSide(
+        players,
+        ranks.get(players[0]) if len(players) == 1 else None,
+        won / len(pairs),
+        sum_stakes(players),
+        each if len(players) > 1 else ABSENT,
+    )

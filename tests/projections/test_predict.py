@@ -1,0 +1,221 @@
+"""`predict`: the probabilities of a game's results sum to one, and the points at stake are what the game then gives."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from own_rules import offer_rule, publish_untried
+from state_rules import BY_GAME
+
+from ratings_ledger import open as open_ledger
+from ratings_ledger.ledger.errors import CannotPredict
+from ratings_ledger.projections.contract import MISSING, ONE, Rule, Term
+from ratings_ledger.projections.queries import forecast
+from ratings_ledger.projections.rulesets.versions import bind, read_toml
+
+Ratings = Callable[..., Any]
+LADDER = "elo-chess/all"
+OWN = """
+id = "own"
+version = "1"
+rule = "{rule}"
+effective_from = 2000-01-01
+time_zone = "UTC"
+[scope]
+game = ["chess"]
+"""
+
+
+def with_games(ratings: Ratings, url: str) -> None:
+    """Make a ledger with three games of chess under Elo."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    for number, players in enumerate((("anna", "ben"), ("anna", "cleo"), ("cleo=ben",))):
+        record(ratings, url, f"c-{number}", *players)
+
+
+def record(ratings: Ratings, url: str, game_id: str, *players: str) -> None:
+    """Record a game, an hour after the ones before."""
+    at = f"2025-01-0{1 + int(game_id[-1])}T20:00Z"
+    told = ratings("record", "--game", "chess", "--game-id", game_id, "--at", at, *players, db=url)
+    assert told.exit_code == 0, told
+
+
+def predict(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
+    """Return a prediction as JSON."""
+    told = ratings("predict", *arguments, "--format", "json", db=db)
+    assert told.exit_code == 0, told
+    return dict(json.loads(told.stdout))
+
+
+def changes_of(ratings: Ratings, db: str, game_id: str, ladder: str) -> dict[str, Fraction]:
+    """Return what a game gave everybody."""
+    told = json.loads(ratings("explain", game_id, ladder, "--format", "json", db=db).stdout)
+    return {player["player"]: Fraction(player["change"]) for player in told["players"]}
+
+
+def sum_of_chances(prediction: dict[str, Any]) -> Fraction:
+    """Return the sum of all probabilities."""
+    return sum((Fraction(side["chance"]) for side in prediction["sides"]), Fraction(prediction["draw"]))
+
+
+@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.parametrize(
+    ("outcome", "result"), [("win", ("dora", "anna")), ("draw", ("anna=dora",)), ("loss", ("anna", "dora"))]
+)
+def test_points_at_stake_are_what_the_game_gives(
+    outcome: str, result: tuple[str, ...], ratings: Ratings, db: str
+) -> None:
+    """For each result, a game of a known and a new player gives what was predicted."""
+    record(ratings, db, "c-3", "dora", "eva")
+    prediction = predict(ratings, db, LADDER, "dora", "anna")
+    assert [side["players"] for side in prediction["sides"]] == [["dora"], ["anna"]]
+    assert sum_of_chances(prediction) == 1
+    record(ratings, db, "c-4", *result)
+    gave = changes_of(ratings, db, "c-4", LADDER)
+    opposite = {"win": "loss", "loss": "win", "draw": "draw"}[outcome]
+    assert [Fraction(side["if"][one]) for side, one in zip(prediction["sides"], (outcome, opposite), strict=True)] == [
+        gave["dora"], gave["anna"],
+    ]  # fmt: skip
+
+
+@pytest.mark.ledger(make=with_games, store="sqlite")
+def test_a_prediction_in_words(ratings: Ratings, db: str) -> None:
+    """The table has the sides with their ranks, chances and points at stake; CSV has the same exactly."""
+    told = ratings("predict", LADDER, "anna", "ben", db=db)
+    assert told.stdout == (
+        "elo-chess/all under elo-chess@1, known at position 4\n"
+        "\n"
+        "side  rank  chance  if win  if draw  if loss\n"
+        "anna     1  56.8 %  +13.84    -2.16   -18.16\n"
+        "ben      3  43.2 %  +18.16    +2.16   -13.84\n"
+        "\n"
+        "The rule predicts no draws: chance is the expected score.\n"
+    )
+    header, first, _ = ratings("predict", LADDER, "anna", "ben", "--format", "csv", db=db).stdout.splitlines()
+    assert header == "side,rank,chance,draw,if_win,if_draw,if_loss,as_of,known_at,rules"
+    assert first.startswith("anna,1,0.567")
+
+
+@pytest.mark.ledger(make=with_games, store="sqlite")
+def test_more_than_two_sides_are_predicted_by_pairs(ratings: Ratings, db: str) -> None:
+    """Every pair sums to one, a side's chance is its share of expected wins, and the output says so."""
+    prediction = predict(ratings, db, LADDER, "anna", "ben", "cleo")
+    assert sum_of_chances(prediction) == 1
+    pairs = prediction["pairs"]
+    assert [(pair["players"], pair["others"]) for pair in pairs] == [
+        (["anna"], ["ben"]), (["anna"], ["cleo"]), (["ben"], ["cleo"]),
+    ]  # fmt: skip
+    assert all(Fraction(pair["chance"]) + Fraction(pair["others_chance"]) == 1 for pair in pairs)
+    anna = (Fraction(pairs[0]["chance"]) + Fraction(pairs[1]["chance"])) / 3
+    assert Fraction(prediction["sides"][0]["chance"]) == anna
+    record(ratings, db, "c-3", "ben", "anna=cleo")
+    gave = changes_of(ratings, db, "c-3", LADDER)
+    assert Fraction(prediction["sides"][1]["if"]["win"]) == gave["ben"]
+    told = ratings("predict", LADDER, "anna", "ben", "cleo", db=db).stdout
+    assert "every pair is predicted by itself" in told
+
+
+@pytest.mark.ledger(make=with_games, store="sqlite")
+def test_predictions_have_coordinates(ratings: Ratings, db: str) -> None:
+    """A prediction of the past knows nothing of later games."""
+    then = predict(ratings, db, LADDER, "anna", "ben", "--as-of", "2025-01-01T19:00Z", "--known-at", "4")
+    assert [side["chance"] for side in then["sides"]] == ["1/2", "1/2"]
+    assert [side["rank"] for side in then["sides"]] == [None, None]
+    assert (then["as_of"], then["known_at"]) == ("2025-01-01T19:00:00.000000Z", 4)
+
+
+@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        ((LADDER, "anna"), 2, "a game has at least two sides, each with a player"),
+        ((LADDER, "anna", "anna"), 2, "'anna' takes part twice"),
+        ((LADDER, "anna", "bem"), 1, "player-unknown: nothing is recorded about 'bem'; did you mean ben?"),
+        ((LADDER, "anna", "ben", "--home", "cleo"), 2, "'cleo' is none of the sides"),
+        ((LADDER, "anna", "ben", "--set", "numbers.x=1"), 2, "pairwise-elo/1 reads no number 'x'; it reads none"),
+        ((LADDER, "anna", "ben", "--set", "x=1"), 2, "'x=1' is not numbers.NAME=V with a whole number V"),
+        ((LADDER, "anna", "ben", "--set", "numbers.x=1.5"), 2, "'numbers.x=1.5' is not numbers.NAME=V"),
+        ((LADDER, "anna", "ben", "--set", "numbers.x=1", "--set", "numbers.x=2"), 2, "numbers.x is set twice"),
+        ((LADDER, "--partners", "+", "anna+", "ben"), 2, "'anna+' has '+' without a player beside it"),
+        ((LADDER, "--partners", "", "anna", "ben"), 2, "--partners needs a character, such as +"),
+        ((LADDER, "--partners", "+", "anna+ben", "cleo"), 1, "its rule, pairwise-elo/1, knows no sides of several"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_predicted_is_refused(
+    arguments: tuple[str, ...], exit_code: int, message: str, ratings: Ratings, db: str
+) -> None:
+    """Each with its reason."""
+    told = ratings("predict", *arguments, db=db)
+    assert (told.exit_code, message in told.stderr, told.stdout) == (exit_code, True, ""), told
+
+
+def with_points(ratings: Ratings, url: str) -> None:
+    """Make a ledger with a game of a rule without probabilities."""
+    assert ratings("init", db=url).exit_code == 0
+    at = ("--game-id", "m-1", "--at", "2025-01-01T20:00Z")
+    assert ratings("record", "--game", "galactic-magnate", *at, "anna", "ben", db=url).exit_code == 0
+
+
+@pytest.mark.ledger(make=with_points, store="sqlite")
+def test_rules_without_probabilities_predict_nothing(ratings: Ratings, db: str) -> None:
+    """The command ends with 1 and the reason `cannot-predict`; the library raises."""
+    told = ratings("predict", "galactic-points", "anna", "ben", "--format", "json", db=db)
+    assert told.exit_code == 1
+    problem = json.loads(told.stderr.splitlines()[-1])
+    assert (problem["reason"], problem["exit_code"]) == ("cannot-predict", 1)
+    assert problem["message"] == "galactic-points: its rule, contribution-pool/1, gives no probabilities"
+    with open_ledger(db) as ledger, pytest.raises(CannotPredict):
+        ledger.at().predict("galactic-points", ["anna", "ben"])
+
+
+def publish_own(patch: pytest.MonkeyPatch, db: str, rule: Rule) -> None:
+    """Publish a ruleset of a rule of one's own, untried."""
+    offer_rule(patch, rule)
+    publish_untried(db, OWN.format(rule=rule.id))
+
+
+@pytest.mark.ledger(make=with_games, store="sqlite")
+def test_draws_are_predicted_by_rules_that_can(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a rule that predicts draws, wins, losses and the draw sum to one, for two sides and for three."""
+    publish_own(monkeypatch, db, BY_GAME)
+    two = predict(ratings, db, "own", "anna", "ben")
+    assert sum_of_chances(two) == 1
+    assert Fraction(two["draw"]) > Fraction(1, 10)
+    three = predict(ratings, db, "own", "anna", "ben", "cleo")
+    assert sum_of_chances(three) == 1
+    assert [Fraction(three["pairs"][0][name]) for name in ("chance", "draw", "others_chance")] == [
+        Fraction(two["sides"][0]["chance"]), Fraction(two["draw"]), Fraction(two["sides"][1]["chance"]),
+    ]  # fmt: skip
+    lines = ratings("predict", "own", "anna", "ben", db=db).stdout.splitlines()
+    assert lines[-1].startswith("(draw)")
+
+
+@pytest.mark.ledger(make=with_games, store="sqlite")
+def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule with state gets sides, who is at home, a margin of one and what lies before the game."""
+    games: list[list[list[int]]] = []
+
+    def score(n: int, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+        games.append([[*column] for column in columns])
+        return 0
+
+    names = ("place", "seats", "tied", "team", "home", "score", "side_score", "games_before", "first_of_season")
+    rule = BY_GAME._replace(
+        columns=names, score=score, check=None, age=None, new_season=None, enter=None, draw=None,
+        chance=lambda i, j, before, columns, constants, table: ONE // 2,
+        explain=lambda n, names, before, columns, params, after: [[Term("none", 0, "")]] * n,
+    )  # fmt: skip
+    offer_rule(monkeypatch, rule)
+    ruleset, _ = read_toml(OWN.format(rule=rule.id))
+    assert ruleset is not None
+    version, problems = bind(ruleset)
+    assert version is not None, problems
+    arrival = forecast.Arrival((0, 0), (0, 0), (0, 0), 3, MISSING, 1, False)
+    game = forecast.PlannedGame(["anna", "ben", "cleo"], [1, 0, 1], [arrival] * 3, 0, {})
+    assert forecast._score(version, "own", game, 1, "win") == [0, 0, 0]
+    assert dict(zip(names, games[-1], strict=True)) == {
+        "place": [1, 3, 1], "seats": [3, 3, 3], "tied": [2, 1, 2], "team": [1, 0, 1], "home": [-1, 1, -1],
+        "score": [1, 0, 0], "side_score": [1, 0, 1], "games_before": [3, 3, 3], "first_of_season": [1, 1, 1],
+    }  # fmt: skip
