@@ -28,11 +28,14 @@ from ratings_ledger.projections.facts.decoding import apply
 from ratings_ledger.projections.game_clock.logs import Clocks
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import (
+    Uncountable,
     counted,
+    reads_numbers,
     why_not_eligible,
     why_not_of_kind,
     why_not_of_size,
     why_not_scored,
+    why_unreadable,
 )
 from ratings_ledger.projections.replay.ladders import parse_name, partition_values, refuse_name
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
@@ -189,11 +192,9 @@ class Admission:
                 continue
             facts = facts or one_game(occurred_at, data)
             reasons = [_why_uncountable(facts, version) for version in candidates]
-            if reasons and all(reasons) and (ladders := partition_values(facts, 0, versions[0].ruleset)):
+            if (why := _last_of(reasons)) and (ladders := partition_values(facts, 0, versions[0].ruleset)):
                 name = "/".join([versions[0].ruleset.id, *ladders[0]])
-                raise Refused(
-                    "uncounted", f"{name} cannot count this game: {reasons[-1]} (--allow-uncounted records it)"
-                )
+                raise Refused(why.code, f"{name} cannot count this game: {why.reason} (--allow-uncounted records it)")
             if shape is not None and len(self._countable) < SHAPES_MAX:
                 self._countable.add(seen)
 
@@ -322,7 +323,8 @@ def _shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
     The time is not part of it: versions are chosen by it beforehand, and otherwise only seasons ask for it.
     """
     participants = sorted(data["participants"], key=itemgetter("player"))
-    if "season" in data or data.get("kind", "placing") != "placing" or not all(map(_PLACED.issuperset, participants)):
+    told_apart = "season" in data or "numbers" in data or data.get("kind", "placing") != "placing"
+    if told_apart or not all(map(_PLACED.issuperset, participants)):
         return None
     places = tuple(participant.get("place") for participant in participants)
     return (places, data.get("rated"), data.get("aborted"), *(data.get(label) for label in LABELS))
@@ -336,15 +338,23 @@ def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
     return [] if version is None else [version]
 
 
-def _why_uncountable(facts: Facts, version: Version) -> str | None:
+def _last_of(reasons: Sequence[Uncountable | None]) -> Uncountable | None:
+    """Return the last reason if there is no version that has none."""
+    return reasons[-1] if reasons and all(reasons) else None
+
+
+def _why_uncountable(facts: Facts, version: Version) -> Uncountable | None:
     """Return why a version cannot score the one game of these facts; None if it can, or the game is not eligible."""
     if why_not_eligible(facts, 0, version.ruleset) is not None:
         return None
     participants = counted(facts, 0, version)
     if len(participants) < version.rule.counted_min:
         return None  # too few counted players is not the game's fault
+    if reads_numbers(version) and (unreadable := why_unreadable(facts, 0, version, participants)):
+        return unreadable
     try:
-        return why_not_scored(facts, 0, version, participants)
+        reason = why_not_scored(facts, 0, version, participants)
+        return None if reason is None else Uncountable("uncounted", reason)
     except RuleFailure:
         return None  # nor is a failing rule, which its ladder reports
 
@@ -384,7 +394,8 @@ def _inactive(player: str, window: list[int], activity: Activity) -> str:
 def _may_refuse(versions: Sequence[Version], game: str) -> bool:
     """Tell whether a ruleset scores games of this name, and some of them cannot be scored."""
     return any(
-        game in version.ruleset.scope.game and (version.rule.check or "season" in version.ruleset.partition.by)
+        game in version.ruleset.scope.game
+        and (version.rule.check or "season" in version.ruleset.partition.by or reads_numbers(version))
         for version in versions
     )
 

@@ -37,10 +37,10 @@ from ratings_ledger.projections.cluster.segments import (
     numbers_name,
     some_games,
 )
-from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
-from ratings_ledger.projections.facts.columns import Facts, UnusableVersion
+from ratings_ledger.projections.contract import NUMBERS
+from ratings_ledger.projections.facts.columns import NONE, OPTIONAL, Facts, UnusableVersion, optional_column
 from ratings_ledger.projections.facts.decoding import APPLY, apply, settle_facts
-from ratings_ledger.projections.facts.games import cell_number, player_number
+from ratings_ledger.projections.facts.games import cell_number, player_number, text_number
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version
@@ -224,6 +224,8 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
         for games in games_of_cells(segment, cell >= 0, *window):
             read += len(games.cell)
             games.slots["player"] = player[games.slots["player"]]
+            if "club" in games.slots:
+                games.slots["club"] = _clubs_here(facts, segment, games.slots["club"])
             found.append(_without(games._replace(cell=cell[games.cell]), gone, segment is sources.segments[-1]))
             seen[found[-1].slots["player"]] = True
     of_ledger = np.flatnonzero(seen)
@@ -231,6 +233,14 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
     mine[of_ledger] = [player_number(facts, name) for name in names_of(sources.numbers, of_ledger)]
     _set_columns(facts, found, mine)
     return read
+
+
+def _clubs_here(facts: Facts, segment: OpenedObject, clubs: Array) -> Array:
+    """Return the clubs of participants under the numbers that the facts give to their names."""
+    known = {number: text_number(facts, name) for number, name in segment.lines("clubs")}
+    here = np.full(max(known, default=NONE) + 2, NONE, dtype=np.int32)  # NONE is the last
+    here[list(known)] = list(known.values())
+    return here[clubs]
 
 
 def _without(games: Games, gone: Array, is_newest: bool) -> Games:
@@ -256,9 +266,11 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
         setattr(facts, name, arrays.as_column(column[order].astype("i4" if name in ("count", "cell") else "i8")))
     facts.kind_start = facts.start
 
+    custom = sorted({name for games in parts for name in games.slots if name.startswith(NUMBERS)})
+
     def of_slots(name: str, code: str) -> arrays.Column:
         """Return a column of participants, with the usual number where a part does not have it."""
-        usual = MORE_SLOTS[name][1] if name in MORE_SLOTS else 0
+        usual = optional_column(name).usual if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
         columns = [
             games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts
         ]
@@ -267,9 +279,10 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
     facts.player = arrays.taken(arrays.as_column(mine), of_slots("player", "i4"))
     for name, code in (("place", "i4"), ("status", "i1"), ("replaced", "i1")):
         setattr(facts, name, of_slots(name, code))
-    for name in OPTIONAL_COLUMNS:
+    for name in OPTIONAL:
         if any(name in games.slots for games in parts):
-            facts.optional[name] = of_slots(name, "i4")
+            facts.optional[name] = of_slots(name, MORE_SLOTS[name][0])
+    facts.optional |= {name: of_slots(name, "i8") for name in custom}
     kinds = {facts.texts[cell.kind] for cell in facts.cells}
     for name in {name for kind in kinds for name in COLUMNS_OF.get(kind, ())}:
         facts.of_kind[name] = of_slots(name, "i8")

@@ -9,6 +9,7 @@ numbers of the segment's own; `numbers` says what they are in the ledger.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -16,8 +17,16 @@ from typing import Any, NamedTuple
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, object_bytes
-from ratings_ledger.projections.contract import OPTIONAL_COLUMNS
-from ratings_ledger.projections.facts.columns import LABELS, NONE, ROW_COLUMNS, SLOT_COLUMNS, Facts
+from ratings_ledger.projections.contract import NUMBERS
+from ratings_ledger.projections.facts.columns import (
+    LABELS,
+    NONE,
+    OPTIONAL,
+    ROW_COLUMNS,
+    SLOT_COLUMNS,
+    Facts,
+    optional_column,
+)
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
@@ -30,11 +39,12 @@ SLOTS = {"player": "i4", "place": "i2"}
 # in those parts where it says something: of games, then of participants; elsewhere it is the number
 OF_KIND = tuple(sorted({name for columns in COLUMNS_OF.values() for name in columns}))
 MORE_SLOTS = {
-    "status": ("i1", 0), "replaced": ("i1", 0), **dict.fromkeys(OPTIONAL_COLUMNS, ("i4", NONE)),
+    "status": ("i1", 0), "replaced": ("i1", 0),
+    **{name: (f"i{array(code).itemsize}", usual) for name, (code, usual) in OPTIONAL.items()},
     **dict.fromkeys(OF_KIND, ("i8", 0)),
 }  # fmt: skip
 # of segments and their numbers; another number for each change of their bytes
-FORMAT = "6"
+FORMAT = "7"
 
 
 class PartColumn(NamedTuple):
@@ -104,12 +114,16 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
     cuts = [*range(0, len(rows), PART_GAMES), len(rows)]
     spans = [slice(first, last) for first, last in pairwise(cuts)]
     slots = [slice(int(slot_from[span.start]), int(slot_from[span.stop])) for span in spans]
-    parts = [_encode_part(columns, *both) for both in zip(spans, slots, strict=True)]
+    custom = sorted(name for name in columns if name.startswith(NUMBERS))
+    clubs = np.unique(columns["club"]).tolist()
+    parts = [_encode_part(columns, custom, *both) for both in zip(spans, slots, strict=True)]
     times = [columns["occurred_at"][span] for span in spans]
     pool = [name.encode() for name in facts.players]
     content = {
-        **{f"part.{number}": content for number, (_, content) in enumerate(parts)},
-        "part_says": _numbers([present for present, _ in parts]),
+        **{f"part.{number}": content for number, (_, content, _) in enumerate(parts)},
+        "part_says": _numbers([present for present, _, _ in parts]),
+        "part_custom": _numbers([has for _, _, has_custom in parts for has in has_custom]),
+        "custom": custom, "clubs": [(number, facts.texts[number]) for number in clubs if number != NONE],
         "part_slots": _numbers([span.stop - span.start for span in slots]),
         "part_first_at": _numbers([int(part.min()) for part in times]),
         "part_last_at": _numbers([int(part.max()) for part in times]),
@@ -140,8 +154,12 @@ def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
     return {name: arrays.as_numpy(column) for name, column in (columns | games.optional | games.of_kind).items()}
 
 
-def _encode_part(columns: dict[str, Array], games: slice, slots: slice) -> tuple[int, bytes]:
-    """Return which columns a part has, as bits, and what is in these."""
+def _encode_part(
+    columns: dict[str, Array], custom: Sequence[str], games: slice, slots: slice
+) -> tuple[int, bytes, list[bool]]:
+    """Return which columns a part has, as bits; what is in these and in those of custom numbers; and of which custom
+    numbers it has some.
+    """
     present, content = 0, []
     for bit, (name, code, of, usual) in enumerate(PART_COLUMNS):
         span = games if of == "rows" else slots
@@ -149,7 +167,11 @@ def _encode_part(columns: dict[str, Array], games: slice, slots: slice) -> tuple
         if usual is None or (numbers != (columns[usual][span] if isinstance(usual, str) else usual)).any():
             present |= 1 << bit
             content.append(np.ascontiguousarray(numbers, dtype=code).tobytes())
-    return present, b"".join(content)
+    has_custom = [bool((columns[name][slots] != optional_column(name).usual).any()) for name in custom]
+    content += [
+        columns[name][slots].astype("i8").tobytes() for name, has in zip(custom, has_custom, strict=True) if has
+    ]
+    return present, b"".join(content), has_custom
 
 
 class Games(NamedTuple):
@@ -222,6 +244,12 @@ def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
             items = games if of == "rows" else slots
             part[of][name] = np.frombuffer(content, dtype=code, count=items, offset=at)
             at += items * np.dtype(code).itemsize
+    custom = segment.lines("custom")
+    has_custom = segment.column("part_custom")[number * len(custom) : (number + 1) * len(custom)]
+    for name, has in zip(custom, has_custom.tolist(), strict=True):
+        if has:
+            part["slots"][name] = np.frombuffer(content, dtype="i8", count=slots, offset=at)
+            at += 8 * slots
     return Games(np.empty(0, dtype=np.int64), **part)
 
 

@@ -24,6 +24,7 @@ from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import read_page
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import MISSING, OPTIONAL_COLUMNS
 from ratings_ledger.projections.facts import scanning
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.games import cell_number, player_number
@@ -35,7 +36,7 @@ PAGE_BYTES = 10_000_000  # of a text
 LANES = 2
 PAGES_AHEAD, PAGES_FIRST = 8, 80
 COLUMNS = {"occurred_at": "q", "size": "q", "in_cell": "i", "player": "i", "place": "i", "status": "b", "seat": "i",
-           "seconds_played": "i"}  # fmt: skip
+           "seconds_played": "i", "score": "q"}  # fmt: skip
 OF_GAMES = ("occurred_at", "size", "in_cell")
 
 Take = Callable[[Facts, int, str], None]
@@ -141,7 +142,7 @@ class Scanner:
                 seen, after, TYPES["game.recorded"].schema_version, np.frombuffer(words, dtype=np.uint8),
                 arrays.as_numpy(word_from), line, plain, told, cell, keys, merits, room["occurred_at"],
                 room["size"], room["in_cell"], game_id, room["player"], room["place"], room["status"], room["seat"],
-                room["seconds_played"], names.table, names.pool, names.begins, names.ends, name_game,
+                room["seconds_played"], room["score"], names.table, names.pool, names.begins, names.ends, name_game,
                 labels.table, labels.pool, labels.begins, labels.ends, self.cell_table, self.cells, found,
             )  # fmt: skip
             used, names.known, labels.known, self.cells_known, games, read, _ = found.tolist()
@@ -326,7 +327,8 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
     sizes = page.columns["size"][games]
     at = np.arange(len(sizes), dtype=np.int64) + position
     starts = np.cumsum(sizes) - sizes + (base_slots + len(facts.player))
-    for name in facts.optional:
+    optional = [*OPTIONAL_COLUMNS, *(["score"] if (page.columns["score"][slots] != MISSING).any() else [])]
+    for name in optional:
         facts.extend_optional(name, len(facts.player), ())
     players, cells = (np.array(codes, dtype=np.int32) for codes in (numbers.players, numbers.cells))
     in_cell = page.columns["in_cell"][games]
@@ -336,7 +338,7 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
         (facts.kind_start, np.zeros(len(at))), (facts.player, players[page.columns["player"][slots]]),
         (facts.place, page.columns["place"][slots]), (facts.status, page.columns["status"][slots]),
         (facts.replaced, np.zeros(slots.stop - slots.start)),
-        *((column, page.columns[name][slots]) for name, column in facts.optional.items()),
+        *((facts.optional[name], page.columns[name][slots]) for name in optional),
     ):  # fmt: skip
         column.frombytes(np.ascontiguousarray(values, dtype=np.dtype(column.typecode)).data.cast("B"))
 

@@ -17,6 +17,7 @@ import fcntl
 import hashlib
 import json
 import logging
+import re
 import time
 from array import array
 from bisect import bisect_right
@@ -28,13 +29,14 @@ from typing import IO, Any
 
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger.events.fields import NUMBER_NAME
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.own_files import cache_folder, is_own_folder, open_own, refuse_other_accounts
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import chain_hash_at, ledger_id
 from ratings_ledger.projections import arrays
-from ratings_ledger.projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
+from ratings_ledger.projections.contract import NUMBERS, PLAYERS_MAX
 from ratings_ledger.projections.facts.column_files import (
     ColumnFile,
     Damaged,
@@ -50,13 +52,16 @@ from ratings_ledger.projections.facts.column_files import (
 )
 from ratings_ledger.projections.facts.columns import (
     NONE,
+    OPTIONAL,
     ROW_COLUMNS,
     SLOT_COLUMNS,
+    TOO_FINE,
     Base,
     Cell,
     Column,
     Facts,
     GameChange,
+    optional_column,
     row_at,
 )
 from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, check_all, pieces, within
@@ -68,19 +73,20 @@ LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
 TIMES_AS_LONG, SEGMENTS_OPEN = 8, 16
 ROWS = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOTS = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
-# such a file may end early: the rest is -1
-OPTIONAL = dict.fromkeys(OPTIONAL_COLUMNS, "i")
 OF_KIND = {name: "q" for columns in COLUMNS_OF.values() for name in columns}
 CHANGES = {"position": "q", "row": "q", "voided": "b", "occurred_at": "q", "start": "q", "size": "i", "cell": "i",
            "kind_start": "q"}  # fmt: skip
 TEXTS = ("players", "texts", "cells", "others")  # JSON, one value per line
 FILES = {
-    **ROWS, **SLOTS, **OPTIONAL, **{f"kind.{name}": code for name, code in OF_KIND.items()},
+    **ROWS, **SLOTS, **{name: column.code for name, column in OPTIONAL.items()},
+    **{f"kind.{name}": code for name, code in OF_KIND.items()},
     **{f"change.{name}": code for name, code in CHANGES.items()}, **dict.fromkeys(TEXTS, "B"),
     "players_at": "q", "others_at": "q",
 }  # fmt: skip
 # another number for each change of the files' bytes; what has another one is left to the program that wrote it
-FORMAT = "5"
+FORMAT = "6"
+# besides these files, a segment has one for each custom number that its games have
+_CUSTOM = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 logger = logging.getLogger(__name__)
 
 
@@ -102,7 +108,7 @@ class Cache:
         """Open the segment that comes next; returns whether it is there. Raises `Damaged`, `Unreadable`."""
         segment = open_file(self.folder / name)
         if segment is not None:
-            if segment.codes != FILES:
+            if not _are_expected(segment.codes):
                 raise Damaged(f"{name} has other columns than those expected", self.folder / name)
             if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._numbered()):
                 raise Damaged(f"{name} does not go with what is before it", self.folder / name)
@@ -114,7 +120,12 @@ class Cache:
         return str(self.segments[-1].about.get("numbered")) if self.segments else ""
 
     def _items(self, name: str) -> int:
-        return sum(len(segment.columns[name]) for segment in self.segments)
+        return sum(len(segment.columns[name]) for segment in self.segments if name in segment.columns)
+
+    def _optional(self) -> list[str]:
+        """Return the names of the columns that may end early."""
+        custom = {name for segment in self.segments for name in segment.columns if name not in FILES}
+        return [*OPTIONAL, *sorted(custom)]
 
     # -- reading
 
@@ -123,7 +134,8 @@ class Cache:
         there = self._items(name)
         if items is not None and not 0 <= items <= there:
             raise ValueError(f"{name} has {there} numbers, and {items} are wanted")
-        return LayeredColumn([segment.columns[name].within(*limits) for segment in self.segments], items)
+        parts = [segment.columns[name] for segment in self.segments if name in segment.columns]
+        return LayeredColumn([part.within(*limits) for part in parts], items)
 
     def _lines(self, name: str, count: int | None = None) -> list[Any]:
         """Return the first values of a file of JSON lines. Raises `Damaged`."""
@@ -182,6 +194,8 @@ class Cache:
         limits = {
             "start": (0, self._items("player") + 1), "count": (0, PLAYERS_MAX + 1), "cell": (0, len(facts.cells)),
             "player": (0, everybody), "status": (0, len(STATUSES)), "replaced": (0, 2),
+            "team": (NONE, PLAYERS_MAX), "club": (NONE, len(facts.texts)), "home": (-1, 2),
+            "score_decimals": (0, TOO_FINE + 1),
         }  # fmt: skip
         for name in ROWS:
             setattr(facts, name, self._column(name, rows, limits.get(name, ANY)))
@@ -191,7 +205,9 @@ class Cache:
                     + [change.start + change.size for change in facts.changes], default=0)  # fmt: skip
         for name in SLOTS:
             setattr(facts, name, self._column(name, slots, limits.get(name, ANY)))
-        facts.optional = {name: self._column(name, min(slots, self._items(name))) for name in OPTIONAL}
+        facts.optional = {
+            name: self._column(name, min(slots, self._items(name)), limits.get(name, ANY)) for name in self._optional()
+        }
         facts.of_kind = {name: self._column(f"kind.{name}") for name in OF_KIND}
         return facts
 
@@ -233,14 +249,14 @@ class Cache:
             "players_at": delta.players_at[base.players :],
             "others_at": array("q", [position for position, _ in delta.others]),
         }
-        for name in OPTIONAL:
-            column = delta.optional[name]
-            is_used = column.count(NONE) < len(column)
-            grown[name] = array("i", [NONE]) * (base.slots - self._items(name)) + column if is_used else array("i")
+        for name, column in delta.optional.items():
+            code, usual = optional_column(name)
+            is_used = column.count(usual) < len(column)
+            grown[name] = array(code, [usual]) * (base.slots - self._items(name)) + column if is_used else array(code)
         numbered = hashlib.sha256(self._numbered().encode())
         for name in TEXTS:
             numbered.update(f"{name} {len(lines[name])} ".encode() + lines[name])
-        for name in OPTIONAL:
+        for name in sorted(delta.optional):
             # where the next segment goes on, which depends on how this one was decoded
             numbered.update(f"{name} {self._items(name) + len(grown[name])} ".encode())
         written = self._write(
@@ -258,7 +274,10 @@ class Cache:
             first, last = _span(segment)
             if last - first <= times_as_long * (self.position - last):
                 old = self.segments[number:]
-                columns = {name: [segment.columns[name] for segment in old] for name in FILES}
+                names = {name for segment in old for name in segment.columns}
+                columns = {
+                    name: [segment.columns[name] for segment in old if name in segment.columns] for name in names
+                }
                 self._write(number, old[-1].name.partition("-")[2], columns, self._numbered())
                 return
 
@@ -268,7 +287,8 @@ class Cache:
         del self.segments[number:]
         name = f"{self.position}-{rest}"
         about = {"name": name, "ledger": self.ledger, "after": self._numbered(), "numbered": numbered}
-        parts = {column: (code, columns[column]) for column, code in FILES.items()}
+        custom = {name: optional_column(name).code for name in sorted(columns.keys() - FILES.keys())}
+        parts = {column: (code, columns[column]) for column, code in (FILES | custom).items()}
         try:
             prune_files(self.folder, FORMAT)
             write_file(self.folder / name, encode_columns(parts, about))
@@ -280,6 +300,14 @@ class Cache:
             logger.warning("ratings: the cache in %s cannot be written: %s", self.root, error.strerror)
         self.segments += old
         return False
+
+
+def _are_expected(codes: Mapping[str, str]) -> bool:
+    """Tell whether a segment has the columns that each has, and besides them custom numbers alone."""
+    custom = {name: code for name, code in codes.items() if name not in FILES}
+    return codes == FILES | custom and all(
+        _CUSTOM.fullmatch(name) and code == optional_column(name).code for name, code in custom.items()
+    )
 
 
 def _span(segment: ColumnFile) -> tuple[int, int]:

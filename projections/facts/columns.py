@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import HISTORY_COLUMNS, OPTIONAL_COLUMNS
-from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, OPTIONAL_COLUMNS
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF, Reading
 from ratings_ledger.projections.rulesets.versions import Version
 
 UNRATED, ABORTED = 1, 2
@@ -143,6 +143,28 @@ class RecordedFacts:
 
 
 Column: TypeAlias = arrays.Column
+
+
+class OptionalColumn(NamedTuple):
+    """A column of participants that ends after the last who has something: its type, and what all others have."""
+
+    code: str
+    usual: int
+
+
+# besides columns of custom numbers, which are there if a game has such a number
+OPTIONAL = {
+    **dict.fromkeys(OPTIONAL_COLUMNS, OptionalColumn("i", NONE)),
+    "team": OptionalColumn("i", NONE),
+    "club": OptionalColumn("i", NONE),  # the number of its text
+    "home": OptionalColumn("b", 0),
+    "score": OptionalColumn("q", MISSING),  # of a placed game, in units of 10^-score_decimals
+    "score_decimals": OptionalColumn("b", 0),
+}
+# what `score_decimals` holds for a score that no ruleset can read: it has too many decimals, or is too large
+TOO_FINE, TOO_LARGE = 127, 126
+# scores in whole points, and custom numbers as they are
+RECORDED = Reading(())
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
@@ -156,6 +178,11 @@ class Base(NamedTuple):
     texts: int
     cells: int
     of_kind: dict[str, int]
+
+
+def optional_column(name: str) -> OptionalColumn:
+    """Return what a column has that not every participant is in; of custom numbers, too."""
+    return OPTIONAL.get(name) or OptionalColumn("q", MISSING)
 
 
 def _numbers() -> array[int]:
@@ -188,7 +215,9 @@ class Facts:
     place: Column = field(default_factory=_small_numbers)
     status: Column = field(default_factory=lambda: array("b"))
     replaced: Column = field(default_factory=lambda: array("b"))  # 1: somebody took over their seat
-    optional: dict[str, Column] = field(default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS})
+    optional: dict[str, Column] = field(
+        default_factory=lambda: {name: array(column.code) for name, column in OPTIONAL.items()}
+    )
 
     # numbers that only some game types' participants have: from their game's `kind_start` on, in the same order
     of_kind: dict[str, Column] = field(
@@ -277,7 +306,7 @@ class Facts:
         of_kind = {name: self._of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()}
         return replace(
             self, **(taken | of_slots | {"start": at, "count": count, "kind_start": at}), of_kind=of_kind,
-            optional={name: _padded(column, slots) if len(column) else column
+            optional={name: _padded(name, column, slots) if len(column) else column
                       for name, column in self.optional.items()},
             voided={new for new, row in enumerate(rows) if row in self.voided}, rows={},
             unchecked=None, cache=None, segments={}, clock_seconds={},
@@ -295,8 +324,9 @@ class Facts:
 
     def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
         """Append to a column of numbers that not everybody has those of the participants behind the first `slots`."""
-        column = self.optional[name]
-        column.extend(array("i", [NONE]) * (slots - len(column)))
+        code, usual = optional_column(name)
+        column = self.optional.setdefault(name, array(code))
+        column.extend(array(code, [usual]) * (slots - len(column)))
         column.extend(numbers)
 
     def let_go(self) -> None:
@@ -338,8 +368,11 @@ class Facts:
         number: int = getattr(self.cells[self.cell[row]], name)
         return None if number == NONE else self.texts[number]
 
-    def column(self, name: str, row: int, participants: Sequence[int]) -> list[int]:
-        """Return the column of this name that rules read, for some participants of a game; all share `seats`."""
+    def column(self, name: str, row: int, participants: Sequence[int], reading: Reading = RECORDED) -> list[int]:
+        """Return the column of this name that rules read, for some participants of a game; all share `seats`.
+
+        `reading` is how the ruleset reads scores and custom numbers.
+        """
         if name == "seats":
             return [self.cell_of(row).seats] * len(participants)
         if name == "tied":
@@ -351,6 +384,13 @@ class Facts:
             return [self.of_kind[name][p + shift] for p in participants]
         if name == "seconds_played":
             return [self._seconds_played(p) for p in participants]
+        if name in ("score", "side_score"):
+            return [self._score(name, row, p, reading) for p in participants]
+        if name == "team":
+            return [self._team(row, p) for p in participants]
+        if name.startswith(NUMBERS):
+            absent = dict(reading.absent).get(name, MISSING)
+            return [absent if (number := self._optional(name, p)) == MISSING else number for p in participants]
         if name in self.optional:
             return [self._optional(name, p) for p in participants]
         source = self.place if name == "place" else self.status
@@ -358,8 +398,34 @@ class Facts:
 
     def _optional(self, name: str, participant: int) -> int:
         """Return a number that not everybody has; such a column ends after the last who does."""
-        column = self.optional[name]
-        return column[participant] if participant < len(column) else NONE
+        column = self.optional.get(name, ())
+        return column[participant] if participant < len(column) else optional_column(name).usual
+
+    def _team(self, row: int, participant: int) -> int:
+        """Return the number of a participant's side, from 0 on; MISSING in games without sides."""
+        if self.label("kind", row) == "battle":
+            side, first = self.of_kind["side"], self.kind_start[row]
+            return int(side[participant - self.start[row] + first] != side[first])
+        team = self._optional("team", participant)
+        return MISSING if team == NONE else team
+
+    def recorded_score(self, participant: int) -> tuple[int, int]:
+        """Return the score of a participant in a placed game in units of 10^-decimals, and these decimals.
+
+        They are TOO_FINE or TOO_LARGE for a score that no ruleset can read.
+        """
+        return self._optional("score", participant), self._optional("score_decimals", participant)
+
+    def _score(self, name: str, row: int, participant: int, reading: Reading) -> int:
+        """Return a participant's score in units, or that of their side, which its members share but in a battle."""
+        if self.label("kind", row) == "battle":
+            points = self.of_kind["game_points" if name == "score" else "side_points"]
+            score, decimals = points[participant - self.start[row] + self.kind_start[row]], 0
+        else:
+            score, decimals = self.recorded_score(participant)
+        if score == MISSING or decimals in (TOO_FINE, TOO_LARGE):
+            return MISSING
+        return int(reading.score_sign * score * (reading.score_unit // 10**decimals))
 
     def _seconds_played(self, participant: int) -> int:
         """Return what the result says, otherwise what the game's clock says, otherwise -1."""
@@ -406,10 +472,10 @@ class Facts:
         return row_at(self.first_position, first_position)
 
 
-def _padded(column: Column, slots: Column) -> Column:
+def _padded(name: str, column: Column, slots: Column) -> Column:
     """Return the numbers of some participants in a column, which ends after the last who has one."""
-    indices = arrays.as_numpy(slots)
-    numbers, has = np.full(len(indices), NONE, dtype=np.int32), indices < len(column)
+    (code, usual), indices = optional_column(name), arrays.as_numpy(slots)
+    numbers, has = np.full(len(indices), usual, dtype=np.dtype(code)), indices < len(column)
     numbers[has] = arrays.as_numpy(arrays.taken(column, arrays.as_column(indices[has])))
     return arrays.as_column(numbers)
 

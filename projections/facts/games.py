@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
+from ratings_ledger.ledger.events.canonical import INTEGER_MAX
 from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.games import STATUSES, seats_of
+from ratings_ledger.ledger.events.games import STATUSES, seats_of, sides_of
 from ratings_ledger.ledger.events.types import corrected_game
-from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, SAME, UNRATED, Cell, Facts, GameChange
+from ratings_ledger.projections.contract import MISSING, NUMBERS, OPTIONAL_COLUMNS
+from ratings_ledger.projections.facts.columns import (
+    ABORTED,
+    LABELS,
+    NONE,
+    SAME,
+    TOO_FINE,
+    TOO_LARGE,
+    UNRATED,
+    Cell,
+    Facts,
+    GameChange,
+)
 from ratings_ledger.projections.rulesets.columns import numbers_of
+
+# members of participants that few games have
+_RARE = frozenset({"team", "club", "home", "numbers"})
+# the finest scores that a ruleset can read
+_DECIMALS_MAX = 6
 
 
 def player_number(facts: Facts, name: str) -> int:
@@ -69,10 +88,12 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
         if "replaces" in participant:
             leaver = next(i for i, other in enumerate(participants) if other["player"] == participant["replaces"])
             facts.replaced[start + leaver] = 1
-    for name in facts.optional:
+    for name in OPTIONAL_COLUMNS:
         numbers = [participant.get(name, NONE) for participant in participants]
         if numbers.count(NONE) < len(numbers):
             facts.extend_optional(name, start, numbers)
+    for name, numbers in _rare_columns(facts, game):
+        facts.extend_optional(name, start, numbers)
     for name, of_kind in numbers_of(game).items():
         kind_start = len(facts.of_kind[name]) + (facts.base.of_kind[name] if facts.base else 0)
         facts.of_kind[name].extend(of_kind)
@@ -80,6 +101,43 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
     flags = UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False)
     cell = cell_number(facts, labels, seats_of(game), flags)
     return start + (facts.base.slots if facts.base else 0), len(participants), cell, kind_start
+
+
+def _rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    """Yield what few games record of their participants, by column."""
+    participants = game["participants"]
+    members = set().union(*participants)
+    if "score" in members and game.get("kind", "placing") == "placing":
+        scores = [_read_score(participant.get("score")) for participant in participants]
+        yield "score", [score for score, _ in scores]
+        if any(decimals for _, decimals in scores):
+            yield "score_decimals", [decimals for _, decimals in scores]
+    if "numbers" not in game and members.isdisjoint(_RARE):
+        return
+    sides = sides_of(game)
+    if "team" in members:
+        yield "team", sides
+    if "club" in members:
+        yield "club", [text_number(facts, participant.get("club")) for participant in participants]
+    if at_home := {side for side, one in zip(sides, participants, strict=True) if one.get("home")}:
+        yield "home", [1 if side in at_home else -1 for side in sides]
+    of_game = game.get("numbers", {})
+    for name in sorted({*of_game, *(name for one in participants for name in one.get("numbers", ()))}):
+        numbers = [one.get("numbers", {}).get(name, of_game.get(name, MISSING)) for one in participants]
+        yield f"{NUMBERS}{name}", numbers
+
+
+def _read_score(score: int | str | None) -> tuple[int, int]:
+    """Return a score as a whole number of units of 10^-decimals, and how many decimals these are."""
+    if score is None:
+        return MISSING, 0
+    if isinstance(score, int):
+        return score, 0
+    decimals = len(score.partition(".")[2])
+    if decimals > _DECIMALS_MAX:
+        return MISSING, TOO_FINE
+    units = int(Decimal(score).scaleb(decimals))
+    return (units, decimals) if abs(units) <= INTEGER_MAX else (MISSING, TOO_LARGE)
 
 
 def _row(facts: Facts, game_id: str) -> int:

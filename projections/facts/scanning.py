@@ -45,6 +45,7 @@ P_PLACE, P_PLAYER, P_SCORE, P_SEAT, P_SECONDS, P_STATUS = range(0, 12, 2)
 LETTER_G, LETTER_A, LETTER_M, LETTER_E = b"game"
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_Z, POINT, SPACE, TILDE = b"{}[]TZ. ~"
 NONE = -1
+MISSING = -(2**62)  # a score that is not there
 DIGITS_MAX = 16
 GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
 ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
@@ -358,7 +359,7 @@ def scan(
     text: Numbers, after: int, schema: int, words: Numbers, word_from: Numbers,
     line: Numbers, plain: Numbers, told: Numbers, cell: Numbers, keys: Numbers, merits: Numbers,
     occurred_at: Numbers, size: Numbers, in_cell: Numbers, game_id: Numbers,
-    player: Numbers, place: Numbers, status: Numbers, seat: Numbers, seconds: Numbers,
+    player: Numbers, place: Numbers, status: Numbers, seat: Numbers, seconds: Numbers, score: Numbers,
     names: Numbers, name_pool: Numbers, name_begins: Numbers, name_ends: Numbers, name_game: Numbers,
     labels: Numbers, label_pool: Numbers, label_begins: Numbers, label_ends: Numbers,
     cell_table: Numbers, cells: Numbers, found: Numbers,
@@ -456,6 +457,7 @@ def scan(
                         and (told[P_SEAT + 1] != 1 or 1 <= told[P_SEAT] <= SEAT_MAX)
                         and (told[P_SECONDS + 1] != 1 or 0 <= told[P_SECONDS] <= SECONDS_MAX)
                     )
+                    score[slots] = told[P_SCORE] if ok and told[P_SCORE + 1] == 1 else MISSING
                     seat[slots] = told[P_SEAT] if ok else NONE
                     seconds[slots] = told[P_SECONDS] if ok else NONE
                     status[slots] = 0

@@ -51,6 +51,7 @@ from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.replay.replay import starting_state
 from ratings_ledger.projections.replay.trace import Before, Step, Trace
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
+from ratings_ledger.projections.rulesets.columns import reading_of
 from ratings_ledger.projections.rulesets.versions import Version, newest, refuse_months
 
 
@@ -180,7 +181,8 @@ def explain_game(
     if reason is None and version is not None:
         when = read_when(facts, row, version)
         people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
-        read = [facts.column(name, row, participants) for name in version.rule.columns]
+        reading = reading_of(version.rule.columns, version.ruleset)
+        read = [facts.column(name, row, participants, reading) for name in version.rule.columns]
         scored = score_at(facts, before_it, version, (row, when), read, people)
         had, after, columns, minted = scored.before, scored.after, scored.columns, scored.minted
         change = containment.subtract(after[0], had[0])

@@ -14,14 +14,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ratings_ledger.ledger.events.canonical import INTEGER_MAX
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.facts.columns import ABORTED, NONE, SAME, UNRATED, Cell, Column, Facts
+from ratings_ledger.projections.contract import MISSING, NUMBERS
+from ratings_ledger.projections.facts.columns import (
+    ABORTED,
+    NONE,
+    SAME,
+    TOO_LARGE,
+    UNRATED,
+    Cell,
+    Column,
+    Facts,
+)
 from ratings_ledger.projections.replay.containment import RuleFailure, check
-from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns, padded
+from ratings_ledger.projections.rulesets.columns import SCORES, reading_of
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 
@@ -125,10 +137,49 @@ def counted(facts: Facts, row: int, version: Version) -> list[int]:
 
 def needs_a_look(version: Version) -> bool:
     """Tell whether the version may leave out an eligible game that has enough counted participants, all different
-    people.
+    people, and whose numbers it can read.
     """
     seasonal = "season" in version.ruleset.partition.by and getattr(version.params, "season_months", [])
     return version.rule.check is not None or bool(seasonal)
+
+
+class Uncountable(NamedTuple):
+    """Why a ruleset cannot count a game: the code with which an import refuses it, and the reason."""
+
+    code: str
+    reason: str
+
+
+def reads_numbers(version: Version) -> bool:
+    """Tell whether the version reads scores or declares custom numbers, of which it may refuse some."""
+    return bool(version.ruleset.numbers) or not SCORES.isdisjoint(version.rule.columns)
+
+
+def why_unreadable(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> Uncountable | None:
+    """Return why the ruleset cannot read a score or a custom number of a game's counted participants, or None."""
+    ruleset = version.ruleset
+    for name, limits in ruleset.numbers.items():
+        for participant, number in zip(participants, facts.column(f"{NUMBERS}{name}", row, participants), strict=True):
+            if number == MISSING and limits.absent == "refuse":
+                told = f"{NUMBERS}{name} is not recorded of {facts.name_of(participant)}, and {ruleset.name} needs it"
+                return Uncountable("number-missing", told)
+            if number != MISSING and not limits.min <= number <= limits.max:
+                told = f"{NUMBERS}{name} is {number}; {ruleset.name} takes {limits.min} to {limits.max}"
+                return Uncountable("number-out-of-range", told)
+    if SCORES.isdisjoint(version.rule.columns) or facts.label("kind", row) == "battle":
+        return None
+    for participant in participants:
+        score, decimals = facts.recorded_score(participant)
+        if decimals > ruleset.score_decimals and decimals != TOO_LARGE:
+            name = facts.name_of(participant)
+            told = f"the score of {name} is finer than score_decimals = {ruleset.score_decimals} of {ruleset.name}"
+            return Uncountable("score-too-fine", told)
+        if decimals == TOO_LARGE or (
+            score != MISSING and abs(score) * 10 ** (ruleset.score_decimals - decimals) > INTEGER_MAX
+        ):
+            name = facts.name_of(participant)
+            return Uncountable("integer-too-large", f"the score of {name}, in its last decimal, is beyond 2^53 - 1")
+    return None
 
 
 def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
@@ -142,9 +193,12 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
         return "one person takes part under two ids"
     if reason := why_out_of_season(facts, row, version):
         return reason
+    if reads_numbers(version) and (unreadable := why_unreadable(facts, row, version, participants)):
+        return unreadable.reason
     if version.rule.check is None:
         return None
-    columns = [facts.column(name, row, participants) for name in version.rule.columns]
+    reading = reading_of(version.rule.columns, version.ruleset)
+    columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
     return check(version, version.ruleset.id, row, len(participants), columns)
 
 
@@ -378,6 +432,7 @@ def _scorable(
     facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, RuleFailure]
 ) -> Selected:  # fmt: skip
     """Return the games without those that their rule cannot score."""
+    found = _readable(facts, versions, found)
     looked_at = [needs_a_look(version) for version in versions]
     if not any(looked_at):
         return found
@@ -401,17 +456,53 @@ def _scorable(
     return _without(found, gone) if gone else found
 
 
+def _readable(facts: Facts, versions: Sequence[Version], found: Selected) -> Selected:
+    """Return the games without those whose numbers their ruleset cannot read; `why_unreadable` says why."""
+    if not any(map(reads_numbers, versions)):
+        return found
+    offset = arrays.as_numpy(found.offset)
+    size, slot = np.diff(offset), arrays.as_numpy(found.slot)
+    version_of = np.repeat(arrays.as_numpy(found.version), size)
+    wrong = np.zeros(len(slot), dtype=bool)
+    for index, version in enumerate(versions):
+        if reads_numbers(version):
+            mine = version_of == index
+            wrong[mine] = _are_unreadable(facts, version, slot[mine])
+    if not wrong.any():
+        return found
+    games = np.repeat(np.arange(len(size)), size)[wrong]
+    return _without(found, np.unique(games).tolist())
+
+
+def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
+    """Tell of some participants whether the version cannot read their numbers."""
+    wrong = np.zeros(len(slot), dtype=bool)
+    for name, limits in version.ruleset.numbers.items():
+        number = padded(facts, f"{NUMBERS}{name}", slot)
+        wrong |= (number != MISSING) & ((number < limits.min) | (number > limits.max))
+        if limits.absent == "refuse":
+            wrong |= number == MISSING
+    if not SCORES.isdisjoint(version.rule.columns):
+        score, decimals = padded(facts, "score", slot), padded(facts, "score_decimals", slot).astype(np.int64)
+        finest = version.ruleset.score_decimals
+        most = INTEGER_MAX // 10 ** (finest - np.minimum(decimals, finest))
+        wrong |= (decimals > finest) | ((score != MISSING) & (abs(score) > most))
+    return wrong
+
+
 def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
     """Return a key for every game, equal for games about which a rule's check says the same; None where nothing is
     known.
     """
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
-    if seasonal or len({version.rule.columns for version in versions}) > 1:
+    readings = {reading_of(version.rule.columns, version.ruleset) for version in versions}
+    if seasonal or len(readings) > 1:
         return [None] * len(found.row)
     offset = arrays.as_numpy(found.offset)
     games = GameSlots(found.row, arrays.as_column(np.diff(offset)), found.slot)
-    read = np.ascontiguousarray(bulk_columns(facts, versions[0].rule.columns, games).T)
-    width, raw = read.itemsize * len(versions[0].rule.columns), read.tobytes()
+    (reading,) = readings
+    read = np.ascontiguousarray(bulk_columns(facts, reading, games).T)
+    width, raw = read.itemsize * len(reading.columns), read.tobytes()
     ends = (offset * width).tolist()
     return ((version, raw[first:last]) for version, (first, last) in zip(found.version, pairwise(ends), strict=True))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import HISTORY_COLUMNS
-from ratings_ledger.projections.facts.columns import NONE, Column, Facts
+from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, STATE_RULE_COLUMNS
+from ratings_ledger.projections.facts.columns import NONE, TOO_LARGE, Column, Facts, optional_column
 from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.rulesets.columns import Reading, reading_of
 from ratings_ledger.projections.rulesets.versions import Version
 
 SMALL = {"place", "status", "seats", "tied"}
@@ -28,24 +30,26 @@ def rule_columns(facts: Facts, versions: Sequence[Version], games: GameSlots, ve
 
     `version` indexes the versions that score the games.
     """
-    every = sorted({one.rule.columns for one in versions}, key=len)
+    readings = [reading_of(one.rule.columns, one.ruleset) for one in versions]
+    every = sorted(set(readings), key=lambda reading: len(reading.columns))
     if len(every) == 1:
         return bulk_columns(facts, every[0], games)  # type: ignore[no-any-return]
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
-    read_by = np.array([every.index(one.rule.columns) for one in versions])[arrays.as_numpy(version)]
-    columns: Any = np.full((len(every[-1]), len(slot)), NONE, dtype=np.int64)
-    for index, names in enumerate(every):
+    read_by = np.array([every.index(reading) for reading in readings])[arrays.as_numpy(version)]
+    columns: Any = np.full((len(every[-1].columns), len(slot)), NONE, dtype=np.int64)
+    for index, reading in enumerate(every):
         mine = read_by == index
         slots = np.repeat(mine, size)
         some = GameSlots(*map(arrays.as_column, (row[mine], size[mine], slot[slots])))
-        columns[: len(names), slots] = bulk_columns(facts, names, some)
+        columns[: len(reading.columns), slots] = bulk_columns(facts, reading, some)
     stacked: Sequence[Column] = columns
     return stacked
 
 
-def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
-    """These columns as the rows of one numpy array, as narrow as possible."""
-    wide = any(name in facts.of_kind for name in names)
+def bulk_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
+    """Return what a rule reads as the rows of one numpy array, as narrow as possible."""
+    names = reading.columns
+    wide = any(name in facts.of_kind or name in STATE_RULE_COLUMNS or name.startswith(NUMBERS) for name in names)
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
     kind: Any = np.int64 if wide else np.int16 if set(names) <= SMALL else np.int32
     found = np.empty((len(names), len(slot)), dtype=kind)
@@ -67,9 +71,16 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
             column[:] = arrays.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
         elif name in HISTORY_COLUMNS:
             column[:] = 0  # the replay fills it in
+        elif name in ("score", "side_score"):
+            column[:] = _scores(facts, name, games, reading)
+        elif name == "team":
+            column[:] = _teams(facts, games)
+        elif name.startswith(NUMBERS):
+            column[:] = padded(facts, name, slot)
+            column[column == MISSING] = dict(reading.absent).get(name, MISSING)
         else:
             if name in facts.optional:
-                column[:] = _padded(arrays.as_numpy(facts.optional[name]), slot)
+                column[:] = padded(facts, name, slot)
             else:
                 source = arrays.as_numpy(getattr(facts, name))
                 for first in range(0, len(slot), AT_ONCE):
@@ -82,9 +93,55 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
     return found
 
 
-def _padded(source: Any, slot: Any) -> Any:
-    """Return the values at some slots of a column that may end early."""
+def padded(facts: Facts, name: str, slot: Any) -> Any:
+    """Return the values at some slots of a column that may end early, or be missing."""
+    usual = optional_column(name).usual
+    source = arrays.as_numpy(facts.optional.get(name, array("q")))
     if len(source) == 0:
-        return np.full(len(slot), NONE, dtype=np.int64)
+        return np.full(len(slot), usual, dtype=np.int64)
     inside = slot < len(source)
-    return source[slot] if inside.all() else np.where(inside, source[np.where(inside, slot, 0)], NONE)
+    return source[slot] if inside.all() else np.where(inside, source[np.where(inside, slot, 0)], usual)
+
+
+def _are_battles(facts: Facts, row: Any) -> Any:
+    """Tell of some games whether they are battles, in which sides have scores of their own."""
+    kinds = np.array([facts.texts[cell.kind] == "battle" for cell in facts.cells], dtype=bool)
+    return kinds[arrays.as_numpy(facts.cell)[row]]
+
+
+def _of_battles(facts: Facts, name: str, games: GameSlots) -> tuple[Any, Any]:
+    """Return which participants are in battles, and the numbers that these have in a column."""
+    row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
+    battles = _are_battles(facts, row)
+    inside = np.repeat(battles, size)
+    shift = (arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row])[battles]
+    at = slot[inside] + np.repeat(shift, size[battles])
+    return inside, arrays.as_numpy(facts.of_kind[name])[at] if len(at) else at
+
+
+def _teams(facts: Facts, games: GameSlots) -> Any:
+    """Return the numbers of the participants' sides, from 0 on in the order of their participants."""
+    found = padded(facts, "team", arrays.as_numpy(games.slot)).astype(np.int64)
+    found[found == NONE] = MISSING
+    inside, side = _of_battles(facts, "side", games)
+    if len(side):
+        row, size = map(arrays.as_numpy, (games.row, games.size))
+        battles = _are_battles(facts, row)
+        first = arrays.as_numpy(facts.of_kind["side"])[arrays.as_numpy(facts.kind_start)[row[battles]]]
+        found[inside] = side != np.repeat(first, size[battles])
+    return found
+
+
+def _scores(facts: Facts, name: str, games: GameSlots, reading: Reading) -> Any:
+    """Return scores in units, or those of the sides, which their members share but in a battle.
+
+    They are finer than these units, or too large, in games alone that do not count for that.
+    """
+    slot = arrays.as_numpy(games.slot)
+    score, decimals = padded(facts, "score", slot).astype(np.int64), padded(facts, "score_decimals", slot)
+    given = (score != MISSING) & (decimals < TOO_LARGE)
+    found = np.full(len(slot), MISSING, dtype=np.int64)
+    found[given] = reading.score_sign * score[given] * (reading.score_unit // 10 ** decimals[given].astype(np.int64))
+    inside, points = _of_battles(facts, "game_points" if name == "score" else "side_points", games)
+    found[inside] = reading.score_sign * points * reading.score_unit
+    return found

@@ -1,9 +1,13 @@
 """The columns that rules read for a game type: the ledger's own, and derived ones that only ratings need."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, numbers
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.projections.contract import NUMBERS
+
+SCORES = frozenset({"score", "side_score"})
 
 Columns = Mapping[str, Sequence[int]]
 
@@ -44,3 +48,33 @@ def numbers_of(game: dict[str, Any]) -> dict[str, Sequence[int]]:
     own = numbers(game)
     derived = _DERIVED.get(game.get("kind", "placing"), {})
     return {**own, **{column: derive(own) for column, (_, derive) in derived.items()}}
+
+
+class Reading(NamedTuple):
+    """How the rule of a ruleset reads its columns; equal for all rulesets that read the same numbers.
+
+    score_unit:  how many units a point of the score has
+    score_sign:  1, or -1 where the lowest score is best
+    absent:      by the names of columns of custom numbers, the number where none was recorded
+    """
+
+    columns: tuple[str, ...]
+    score_unit: int = 1
+    score_sign: int = 1
+    absent: tuple[tuple[str, int], ...] = ()
+
+
+def reading_of(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
+    """Return how a ruleset whose rule reads these columns reads them."""
+    scored = not SCORES.isdisjoint(columns)
+    absent = (
+        (f"{NUMBERS}{name}", limits.absent)
+        for name, limits in sorted(ruleset.numbers.items())
+        if isinstance(limits.absent, int) and f"{NUMBERS}{name}" in columns
+    )
+    return Reading(
+        columns,
+        10**ruleset.score_decimals if scored else 1,
+        -1 if scored and ruleset.score_order == "low" else 1,
+        tuple(absent),
+    )

@@ -87,6 +87,13 @@ def ruleset(**members: Any) -> bytes:
     return line(type="ruleset.published", data={**given, **members})
 
 
+def measured(*participants: dict[str, Any], **members: Any) -> bytes:
+    """A ruleset that reads scores in whole points and needs `numbers.length` of 1 to 9, and a game that it scores."""
+    limits = {"length": {"min": 1, "max": 9, "absent": "refuse"}}
+    reads = {"rule": "pairwise-elo/2", "effective_from": "2000-01-01", "params": {"margin": "ln"}, "numbers": limits}
+    return ruleset(**reads) + b"\n" + game(*participants, game="chess", **members)
+
+
 def adjusted(ladder: str, points: str) -> bytes:
     """An adjustment as one line."""
     data = {"ladder": ladder, "player": "anna", "points": points, "reason": "late arrival"}
@@ -282,6 +289,11 @@ CASES = {
     "id-conflict": Case(game(game_id="g-1", rated=False)),
     "game-exists": Case(game(game_id="g-1").replace(b'{"type"', b'{"id":"other","type"')),
     "uncounted": Case(ruleset(rule="picky/1", effective_from="2000-01-01") + b"\n" + game(game="chess")),
+    "score-too-fine": Case(
+        measured(seat("anna", 1, score="7.5"), seat("ben", 2, score=3), numbers={"length": 5})
+    ),
+    "number-out-of-range": Case(measured(seat("anna", 1, score=7), seat("ben", 2, score=3), numbers={"length": 10})),
+    "number-missing": Case(measured(seat("anna", 1, score=7), seat("ben", 2, score=3))),
     "unknown-ladder": Case(adjusted("club-catan-elo/9-10", "5")),
     "finer-than-scale": Case(adjusted("club-catan-elo/all", "0.0000001")),
     "bad-ruleset": Case(ruleset(rule="pairwise-elo/99")),
@@ -449,6 +461,7 @@ LINES = {
     "bad-cell": 2, "close-name": 2, "nobody": 2, "tied-players": 2,
     "bad-csv": 4, "line-break": 4, "game-incomplete": 5,
     "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
+    "score-too-fine": 2, "number-out-of-range": 2, "number-missing": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
     "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,
     "league-joined": 3, "league-full": 10, "league-not-full": 3, "league-scheduled": 11, "bad-schedule": 10,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from thresholds import set_thresholds
 
-from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts, optional_column
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.containment import RuleFailure
 
@@ -45,10 +45,22 @@ def _game(facts: Facts, row: int) -> tuple[Any, ...]:
         facts.first_position[row], facts.live_position[row], facts.occurred_at[row], row in facts.voided,
         tuple(facts.label(name, row) for name in LABELS), cell.seats, cell.flags,
         [(facts.players[facts.player[p]], facts.place[p], facts.status[p], facts.replaced[p]) for p in participants],
-        [facts.column(name, row, participants) for name in facts.optional],
+        _optional(facts, participants),
         [] if kind == "placing" else
         [list(column[kind_from : kind_from + size]) for column in facts.of_kind.values()],
     )  # fmt: skip
+
+
+def _optional(facts: Facts, participants: range) -> dict[str, list[Any]]:
+    """What is in columns that may end early, without those in which there is nothing about these participants."""
+    found = {}
+    for name, column in sorted(facts.optional.items()):
+        usual = optional_column(name).usual
+        numbers: list[Any] = [column[p] if p < len(column) else usual for p in participants]
+        if numbers.count(usual) < len(numbers):
+            clubs = [None if number == NONE else facts.texts[number] for number in numbers] if name == "club" else []
+            found[name] = clubs or numbers
+    return found
 
 
 def digests(facts: Facts, as_of: int | None = None) -> dict[str, str]:

@@ -1,0 +1,193 @@
+"""Columns of sides, scores and custom numbers: the same for one game and for all, cached, scanned and sealed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from paths import set_paths, told
+from time_ledgers import enter
+
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import Ruleset, read_event
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.cluster import base, segments
+from ratings_ledger.projections.cluster.columnar import OpenedObject
+from ratings_ledger.projections.cluster.objects import objects_at
+from ratings_ledger.projections.contract import MISSING
+from ratings_ledger.projections.facts import decoding
+from ratings_ledger.projections.facts.columns import Facts, row_at
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns
+from ratings_ledger.projections.rulesets.columns import Reading, reading_of
+
+COLUMNS = ("place", "team", "home", "score", "side_score", "numbers.length", "numbers.points", "numbers.never")
+READINGS = (
+    Reading(COLUMNS),
+    Reading(COLUMNS, 10**6, -1, (("numbers.length", 7), ("numbers.never", 0))),
+    Reading(COLUMNS, 100),
+)
+
+
+def event(number: int, *participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """A game of these participants."""
+    data = {"game_id": f"g-{number}", "game": "tennis", **members, "participants": [*participants]}
+    return {
+        "type": "game.recorded",
+        "occurred_at": f"2020-01-01T{number // 60:02d}:{number % 60:02d}:00Z",
+        "data": data,
+    }
+
+
+def games(count: int) -> Iterator[dict[str, Any]]:
+    """Random games: plain ones, doubles, battles; some at home, with clubs, and with numbers of all kinds."""
+    chance = Random(5)
+    for number in range(count):
+        names = chance.sample([f"p{index}" for index in range(12)], 4)
+        kind = chance.choice(("plain", "scored", "doubles", "battle", "fine"))
+        players: list[dict[str, Any]] = [{"player": name, "place": place} for place, name in enumerate(names, 1)]
+        members: dict[str, Any] = {}
+        if kind in ("scored", "fine"):
+            scores: list[Any] = sorted((chance.randrange(-5, 9) for _ in names), reverse=True)
+            if kind == "fine":
+                scores = [f"{score}.5" if score >= 0 else score for score in scores]
+            players = [one | {"score": score} for one, score in zip(players, scores, strict=True)]
+        if kind == "doubles":
+            players = [one | {"place": 1 + index // 2, "team": ("reds", 2)[index // 2], "score": 6 - 3 * (index // 2)}
+                       for index, one in enumerate(players)]  # fmt: skip
+        if kind == "battle":
+            members["kind"] = "battle"
+            players = [{"player": name, "side": "ba"[index % 2], "score": chance.randrange(9)}
+                       for index, name in enumerate(names)]  # fmt: skip
+        if chance.random() < 0.3:
+            players[chance.randrange(4)]["home"] = True
+        if chance.random() < 0.3:
+            players[chance.randrange(4)]["club"] = chance.choice(("TC Rot", "TC Blau"))
+        if chance.random() < 0.3:
+            members["numbers"] = {"length": chance.randrange(-9, 9)}
+        if number > count // 2 and chance.random() < 0.3:
+            players[chance.randrange(4)]["numbers"] = {"points": 2**53 - 1 - number}
+        yield event(number, *players, **members)
+
+
+def column(facts: Facts, name: str, reading: Reading = READINGS[0]) -> list[list[int]]:
+    """A column of all games, each alone."""
+    spans = zip(facts.start, facts.count, strict=True)
+    return [facts.column(name, row, range(at, at + size), reading) for row, (at, size) in enumerate(spans)]
+
+
+def decoded(*events: dict[str, Any]) -> Facts:
+    """The facts of some games, one by one."""
+    facts = Facts(0, b"")
+    for position, one in enumerate(events, 1):
+        draft, data = read_event(one)
+        decoding.apply(facts, position, KnownEvent(draft.event_id, draft.type, draft.occurred_at, data))
+    return facts
+
+
+def test_columns_of_one_game() -> None:
+    """Sides are numbered as they appear; scores, homes and numbers are as they were recorded, or missing."""
+    facts = decoded(
+        event(1, *(
+            {"player": name, "team": team, "place": place, "score": 9 - 4 * place, **more}
+            for name, team, place, more in (
+                ("zoe", "reds", 2, {"numbers": {"length": 3}}), ("anna", 7, 1, {"home": True}), ("ben", "reds", 2, {}),
+                ("cleo", 7, 1, {}),
+            )
+        )),
+        event(2, {"player": "anna", "score": "12.25"}, {"player": "ben", "score": 3}, numbers={"length": 0}),
+        event(3, {"player": "anna", "side": "z", "score": 4}, {"player": "ben", "side": "a"},
+              {"player": "cleo", "side": "z", "score": 5}, kind="battle"),
+    )  # fmt: skip
+    assert column(facts, "team") == [[0, 1, 0, 1], [MISSING] * 2, [0, 1, 0]]
+    assert column(facts, "home") == [[-1, 1, -1, 1], [0, 0], [0, 0, 0]]
+    assert column(facts, "numbers.length") == [[3, *[MISSING] * 3], [0, 0], [MISSING] * 3]
+    assert column(facts, "numbers.length", READINGS[1])[0] == [3, 7, 7, 7]
+    assert column(facts, "score", READINGS[2]) == [[100, 500, 100, 500], [1225, 300], [400, 0, 500]]
+    assert column(facts, "side_score", READINGS[2]) == [[100, 500, 100, 500], [1225, 300], [900, 0, 900]]
+    assert column(facts, "score", READINGS[1])[1] == [-12_250_000, -3_000_000]
+
+
+def test_reading_is_the_same_where_nothing_differs() -> None:
+    """Only what a rule reads decides how its ruleset reads games, so that rules of contract 1 have one way."""
+    data = {"id": "x", "version": "1", "rule": "elo/1", "scope": {"game": ["tennis"]}, "score_decimals": 2,
+            "score_order": "low", "numbers": {"length": {"absent": 3}, "points": {"min": 0}}}  # fmt: skip
+    ruleset = Ruleset.model_validate(data)
+    assert reading_of(("place", "seats"), ruleset) == Reading(("place", "seats"))
+    assert reading_of(("side_score",), ruleset) == Reading(("side_score",), 100, -1)
+    read = ("numbers.length", "numbers.points")
+    assert reading_of(read, ruleset) == Reading(read, absent=(("numbers.length", 3),))
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_all_games_at_once_read_like_each_alone(reading: Reading) -> None:
+    """The columns of all games at once are those of each alone, whatever part of the games is asked for."""
+    facts = decoded(*games(300))
+    for rows in (np.arange(300), np.arange(0, 300, 7)):
+        start, size = (arrays.as_numpy(column)[rows] for column in (facts.start, facts.count))
+        slots = arrays.span_indices(*map(arrays.as_column, (start, size)))
+        found = bulk_columns(facts, reading, GameSlots(*map(arrays.as_column, (rows, size)), slots))
+        for name, numbers in zip(COLUMNS, found.tolist(), strict=True):
+            alone = [number for row, mine in enumerate(column(facts, name, reading)) if row in rows for number in mine]
+            assert numbers == alone, name
+        some = facts.only(arrays.as_column(rows))
+        assert [column(some, name, reading) for name in COLUMNS] == [
+            [mine for row, mine in enumerate(column(facts, name, reading)) if row in rows] for name in COLUMNS
+        ]
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A ledger without events, and a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    upgrade(str(tmp_path / "ratings.db"))
+    return str(tmp_path / "ratings.db")
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+def test_caches_keep_columns_of_sides(url: str, scanned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that grew in steps says what the log says, at every step: a number may be new in a later segment."""
+    set_paths(monkeypatch, scanned=scanned, compiled=False)
+    ledger, every = open_ledger(url), [*games(120)]
+    for first in range(0, 120, 30):
+        enter(ledger, every[first : first + 30])
+        with ledger.reading() as connection:
+            for until in (first + 30, first + 17):
+                kept = decoding.decode(connection, until)
+                plain = decoding.decode(connection, until, cached=False)
+                assert told(kept) == told(plain)
+                assert [column(kept, name) for name in COLUMNS] == [column(plain, name) for name in COLUMNS]
+    assert "numbers.points" in kept.optional
+    ledger.close()
+
+
+def test_sealed_segments_keep_columns_of_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sealed segment has the numbers of all games, part by part, and the names of clubs."""
+    monkeypatch.setattr(segments, "PART_GAMES", 7)
+    facts = decoded(*games(100))
+    (tmp_path / "segment").write_bytes(b"".join(map(bytes, segments.sealed(facts, {"name": "segment"}))))
+    opened = OpenedObject(objects_at(str(tmp_path)), "segment")
+    every = np.ones(len(facts.cells), dtype=bool)
+    seen = set[str]()
+    for part in segments.games_of_cells(opened, every):
+        rows = [row_at(facts.first_position, at) for at in part.rows["first_position"].tolist()]
+        alone = facts.only(arrays.as_column(np.array(rows)))
+        other = Facts(0, b"")
+        for name in ("numbers.length", "numbers.points", "club", "home", "team", "score", "score_decimals"):
+            there = alone.optional[name]
+            wanted = [there[slot] for slot in range(len(alone.player))] if len(there) else None
+            if name not in part.slots:
+                assert wanted is None or len({*wanted}) == 1
+                continue
+            seen.add(name)
+            if name == "club":
+                clubs = base._clubs_here(other, opened, part.slots[name]).tolist()
+                assert [None if number < 0 else other.texts[number] for number in clubs] == [
+                    None if number < 0 else facts.texts[number] for number in wanted or ()
+                ]
+            else:
+                assert part.slots[name].tolist() == wanted
+    assert len(seen) == 7
