@@ -37,6 +37,10 @@ COMMANDS = {
         "adjust:adjust",
         "Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.",
     ),
+    "seed": (
+        "seed:seed",
+        "Say with what PLAYER begins on LADDER, such as rating=1650 deviation=80.",
+    ),
     "player": ("correct:player", "Give a player another id, or another account."),
     "games": (
         "log:games",

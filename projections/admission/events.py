@@ -5,11 +5,11 @@ adjustment that fits no ladder. Rulesets published earlier in the same import co
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -23,8 +23,9 @@ from ratings_ledger.ledger.store.appending import version_exists
 from ratings_ledger.ledger.store.log import read_live
 from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
 from ratings_ledger.projections.admission.notes import DAY, Activity, LeagueNotes, NewLadders
+from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.facts.decoding import apply
+from ratings_ledger.projections.facts.decoding import apply, decode
 from ratings_ledger.projections.game_clock.logs import Clocks
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import (
@@ -48,6 +49,9 @@ from ratings_ledger.projections.rulesets.versions import (
     refuse_sequel,
 )
 
+if TYPE_CHECKING:
+    from ratings_ledger.projections.admission.seed_checks import SeedChecks
+
 SHAPES_MAX = 10_000
 _LABELS = frozenset(LABELS)
 _PLACED = frozenset({"player", "place"})
@@ -55,6 +59,9 @@ _PLACED = frozenset({"player", "place"})
 
 class Admission:
     """The live rulesets, asked about one new event after another (`ledger.validation.validator.LadderChecks`)."""
+
+    # whether all games are seen, those of the log or those that wait, so that a seed may come too late
+    checks_games = True
 
     def __init__(
         self,
@@ -65,15 +72,18 @@ class Admission:
         homeless: dict[str, str] | None = None,
         league_notes: LeagueNotes | None = None,
         new_ladders: NewLadders | None = None,
+        facts: Callable[[Connection], Facts] | None = None,
     ) -> None:
         """Read the rulesets as of the position `until`.
 
-        `homeless` is filled with one game for each reason why games are on no ladder.
+        `homeless` is filled with one game for each reason why games are on no ladder. `facts` gives those of the log
+        at some position, if somebody has them.
         """
         self.allow_uncounted = allow_uncounted
         self._homeless = homeless
         self._league_notes = league_notes
         self._new_ladders = new_ladders
+        self._known_facts = facts
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
         # by game: why a ruleset meant for it does not run here
@@ -89,6 +99,8 @@ class Admission:
         self._until = until
         # how many pending adjustments each ruleset's ladders have
         self._adjusted: Counter[str] = Counter()
+        # the players of the games that wait, by number of seats and labels
+        self._playing: dict[tuple[int, tuple[str | None, ...]], set[str]] = {}
         for event in read_live(connection, until=self._until, type_name="ruleset.published"):
             ruleset = Ruleset.model_validate(event.data)
             version, problems = bind(ruleset, event.position or 0)
@@ -97,6 +109,16 @@ class Admission:
             else:
                 self._unusable[ruleset.id] = f"{ruleset.name} cannot be used here: {problems[0].message}"
                 self._idle |= dict.fromkeys(ruleset.scope.game, self._unusable[ruleset.id])
+
+    @cached_property
+    def _seeds(self) -> "SeedChecks":
+        from ratings_ledger.projections.admission.seed_checks import SeedChecks  # only here: few events are seeds
+
+        return SeedChecks(self._connection, self._until, self._facts, self._playing)
+
+    def _facts(self) -> Facts:
+        facts = None if self._known_facts is None else self._known_facts(self._connection)
+        return facts if facts is not None and facts.position == self._until else decode(self._connection, self._until)
 
     @cached_property
     def _clocks(self) -> Clocks:
@@ -117,6 +139,12 @@ class Admission:
             if self._new_ladders is not None:
                 alone = partial(one_game, occurred_at, data)
                 self._new_ladders.meet(self._connection, self.versions, alone, occurred_at, data)
+            if self.checks_games and data.get("rated", True) and not data.get("aborted", False):
+                labels = (data["game"], *map(data.get, LABELS[1:]))
+                players = self._playing.setdefault((seats_of(data), labels), set())
+                players.update([participant["player"] for participant in data["participants"]])
+        elif type_name == "player.seeded":
+            self._seed(data)
         elif type_name == "points.adjusted":
             self._adjustment(data)
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
@@ -130,6 +158,11 @@ class Admission:
             self._clocks.take(type_name, occurred_at, data)
         elif type_name == "player.renamed":
             self._clocks.rename(data["player"], data["new_player"])
+            try:
+                self._seeds.rename(data["player"], data["new_player"])
+            except Refused:
+                self._clocks.rename_back(data["player"], data["new_player"])
+                raise
         if self._league_notes is not None and type_name in LEAGUE_TYPES:
             self._league_notes.meet_step(type_name, data["league"])
 
@@ -139,6 +172,9 @@ class Admission:
             self._clocks.release(type_name, data)
         if type_name == "player.renamed":
             self._clocks.rename_back(data["player"], data["new_player"])
+            self._seeds.rename_back(data["player"])
+        if type_name == "player.seeded":
+            self._seeds.release(data)
         if type_name == "points.adjusted":
             self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
         if type_name != "ruleset.published":
@@ -154,11 +190,12 @@ class Admission:
                 f"{data['id']}@{data['version']} is the only version of its ruleset, whose places the lists of "
                 f"{', '.join(years)} sum; void those rulesets first",
             )
-        if not left and (count := self._adjustments_of(data["id"])):
+        counts = ("adjustment", self._adjustments_of(data["id"])), ("seed", self._seeds.count(data["id"]))
+        if not left and (there := [f"{count} {name}{'s' * (count > 1)}" for name, count in counts if count]):
             raise Refused(
                 "still-needed",
-                f"{data['id']}@{data['version']} is the only version of its ruleset, whose ladders have {count} "
-                f"adjustment{'s' * (count > 1)}; void {'those' if count > 1 else 'that'} first",
+                f"{data['id']}@{data['version']} is the only version of its ruleset, whose ladders have "
+                f"{joined(there)}; void {'that' if sum(count for _, count in counts) == 1 else 'those'} first",
             )
         self.versions[data["id"]] = left
         self._forget()
@@ -249,6 +286,14 @@ class Admission:
         if abs(points) > 1_000_000_000:
             raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
 
+    def _seed(self, data: dict[str, Any]) -> None:
+        versions = self._fitting(data["ladder"])
+        if not versions[0].ranking.adjustable:
+            raise Refused(
+                "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; players begin with nothing"
+            )
+        self._seeds.take(versions, data, self.checks_games)
+
     def _activities(self, game: str, at: int) -> Iterator[Activity]:
         """Yield who is active in leagues of a game, for each ruleset that asks for it then."""
         for versions in self.versions.values():
@@ -286,7 +331,7 @@ class Admission:
 
 
 class RecordedChecks(Admission):
-    """The ladders of this program's own rules, asked about the events of a log from the first on.
+    """The ladders of this program's own rules, asked about the events of a log from the first on, except plain games.
 
     What they say about an event does not depend on which packages are installed: other packages' rulesets, and the
     ladders and clocks that go with them, are left alone.
@@ -301,7 +346,7 @@ class RecordedChecks(Admission):
             if data["rule"] not in BUILT_IN or read_ruleset(data)[0] is None:
                 self._unusable[data["id"]] = "its rule is not this program's"
                 return
-        elif type_name in ("points.adjusted", "list.published"):
+        elif type_name in ("points.adjusted", "player.seeded", "list.published"):
             if parse_name(data["ladder"]).ruleset_id in self._unusable:
                 return
         elif type_name == "league.joined" or (type_name in CLOCK_TYPES and self._unusable):

@@ -138,6 +138,7 @@ class Proposal:
             homeless=homeless,
             league_notes=league_notes,
             new_ladders=begun,
+            facts=known.facts,
         )
         newcomers = Newcomers(
             known.players, policy.refusing, policy.strict, policy.accepted, known.games_played, policy.close_told

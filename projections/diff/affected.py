@@ -52,7 +52,7 @@ def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]
     """
     if type_name in GAME_EVENTS:
         return {f"game:{name}" for name in games}
-    if type_name == "points.adjusted":
+    if type_name in ("points.adjusted", "player.seeded"):
         return {f"ruleset:{parse_name(data['ladder']).ruleset_id}"}
     if type_name == "ruleset.published":
         return {f"ruleset:{data['id']}"}

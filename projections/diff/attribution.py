@@ -184,4 +184,8 @@ def _what(event: KnownEvent) -> str:
         return f"{data['id']}@{data['version']}"
     if event.type == "points.adjusted":
         return f"{data['points']} to {data['player']}"
+    if event.type == "player.seeded":
+        return f"the start of {data['player']}"
+    if event.type == "club.renamed":
+        return f"{data['club']} is {data['new_club']}"
     return str(data.get("id") or data.get("player") or data.get("league") or event.event_id)

@@ -327,7 +327,7 @@ class _Path:
 
     def _may_be_affected(self, event: KnownEvent) -> bool:
         """Tell whether an event may concern the ladder, as far as one can tell before it is applied."""
-        if event.type == "points.adjusted" and not self._carries_over:
+        if event.type in ("points.adjusted", "player.seeded") and not self._carries_over:
             return bool(event.data["ladder"] == self.ladder)
         affected = affected_by(self.facts, event.type, event.data)
         return any(is_affected(version, affected) for version in self._versions)

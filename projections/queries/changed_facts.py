@@ -73,6 +73,8 @@ def changed_in(connection: Connection, facts: Facts) -> Changed:
     _, circular = following((rename.player, rename.new_player) for rename in recorded.renames)
     if circular:  # which of them count depends on those that are withdrawn
         found.everywhere = max(found.everywhere, *found.renamed.values())
+    # a club may be on any ladder
+    found.everywhere = max([found.everywhere, *(found.last(rename.position) for rename in recorded.club_renames)])
     about = dict(found.renamed)
     if _looks_at_accounts(facts):
         for account in recorded.accounts:

@@ -49,6 +49,10 @@ def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Ident
     if event.type == "points.adjusted":
         points = Fraction(data["points"])
         return f"{data['player']} {decimal(*points.as_integer_ratio(), signed=True)} on {data['ladder']}"
+    if event.type == "player.seeded":
+        return describe_seed(data)
+    if event.type == "club.renamed":
+        return f"the club {data['club']} is {data['new_club']}"
     if event.type == "event.voided":
         return _withdrawn(before, event, times, people)
     if event.type not in GAME_EVENTS:
@@ -59,6 +63,14 @@ def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Ident
     if event.type == "game.corrected":
         return f"{data['game_id']}: {_corrected(game, data['game'], times, people)}"
     return f"{data['game_id']}: {result_of(people.present(game.data))}"
+
+
+def describe_seed(data: dict[str, Any]) -> str:
+    """Describe with what a player begins, as a `player.seeded` says it."""
+    state = ", ".join(f"{name} {value}" for name, value in data["state"].items())
+    games = data.get("games", 0)
+    after = f" after {games} game{'s' * (games != 1)} elsewhere" if games else ""
+    return f"{data['player']} begins with {state} on {data['ladder']}{after}"
 
 
 def _withdrawn(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
@@ -170,6 +182,10 @@ def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
         return f"{data['player']} is {data['new_player']}"
     if type_name == "points.adjusted":
         return f"{data['player']} {data['points']} on {data['ladder']}"
+    if type_name == "player.seeded":
+        return describe_seed(data)
+    if type_name == "club.renamed":
+        return f"the club {data['club']} is {data['new_club']}"
     if type_name == "league.created":
         return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
     if type_name.startswith("clock."):

@@ -194,6 +194,7 @@ def _named(facts: Facts, changed: Changed, number: int) -> int:
     recorded = facts.recorded
     found = [account.position for account in recorded.accounts if account.player == number]
     found += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
+    found += [seed.position for seed in recorded.seeds if seed.player == number]
     found += [facts.first_position[row] for row in rows_with(facts, [number])[:1]]
     found += [former.until for former in changed.former if number in former.players]
     return min(found, default=facts.position)
@@ -304,6 +305,8 @@ def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> D
             low.append(begin)
             high.append(end)
     whole = max(changed.everywhere, _rules_of(facts, changed, versions), _began(facts, of_ruleset, versions, values))
+    # which of a player's games come after a seed is not looked at
+    whole = max([whole, *(changed.last(seed.position) for seed in facts.recorded.seeds if seed.ladder == ladder)])
     if any(version.params.carry_over for version in versions):
         # nothing is carried over to a ladder on which there is nothing
         whole = max(whole, _seasons_before(connection, ladders, ladder, versions), min(order, default=0))

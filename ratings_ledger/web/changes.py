@@ -8,6 +8,7 @@ DID = {
     "game.recorded": "the record", "game.corrected": "the correction", "game.voided": "the voiding",
     "game.reinstated": "the reinstatement", "event.voided": "the withdrawal", "points.adjusted": "the adjustment",
     "player.renamed": "the new id", "player.account_changed": "the new account", "ruleset.published": "the new rules",
+    "player.seeded": "the seed", "club.renamed": "the club's new name",
 }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ from ratings_ledger.web.page import Page, became, minute, points, signed
 from ratings_ledger.web.visits import Visit
 
 # what is decided about a player apart from their games
-DECIDED = "player.renamed", "player.account_changed", "points.adjusted", "event.voided"
+DECIDED = "player.renamed", "player.account_changed", "points.adjusted", "player.seeded", "event.voided"
 LADDERS_TOLD = 5  # of who is not on the one that is asked for
 
 

@@ -34,6 +34,11 @@ def adjusted(ladder: str, points: str = "5") -> dict[str, Any]:
     return {"ladder": ladder, "player": "anna", "points": points, "reason": "r"}
 
 
+def of_clubs(game_id: str, **clubs: str) -> dict[str, Any]:
+    data = game(game_id, *clubs)
+    return data | {"participants": [{**one, "club": clubs[one["player"]]} for one in data["participants"]]}
+
+
 def seeded(ladder: str, player: str = "eve", **state: str) -> dict[str, Any]:
     return {"ladder": ladder, "player": player, "state": state or {"points": "1650"}}
 
@@ -49,6 +54,8 @@ HISTORY = [
     line("game.recorded", game("g-3", "cleo", "dora")),
     line("game.recorded", game("g-4", "anna", "cleo")),
     line("game.recorded", game("g-5", "ben", "dora", league="label")),
+    line("game.recorded", of_clubs("g-6", anna="north", ben="south")),
+    line("player.registered", {"player": "francis"}),
     line("player.registered", {"player": "eve"}),
     line("player.account_changed", {"player": "eve", "account": "free"}),
     line("player.renamed", {"player": "dora", "new_player": "dorothea"}, id="r-1"),
@@ -61,6 +68,12 @@ HISTORY = [
     *(line("league.created", {"league": name, "game": "go", "players_per_game": 2}, id=name) for name in ("L1", "L2")),
     *(line("league.joined", {"league": "L1", "player": name}) for name in EIGHT),
     *(line("league.joined", {"league": "L2", "player": name}) for name in EIGHT[:2]),
+    line("player.seeded", seeded(CHESS, "frank"), id="s-1"),
+    line("player.seeded", seeded(CHESS, "grace", points="5"), id="s-2"),
+    line("event.voided", {"id": "s-2", "reason": "r"}, id="v-s"),
+    line("player.seeded", seeded(CHESS, "grace", points="6")),
+    line("player.renamed", {"player": "francis", "new_player": "frank"}),
+    line("club.renamed", {"club": "south", "new_club": "South"}, id="c-1"),
     line("clock.started", clock("c-1", 0, **STARTED), id="clock"),
     line("clock.heartbeat", clock("c-1", 10, player="anna")),
     line("clock.started", clock("c-2", 0, **STARTED)),
@@ -141,7 +154,21 @@ CASES = {
         "points.adjusted", adjusted("catan-monthly/b/basic/2024-01"), "ladder-not-adjustable"),
     "an adjustment too fine": Case("points.adjusted", adjusted(CHESS, "0.000000001"), "finer-than-scale"),
     "a seed": Case("player.seeded", seeded(CHESS)),
-    "a club's new name": Case("club.renamed", {"club": "Lotus", "new_club": "Team Lotus"}),
+    "a second seed": Case("player.seeded", seeded(CHESS, "frank", points="1"), "seed-exists"),
+    "a seed of somebody who has a name": Case("player.seeded", seeded(CHESS, "francis", points="1"), "seed-exists"),
+    "a seed of another column": Case("player.seeded", seeded(CHESS, rating="1"), "seed-column"),
+    "a seed too fine": Case("player.seeded", seeded(CHESS, points="0.000000001"), "finer-than-scale"),
+    "a seed of no ladder": Case("player.seeded", seeded("elo-go/all"), "unknown-ladder"),
+    "a seed of a month": Case("player.seeded", seeded("catan-monthly/b/basic/2024-01"), "ladder-not-adjustable"),
+    "a rename of two with seeds": Case("player.renamed", {"player": "grace", "new_player": "frank"}, "seeds-differ"),
+    "a withdrawn seed in force again": Case("event.voided", {"id": "v-s", "reason": "r"}, "seed-exists"),
+    "a club's new name": Case("club.renamed", {"club": "north", "new_club": "North"}),
+    "a club that is none": Case("club.renamed", {"club": "anna", "new_club": "North"}, "club-unknown"),
+    "a club's second new name": Case("club.renamed", {"club": "south", "new_club": "x"}, "renamed-already"),
+    "a club's name in a circle": Case("club.renamed", {"club": "South", "new_club": "south"}, "rename-loop"),
+    "clubs that met": Case("club.renamed", {"club": "north", "new_club": "South"}),
+    "a seed withdrawn": Case("event.voided", {"id": "s-1", "reason": "r"}),
+    "a club's name withdrawn": Case("event.voided", {"id": "c-1", "reason": "r"}),
     "a ruleset": Case("ruleset.published", ruleset()),
     "a version with another partition": Case(
         "ruleset.published", ruleset(id="elo-chess", version="9", partition={"by": ["city"]}), "partition-changed"),

@@ -100,6 +100,11 @@ def adjusted(ladder: str, points: str) -> bytes:
     return line(type="points.adjusted", data=data)
 
 
+def seeded(player: str, ladder: str = "catan-elo/basic", **state: str) -> bytes:
+    """A seed as one line."""
+    return line(type="player.seeded", data={"ladder": ladder, "player": player, "state": state})
+
+
 def created(**members: Any) -> bytes:
     """A created league as one line."""
     return line(type="league.created", data={"league": "L1", "game": "chess", "players_per_game": 2, **members})
@@ -296,6 +301,10 @@ CASES = {
     "number-missing": Case(measured(seat("anna", 1, score=7), seat("ben", 2, score=3))),
     "unknown-ladder": Case(adjusted("club-catan-elo/9-10", "5")),
     "finer-than-scale": Case(adjusted("club-catan-elo/all", "0.0000001")),
+    "seed-column": Case(seeded("anna", rating="1650")),
+    "seed-late": Case(lines(game(group="basic"), seeded("anna", points="1650"))),
+    "seed-exists": Case(lines(seeded("zoe", points="1"), seeded("zoe", points="2"))),
+    "seeds-differ": Case(lines(seeded("zoe", points="1"), seeded("yan", points="2"), renamed("zoe", "yan"))),
     "bad-ruleset": Case(ruleset(rule="pairwise-elo/99")),
     "version-exists": Case(ruleset() + b"\n" + ruleset(params={"k_total": 9})),
     "partition-changed": Case(ruleset() + b"\n" + ruleset(version="2", partition={"by": ["city"]})),
@@ -355,6 +364,7 @@ CASES = {
     "undone-already": Case(None, command=("undo", "23", "--yes")),
     "bad-list": Case(listed("12").split(b"\n")[1]),
     "player-unknown": Case(renamed("zoe", "anna")),
+    "club-unknown": Case(line(type="club.renamed", data={"club": "Lotus", "new_club": "Team Lotus"})),
     "renamed-already": Case(lines(renamed("anna", "anne"), renamed("anna", "annette"))),
     "rename-loop": Case(lines(renamed("anna", "anne"), renamed("anne", "anna"))),
     "players-met": Case(renamed("anna", "ben")),
@@ -463,7 +473,7 @@ LINES = {
     "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "score-too-fine": 2, "number-out-of-range": 2, "number-missing": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
-    "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,
+    "seed-late": 2, "seed-exists": 2, "seeds-differ": 3, "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,
     "league-joined": 3, "league-full": 10, "league-not-full": 3, "league-scheduled": 11, "bad-schedule": 10,
     "not-active": 2, "not-scheduled": 2, "not-as-scheduled": 2,
     "clock-started-twice": 2, "clock-stopped": 3, "clock-time-backwards": 3, "clock-paused": 5,

@@ -1,0 +1,72 @@
+"""`seed`: with what a player begins on a ladder, for one player or for many in a file."""
+
+import click
+
+from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.writing import WriteContext, write_command
+from ratings_ledger.cli.commands.correct import reason_option
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.projections.admission.seeding import SeedRow, columns_of, new_seeds, read_seeds, read_state
+
+TYPE = "player.seeded"
+
+
+@command(context_settings={"ignore_unknown_options": True})
+@click.argument("ladder", type=composed)
+@click.argument("player", type=composed, required=False)
+@click.argument("values", metavar="[COLUMN=VALUE]...", nargs=-1)
+@click.option("--games", metavar="N", type=int, help="How many games PLAYER has played elsewhere.  [default: 0]")
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Many at once: CSV with player and the columns of the rule; games and reason, if they differ.",
+)
+@reason_option
+@write_command
+def seed(
+    how: WriteContext,
+    ladder: str,
+    player: str | None,
+    values: tuple[str, ...],
+    games: int | None,
+    file: str | None,
+    reason: str,
+) -> int:
+    """Say with what PLAYER begins on LADDER, such as rating=1650 deviation=80. It replaces the usual start.
+
+    \b
+        ratings seed glicko-chess/all anna rating=1650 deviation=80 --games 12 --reason "rated elsewhere"
+        ratings seed glicko-chess/all --file ratings.csv --reason "from the old list"
+
+    Columns without a value begin as usual. A seed comes before the player's first counted game there; `adjust` changes
+    points later. From a file, all rows are recorded or none. Players who already begin like that are left alone.
+    """
+    if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
+        raise click.UsageError("name a PLAYER and values such as rating=1650, or many players with --file")
+    view = view_of(how.ledger, None, None, None)
+    try:
+        if file is None:
+            rows = [SeedRow("", 0, str(player), read_state(values), games or 0, reason)]
+        else:
+            rows = read_seeds(file, columns_of(view, ladder), reason)
+        new = new_seeds(view, ladder, rows)
+    except Refused as problem:
+        return how.refuse(TYPE, problem)
+    if not new:
+        who = shown(rows[0].player) if file is None else "everybody"
+        return how.refuse(TYPE, Refused("nothing-to-correct", f"{who} already begins like that on {ladder}"))
+    now = format_instant(clock.now())
+    items = [
+        Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _data(ladder, row)}, None) for row in new
+    ]
+    return how.enter(TYPE, how.propose(items))
+
+
+def _data(ladder: str, row: SeedRow) -> dict[str, object]:
+    games = {"games": row.games} if row.games else {}
+    return {"ladder": ladder, "player": row.player, "state": row.state, "reason": row.reason, **games}

@@ -1,0 +1,194 @@
+"""What a ladder says about seeds before they are appended: who has one, and whether it still comes in time.
+
+A seed replaces the start of a player from the beginning of time. After a game it would change what was published, so it
+comes before the player's first counted game there; only a wrong one, once withdrawn, can be replaced later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.store.log import known_of, read_live, read_where
+from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import UNITS_MAX, joined
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.replay.eligibility import why_not_of_kind, why_not_of_size
+from ratings_ledger.projections.replay.ladders import parse_name, state_columns, streams
+from ratings_ledger.projections.rulesets.versions import Version, band_range
+
+SEEDED = "player.seeded"
+# games with the same number of seats and the same labels
+WaitingGames = tuple[int, tuple[str | None, ...]]
+
+
+class LiveSeed(NamedTuple):
+    """A seed that counts; the position is None while it waits."""
+
+    player: str
+    state: dict[str, str]
+    games: int
+    position: int | None
+
+    def describe(self) -> str:
+        """Describe what a player begins with, such as `rating 1650, deviation 80 after 12 games`."""
+        after = f" after {self.games} game{'s' * (self.games != 1)}" if self.games else ""
+        return ", ".join(f"{name} {value}" for name, value in self.state.items()) + after
+
+
+def refuse_columns(ladder: str, versions: Sequence[Version], state: Mapping[str, str]) -> None:
+    """Raises `Refused` (seed-column, finer-than-scale, out-of-range) if a seed's state does not fit the rules of a
+    ladder.
+    """
+    known = {column.name: column for version in versions for column in state_columns(version.rule)}
+    for name, text in state.items():
+        if name not in known:
+            told = f"{ladder} keeps {joined([*known])} about a player, not {shown(name)}{did_you_mean(name, known)}"
+            raise Refused("seed-column", told)
+        value = Decimal(text)
+        for version in versions:
+            for column in state_columns(version.rule):
+                if column.name != name:
+                    continue
+                if value * column.scale != int(value * column.scale):
+                    step = "whole numbers" if column.scale == 1 else f"steps of 1/{column.scale}"
+                    raise Refused("finer-than-scale", f"{ladder} counts {name} in {step}; {text} is finer")
+                if abs(value) * column.scale > UNITS_MAX:
+                    most = UNITS_MAX // column.scale
+                    raise Refused("out-of-range", f"{name} on {ladder} is at most {most:,} either way, not {text}")
+
+
+class SeedChecks:
+    """The live seeds of a log and of what waits behind it, asked about one new event after another."""
+
+    def __init__(
+        self, connection: Connection, until: int, facts: Callable[[], Facts], playing: Mapping[WaitingGames, set[str]]
+    ) -> None:
+        """Read the seeds and renames up to the position `until`, where `facts` returns the facts.
+
+        `playing` has the players of the games that wait; it may grow.
+        """
+        self._facts, self._playing = facts, playing
+        self._people = identities(connection, until)
+        # by ladder and current id: the seeds of a person, under whatever id
+        self._live: dict[str, dict[str, list[LiveSeed]]] = {}
+        live = list(read_live(connection, until=until, type_name=SEEDED))
+        for event in live:
+            self._put(event.data, event.position)
+        # the ladders and ids of seeds that are withdrawn
+        there = {event.event_id for event in live}
+        every = known_of(SEEDED, read_where(connection, until=until, type_name=SEEDED))
+        self._withdrawn = {_place(event.data) for event in every if event.event_id not in there}
+        # the current ids of the people with counted games, by ladder
+        self._counted: dict[str, set[str]] = {}
+
+    def take(self, versions: Sequence[Version], data: Mapping[str, Any], checks_games: bool) -> None:
+        """Take a seed. Raises `Refused`; with seed-late only if it `checks_games`."""
+        ladder, player = data["ladder"], data["player"]
+        refuse_columns(ladder, versions, data["state"])
+        person = self._people.current(player)
+        if seeds := self._live.get(ladder, {}).get(person):
+            told = f"{shown(player)} is already seeded on {ladder} with {seeds[0].describe()}"
+            raise Refused("seed-exists", f"{told}; {_withdraw(seeds)}")
+        if checks_games and self._has_games(versions, ladder, player, person):
+            told = f"{shown(player)} already has a game that counts on {ladder}; a seed comes before the first"
+            raise Refused("seed-late", f"{told}; to change the points from now on: ratings adjust")
+        self._put(data)
+
+    def _put(self, data: Mapping[str, Any], position: int | None = None) -> None:
+        people = self._live.setdefault(data["ladder"], {})
+        seed = LiveSeed(data["player"], data["state"], data.get("games", 0), position)
+        people.setdefault(self._people.current(seed.player), []).append(seed)
+
+    def release(self, data: Mapping[str, Any]) -> None:
+        """Withdraw a seed: another one may take its place, even after games."""
+        ladder, player = data["ladder"], data["player"]
+        people, person = self._live.get(ladder, {}), self._people.current(player)
+        people[person] = [seed for seed in people.get(person, []) if seed.player != player]
+        self._withdrawn.add(_place(data))
+
+    def rename(self, player: str, new_player: str) -> None:
+        """Take a rename. Raises `Refused` (seeds-differ) if one person would begin a ladder in two ways."""
+        person = self._people.current(new_player)
+        for ladder, people in self._live.items():
+            for left, right in zip(people.get(player, [])[:1], people.get(person, [])[:1], strict=False):
+                if (left.state, left.games) != (right.state, right.games):
+                    seeds = [f"{shown(seed.player)} with {seed.describe()}" for seed in (left, right)]
+                    told = f"{ladder} has different seeds: {joined(seeds)}"
+                    raise Refused("seeds-differ", f"{told}; {_withdraw([right])}")
+        self._people.add(player, new_player)
+        for names in self._counted.values():
+            if player in names:
+                names.add(person)
+        for people in self._live.values():
+            if seeds_of_player := people.pop(player, None):
+                people.setdefault(person, []).extend(seeds_of_player)
+
+    def rename_back(self, player: str) -> None:
+        """Withdraw the rename of an id."""
+        person = self._people.current(player)
+        self._people.remove(player)
+        self._counted.clear()
+        for people in self._live.values():
+            for seed in people.pop(person, []):
+                people.setdefault(self._people.current(seed.player), []).append(seed)
+
+    def count(self, ruleset_id: str) -> int:
+        """Return how many live seeds the ladders of a ruleset have."""
+        of_ruleset = (people for ladder, people in self._live.items() if parse_name(ladder).ruleset_id == ruleset_id)
+        return sum(len(seeds) for people in of_ruleset for seeds in people.values())
+
+    def _has_games(self, versions: Sequence[Version], ladder: str, player: str, person: str) -> bool:
+        """Tell whether a person has a counted game on a ladder, and no withdrawn seed that may be replaced.
+
+        Of games that wait, it is enough that the ladder may count them by their labels.
+        """
+        if person not in self._counted_on(versions, ladder) and not any(
+            not players.isdisjoint(self._people.ids(player)) for players in self._playing_on(versions, ladder)
+        ):
+            return False
+        return all((ladder, name) not in self._withdrawn for name in self._people.ids(player))
+
+    def _playing_on(self, versions: Sequence[Version], ladder: str) -> Iterator[set[str]]:
+        """Yield the players of waiting games that a ladder may count, whenever they were played."""
+        partition, values = versions[0].ruleset.partition, parse_name(ladder).values
+        wanted = dict(zip(partition.by, values, strict=True))
+        for (seats, labels), players in self._playing.items():
+            own = dict(zip(LABELS, labels, strict=True))
+            if "players" in wanted:
+                low, high = band_range(wanted["players"])
+                own["players"] = wanted["players"] if low <= seats <= high else ""
+            if all(own[name] == value for name, value in wanted.items() if name in own) and any(
+                own["game"] in one.ruleset.scope.game
+                and why_not_of_kind(one.ruleset, own["kind"] or "placing") is None
+                and why_not_of_size(one.ruleset, seats) is None
+                for one in versions
+            ):
+                yield players
+
+    def _counted_on(self, versions: Sequence[Version], ladder: str) -> set[str]:
+        """Return the current ids of the people who have a counted game on a ladder of the log."""
+        if ladder not in self._counted:
+            facts = self._facts()
+            stream = streams(facts, versions, only=parse_name(ladder).values).get(ladder)
+            numbers = [] if stream is None else np.unique(arrays.as_numpy(stream.players)).tolist()
+            names = [stream.names[number] for number in numbers] if stream else []
+            self._counted[ladder] = {*map(self._people.current, names)}
+        return self._counted[ladder]
+
+
+def _place(data: Mapping[str, Any]) -> tuple[str, str]:
+    return data["ladder"], data["player"]
+
+
+def _withdraw(seeds: Sequence[LiveSeed]) -> str:
+    """Return how seeds are withdrawn that stand in the way."""
+    if any(seed.position is None for seed in seeds):
+        return "leave one out"
+    return "withdraw that first: " + "; ".join(f"ratings void --event {one.position} --reason WHY" for one in seeds)

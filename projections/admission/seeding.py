@@ -1,0 +1,113 @@
+"""Seeds to be recorded: with what players begin on a ladder, one by one or from a table."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ratings_ledger.ledger.events.fields import composed, read_decimal
+from ratings_ledger.ledger.intake.files import read_simple_table
+from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
+from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.projections.contract import joined
+from ratings_ledger.projections.replay.ladders import seeds_of, state_columns
+from ratings_ledger.projections.snapshot import Snapshot
+
+# the columns of a table besides those of the state
+ABOUT = ("player", "games", "reason")
+
+
+class SeedRow(NamedTuple):
+    """With what a player begins: values by the names of the rule's columns, and games played elsewhere."""
+
+    file: str
+    line: int
+    player: str
+    state: dict[str, str]
+    games: int
+    reason: str
+
+
+def read_state(values: tuple[str, ...]) -> dict[str, str]:
+    """Return a state that is written as values such as `rating=1650`. Raises `Refused`."""
+    state: dict[str, str] = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Refused("bad-value", f"{shown(text)} is not a column and its value, such as rating=1650")
+        if name in state:
+            raise Refused("bad-value", f"{shown(name)} has two values, {state[name]} and {value}; leave one out")
+        state[name] = read_decimal(value)
+    return state
+
+
+def read_seeds(file: str, columns: tuple[str, ...], reason: str) -> list[SeedRow]:
+    """Return the rows of a file, for a ladder that keeps these columns; with the given reason where they have none.
+
+    Raises `Refused`, with the file and the line.
+    """
+    try:
+        if (table := read_simple_table(file)) is None:
+            raise Refused("empty-file", "it holds no row")
+        _check_header(table, columns)
+        usual = SeedRow(file, 0, "", {}, 0, reason)
+        return [_read_row(usual._replace(line=line), cells, table.delimiter) for line, cells in table.rows]
+    except Refused as problem:
+        where = file if problem.line is None else f"line {problem.line} of {file}"
+        raise Refused(problem.code, f"{where}: {problem.message}") from None
+
+
+def _check_header(table: SimpleTable, columns: tuple[str, ...]) -> None:
+    """Raises `Refused` if a table does not have the columns of seeds."""
+    header, known = table.header, (*ABOUT, *columns)
+    for name in header:
+        if name not in known:
+            told = f"{shown(name)} is none of {', '.join(known)}{did_you_mean(name, known)}"
+            raise Refused("unknown-column", told, table.line)
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise Refused("unknown-column", f"the column {twice[0]} occurs twice", table.line)
+    if "player" not in header or not {*header} & {*columns}:
+        told = f"the columns player and at least one of {joined(columns)} are needed"
+        raise Refused("missing-column", told, table.line)
+
+
+def _read_row(usual: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
+    """Return what a row says; columns with empty cells begin as usual. Raises `Refused`, with the line."""
+    state = {name: text for name, text in cells.items() if name not in ABOUT}
+    try:
+        if "player" not in cells or not state:
+            raise Refused("missing-member", "a row needs a player, and at least one value")
+        if delimiter in COMMA_DELIMITERS:
+            state = {name: with_point(name, text) for name, text in state.items()}
+        games = cells.get("games", "0")
+        if not re.fullmatch(r"\d{1,9}", games, re.ASCII):
+            raise Refused("not-an-integer", f"games: {shown(games)} is not a number of games")
+        return usual._replace(
+            player=composed(cells["player"]),
+            state={name: read_decimal(text) for name, text in state.items()},
+            games=int(games),
+            reason=cells.get("reason", usual.reason),
+        )
+    except Refused as problem:
+        raise Refused(problem.code, problem.message, usual.line) from None
+
+
+def columns_of(view: Snapshot, ladder: str) -> tuple[str, ...]:
+    """Return the names of the columns that the rules of a ladder keep. Raises what `Snapshot.query` does."""
+    with view.query(ladder) as query:
+        versions = query.ladders.versions(ladder)
+    return tuple(dict.fromkeys(column.name for version in versions for column in state_columns(version.rule)))
+
+
+def new_seeds(view: Snapshot, ladder: str, rows: list[SeedRow]) -> list[SeedRow]:
+    """Return the rows whose player does not begin like that already. Raises `Refused` if a player has two rows."""
+    with view.query(ladder) as query:
+        facts = query.ladders.facts
+        seeds = {facts.players[person]: (seed.state, seed.games) for person, seed in seeds_of(facts, ladder).items()}
+        lines: dict[str, int] = {}
+        for row in rows:
+            player = facts.current(row.player)
+            if (first := lines.setdefault(player, row.line)) != row.line:
+                raise Refused("player-twice", f"{shown(row.player)} is in lines {first} and {row.line} of {row.file}")
+        return [row for row in rows if seeds.get(facts.current(row.player)) != (row.state, row.games)]
