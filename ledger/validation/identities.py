@@ -113,12 +113,27 @@ def identities(connection: Connection, until: int | None = None) -> Identities:
     return Identities((event.data["player"], event.data["new_player"]) for event in renames)
 
 
+def club_identities(connection: Connection, until: int) -> Identities:
+    """Return which club is which after the events up to a position."""
+    renames = read_live(connection, until=until, type_name="club.renamed")
+    return Identities((event.data["club"], event.data["new_club"]) for event in renames)
+
+
 def players_of(event: KnownEvent) -> set[str]:
     """Return the ids of the players that an event is about: its own, or those of its game's participants."""
     data = event.data["game"] if event.type == "game.corrected" else event.data
     participants = data.get("participants", ()) if event.type.startswith("game.") else ()
     named = {data.get("player"), data.get("new_player"), *(participant["player"] for participant in participants)}
     return named - {None}
+
+
+def clubs_of(event: KnownEvent) -> set[str]:
+    """Return the clubs that an event is about: those it renames, or those of its game's participants."""
+    data = event.data["game"] if event.type == "game.corrected" else event.data
+    if event.type == "club.renamed":
+        return {data["club"], data["new_club"]}
+    participants = data.get("participants", ()) if event.type.startswith("game.") else ()
+    return {participant["club"] for participant in participants if "club" in participant}
 
 
 def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], others: set[str]) -> str | None:

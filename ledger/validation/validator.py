@@ -2,6 +2,7 @@
 and whether each event of a whole log does."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
@@ -33,7 +34,15 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.ledger.validation import leagues, published_lists
 from ratings_ledger.ledger.validation.batches import refuse_batch
-from ratings_ledger.ledger.validation.identities import finished_games, identities, meeting, players_of
+from ratings_ledger.ledger.validation.identities import (
+    Identities,
+    club_identities,
+    clubs_of,
+    finished_games,
+    identities,
+    meeting,
+    players_of,
+)
 
 # events appended by others that can change the outcome for one's own
 WATCHED = tuple(name for name, kind in TYPES.items() if kind.is_watched)
@@ -117,8 +126,15 @@ class Validator:
         self._waiting = waiting
         self._events = Both(Log(connection) if self._until is None else Log(connection, self._until), waiting)
         self._identities = identities(connection, seen)
+        self._club_identities: Identities | None = None
         self._ladders = self._ladders_of(connection, seen)
         self._leagues: dict[str, leagues.League | None] = {}
+
+    @property
+    def _clubs(self) -> Identities:
+        if self._club_identities is None:  # few logs rename any
+            self._club_identities = club_identities(self._connection, self.seen)
+        return self._club_identities
 
     def validate(self, draft: Draft, data: dict[str, Any]) -> str | None:
         """Return the id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
@@ -172,11 +188,18 @@ class Validator:
             self._refuse_game(data)
         elif type_name == "player.renamed":
             self._rename(data["player"], data["new_player"])
+        elif type_name == "club.renamed":
+            self._rename_club(data["club"], data["new_club"])
         elif type_name in leagues.TYPES:
             data = self._league_step(type_name, data)
         elif type_name == "list.published":
             published_lists.refuse_list(self._events, data, occurred_at, self.seen + self._waiting.count + 1)
-        self._ladders.admit(type_name, occurred_at, data)
+        try:
+            self._ladders.admit(type_name, occurred_at, data)
+        except Refused:
+            if type_name == "player.renamed":  # it counts for nothing that follows
+                self._identities.remove(data["player"])
+            raise
 
     def _void(self, event_id: str) -> None:
         root, was_live = withdrawn(self._events, event_id)
@@ -193,6 +216,8 @@ class Validator:
         self._ladders.release(root.type, root.data)
         if root.type == "player.renamed":
             self._identities.remove(root.data["player"])
+        if root.type == "club.renamed":
+            self._clubs.remove(root.data["club"])
 
     def _refuse_game(self, game: Mapping[str, Any]) -> None:
         self._identities.refuse_game(game)
@@ -218,7 +243,7 @@ class Validator:
         return data | {"game": league.game, "finished": finished_games(self._naming(ids), self._events, ids)}
 
     def _rename(self, player: str, new_player: str) -> None:
-        self._identities.refuse_rename(player, new_player, self._position_of_rename)
+        self._identities.refuse_rename(player, new_player, partial(self._position_of_rename, "player"))
         some, others = self._identities.ids(player), self._identities.ids(new_player)
         named = [event for event in self._naming(some) if players_of(event) & some]
         if not named:
@@ -233,10 +258,18 @@ class Validator:
         leagues.refuse_one_person(self._events, named, others)
         self._identities.add(player, new_player)
 
-    def _position_of_rename(self, player: str) -> int | None:
-        """Return where the live rename of an id is recorded; None if it waits to be, too."""
-        for event in self._naming({player}):
-            if event.type == "player.renamed" and event.data["player"] == player and is_live(self._events, event):
+    def _rename_club(self, club: str, new_club: str) -> None:
+        """Clubs may have met: several players of a game may be of one club."""
+        self._clubs.refuse_rename(club, new_club, partial(self._position_of_rename, "club"))
+        ids = self._clubs.ids(club)
+        if not any(clubs_of(event) & ids for event in self._naming(ids)):
+            raise Refused("club-unknown", f"nobody has played for {shown(club)}; see: ratings games")
+        self._clubs.add(club, new_club)
+
+    def _position_of_rename(self, what: str, name: str) -> int | None:
+        """Return where the live rename of a player or a club is recorded; None if it waits to be, too."""
+        for event in self._naming({name}):
+            if event.type == f"{what}.renamed" and event.data[what] == name and is_live(self._events, event):
                 return event.position
         return None
 
@@ -300,14 +333,18 @@ class _Before(Log):
         self._places: dict[str, list[int]] = {}
         renames = _data(connection, until, "player.renamed")
         ids = {name for data in renames for name in (data["player"], data["new_player"])}
+        renames = _data(connection, until, "club.renamed")
+        clubs = {name for data in renames for name in (data["club"], data["new_club"])}
         leagues = {data["league"] for data in _data(connection, until, "league.created")}
-        sought = ids | leagues
+        sought = ids | clubs | leagues
         # unless a name needs escaping, a record that has it has it between quotation marks; other records are not read
         every = any(dump(name) != f'"{name}"' for name in sought)
         for page in read_records(connection, until=until) if sought else ():
             naming = (row for row in page if every or not sought.isdisjoint(row[1].split('"')))
             for event in known_events(naming):
                 self._note(event, ids, leagues)
+                for name in clubs_of(event) & clubs:
+                    self._places.setdefault(name, []).append(event.position or 0)
 
     def _note(self, event: KnownEvent, ids: set[str], leagues: set[str]) -> None:
         named = players_of(event) & ids
@@ -324,7 +361,7 @@ class _Before(Log):
         return self.until
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the events that have one of these names, which must be a renamed player's or a league's."""
+        """Yield the events that have one of these names, which must be a renamed player's or club's, or a league's."""
         places = {position for name in names for position in self._places.get(name, ()) if position <= self.until}
         yield from known_events(sorted(read_records_at(self.connection, sorted(places)).items()))
 
