@@ -41,6 +41,7 @@ OF_COMMAND = {
         "name": "rulesets versions", "from_shipped": _IDS,
         "rule_id": " ".join(f"={name}" for name in rule_names()),
     },
+    "seed": {"games": ""},
 }  # fmt: skip
 HELP_MAX = 60
 

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, shown
-from ratings_ledger.projections.admission.seeding import SeedRow, columns_of, new_seeds, read_seeds, read_state
+from ratings_ledger.projections.admission.seeding import SeedRow, columns_of, new_seeds, parse_values, read_seeds
 
 TYPE = "player.seeded"
 
@@ -51,7 +51,7 @@ def seed(
     view = view_of(how.ledger, None, None, None)
     try:
         if file is None:
-            rows = [SeedRow("", 0, str(player), read_state(values), games or 0, reason)]
+            rows = [SeedRow("", 0, str(player), parse_values(values), games or 0, reason)]
         else:
             rows = read_seeds(file, columns_of(view, ladder), reason)
         new = new_seeds(view, ladder, rows)

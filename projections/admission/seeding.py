@@ -29,7 +29,7 @@ class SeedRow(NamedTuple):
     reason: str
 
 
-def read_state(values: tuple[str, ...]) -> dict[str, str]:
+def parse_values(values: tuple[str, ...]) -> dict[str, str]:
     """Return a state that is written as values such as `rating=1650`. Raises `Refused`."""
     state: dict[str, str] = {}
     for text in values:
