@@ -31,7 +31,7 @@ from ratings_ledger.projections.replay.eligibility import why_not_counted
 from ratings_ledger.projections.replay.ladders import Stream, partition_values
 from ratings_ledger.projections.replay.replay import bring_to_game, replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, rule_table
+from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, inexact_places, is_ours, quiet, rule_table
 from ratings_ledger.projections.rulesets.versions import Version
 
 GAMES = 1_000
@@ -84,8 +84,8 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, given: Give
     drawing = without_columns(version, given)
     facts = _drawn(drawing, chance, games)
     problems: dict[str, str] = {}
-    if not version.rule.state and not is_ours(version.rule) and (why := inexact(version.rule)):
-        problems["inexact"] = f"{why}: points are whole numbers"
+    for why in () if is_ours(version.rule) else inexact_places(version.rule):
+        problems[why] = why if version.rule.state else f"{why}: points are whole numbers"
     streams = Ladders(facts).every(version.ruleset.id)
     taken_on = {row for stream in streams.values() for row in stream.row}
     left_out: Counter[str] = Counter()

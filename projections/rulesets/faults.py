@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from ratings_ledger.ledger.rejections import escaped, shown
 from ratings_ledger.projections.contract import INT64_MAX, UNITS_MAX, Numbers, Rule, StateValues
+from ratings_ledger.projections.rulesets.arithmetic import find_inexact
 
 # what a rule may raise; whoever catches it calls `fault`, or re-raises an interruption of the program themselves
 FAULTS = (BaseException,)
@@ -170,13 +171,30 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def compiles(rule: Rule) -> bool:
-    """Tell whether compiled code may stand in for a rule: not for a package's rule that uses anything but integers."""
+    """Tell whether compiled code may stand in for a rule: not for a package's rule whose numbers may differ."""
     return is_ours(rule) or inexact(rule) is None
 
 
 def inexact(rule: Rule) -> str | None:
-    """Return where a rule's scoring function, or a function it calls, uses numbers other than integers, or None."""
-    return _inexact(rule.score)
+    """Return the first of what `inexact_places` returns, or None."""
+    return next(iter(inexact_places(rule)), None)
+
+
+def inexact_places(rule: Rule) -> tuple[str, ...]:
+    """Return where a rule's numbers may differ between machines.
+
+    A rule of contract 1 may use no numbers but integers in its scoring function and what that calls. One with state may
+    use doubles, as `find_inexact` allows.
+    """
+    if rule.state:
+        return _inexact_kernels(rule)
+    why = _inexact(rule.score)
+    return () if why is None else (why,)
+
+
+@cache
+def _inexact_kernels(rule: Rule) -> tuple[str, ...]:
+    return tuple(map(str, find_inexact(rule)))
 
 
 @cache

@@ -1,0 +1,267 @@
+"""Kernels of rules with state: what would not be alike on every machine is refused, with its line."""
+
+import importlib.util
+import sys
+from itertools import count
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from own_rules import built_in
+
+from ratings_ledger.projections.contract import Rule
+from ratings_ledger.projections.rulesets.arithmetic import find_inexact
+from ratings_ledger.projections.rulesets.faults import compiles, inexact, inexact_places
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
+
+WITH_STATE = [name for name in BUILT_IN if built_in(name).state]
+NUMBERS = count()
+
+HEAD = """
+import math
+import random
+import numpy as np
+from math import floor, sqrt, inf
+from ratings_ledger.projections.contract import (
+    MISSING, exp, fixed_exp, joined, ln, logistic, power, real, root, units,
+)
+SCALE = 1_000_000
+HALF, THIRD = 0.5, 1.0 / 3.0
+Q = math.log(10.0)
+WEIGHTS = (1.0, 0.5)
+NAMES = {"a": 1}
+
+
+def score(n, before, columns, constants, table, after):
+"""
+FIRST = HEAD.count("\n") + 1
+
+
+def load_rule(folder: Path, source: str, **functions: str) -> Rule:
+    """Return Glicko with the functions of a file of this source: its `score`, and others by the names given."""
+    name = f"kernel_{next(NUMBERS)}"
+    file = folder / f"{name}.py"
+    file.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    del sys.modules[name]
+    own = {member: getattr(module, function) for member, function in functions.items()}
+    return built_in("glicko-1/1")._replace(
+        **{"score": module.score, "score_period": None, "age": None, "chance": None} | own
+    )
+
+
+def write_body(body: str) -> str:
+    """Return the source of a file whose kernel has this body; what follows an empty line stands after it."""
+    inner, _, rest = dedent(body).strip("\n").partition("\n\n\n")
+    return HEAD + "".join(f"    {line}\n" for line in inner.splitlines()) + f"    return 0\n\n\n{rest}\n"
+
+
+@pytest.mark.parametrize("name", WITH_STATE)
+def test_kernels_of_this_program_are_alike_everywhere(name: str) -> None:
+    """Nothing is refused in any rule with state that comes with the program."""
+    assert inexact_places(built_in(name)) == ()
+
+
+# by what is refused: the body of a kernel, whose second line is refused, and what is said
+REFUSED: dict[str, tuple[str, str]] = {
+    "division of whole numbers": (
+        "x = n\ny = x / 2.0",
+        "divides with / where x is not known to be a double; // divides",
+    ),
+    "division by a whole number": ("x = real(n, 1)\ny = x / 2", "divides with / where 2 is not known to be a double"),
+    "division of state": ("x = 1.0\ny = before[0][n - 1] / x", "divides with / where before[0][n - 1] is not known"),
+    "division in place": ("x = n\nx /= 2.0", "divides with / where x is not known to be a double"),
+    "power": ("x = 2.0\ny = x ** 2.0", "uses ** on doubles: x ** 2.0; power(base, exponent) of the contract"),
+    "power of a whole number": ("x = 2.0\ny = x ** 2", "uses ** on doubles: x ** 2"),
+    "power that may be a fraction": ("k = n\ny = 10 ** k", "uses ** with an exponent that is not written out: 10 ** k"),
+    "remainder": ("x = 2.0\ny = x % 1.0", "uses % on doubles: x % 1.0; only whole numbers have a remainder"),
+    "floor division": ("x = 2.0\ny = x // 1.0", "uses // on doubles: x // 1.0; only whole numbers have a remainder"),
+    "sum": ("x = 2.0\ny = sum([x, x])", "calls sum; it adds doubles otherwise since Python 3.12"),
+    "round": ("x = 2.0\ny = round(x)", "calls round; units(value, scale) rounds"),
+    "pow": ("x = 2.0\ny = pow(x, 2.0)", "calls pow; power(base, exponent) of the contract is alike everywhere"),
+    "int": ("x = 2.0\ny = int(x)", "calls int on a double; units(value, 1) rounds it"),
+    "math": ("x = 2.0\ny = math.exp(x)", "calls math.exp of the module math; exp, ln, power and root of the contract"),
+    "constants of math": ("x = 2.0\ny = x * math.pi", "has an expression that a kernel may not have: math.pi"),
+    "numpy": ("x = 2.0\ny = np.exp(x)", "calls np.exp of numpy, whose results differ between machines"),
+    "another module": ("x = 2.0\ny = random.random()", "calls random.random of random; a kernel calls its own file"),
+    "the rest of the contract": (
+        "x = 2.0\ny = joined(table)",
+        "calls joined of ratings_ledger.projections.contract; a",
+    ),
+    "what is unknown": ("x = 2.0\ny = print(x)", "calls print, which a kernel may not call"),
+    "a method": ("x = table\nx.append(1)", "calls x.append, which is neither of the contract nor of its own file"),
+    "a loop until close enough": ("x = 1.0\nwhile x > 0.1:\n    x = x * 0.5", "repeats a loop by comparing doubles"),
+    "a loop until one of two": (
+        "x = 1.0\nwhile n > 0 and not x < 0.1:\n    x = x * 0.5",
+        "repeats a loop by comparing",
+    ),
+    "a loop that breaks off": (
+        "x = 1.0\nfor i in range(9):\n    x = x * 0.5\n    if x < 0.1:\n        break",
+        "ends a loop by comparing doubles; use a fixed number of steps",
+    ),
+    "a loop that returns": (
+        "x = 1.0\nwhile True:\n    x = x * 0.5\n    if abs(x) < 0.1 or n == 3:\n        return 0",
+        "ends a loop by comparing doubles; use a fixed number of steps",
+    ),
+    "a loop within one that returns": (
+        "x = 1.0\nfor i in table:\n    if x < 0.1:\n        for j in table:\n            return 0",
+        "ends a loop by comparing doubles; use a fixed number of steps",
+    ),
+    "a double plus a whole number": ("x = 1.0\ny = x + n", "mixes a double with the whole number n; use real(it, 1)"),
+    "a comparison of both": ("x = 1.0\ny = x < before[0][0]", "compares a double with the whole number before[0][0]"),
+    "a name for both": ("x = 0\nx = 1.5", "uses x for a whole number and a double; write whole numbers as 0.0"),
+    "a choice of both": ("x = 1.0\ny = x if n > 2 else 0", "chooses between a whole number and a double"),
+    "the larger of both": (
+        "x = 1.0\ny = max(x, 0)",
+        "calls max with values of different kinds; write whole numbers as 0.0",
+    ),
+    "a double as a state": ("x = 1.0\nafter[0][0] = x", "stores a double as a state; units(value, scale) makes it"),
+    "a column as a state": ("x = 1.0\nafter[0][0] = columns[0]", "stores a value of another kind: after[0][0]"),
+    "a constant of a logarithm": ("x = 1.0\ny = x * Q", "reads Q, a double that is not written out in the same file"),
+    "a constant from elsewhere": (
+        "x = 1.0\ny = x * inf",
+        "reads inf, a double that is not written out in the same file",
+    ),
+    "a table by name": ("x = 1\ny = NAMES", "reads NAMES, which is no constant number"),
+    "a wrong argument": ("x = 1\ny = exp(x)", "calls exp with a whole number, x; a double is needed"),
+    "another wrong argument": ("x = 1.0\ny = real(x, 1)", "calls real with a double, x; a whole number is needed"),
+    "a double in fixed point": ("x = 1.0\ny = fixed_exp(x, 10)", "calls fixed_exp with a double, x; a whole number is"),
+    "a function given as a value": ("x = 1\ny = exp", "reads exp, which is no constant number"),
+    "arguments by name": ("x = 1\ny = real(x, scale=1)", "calls with arguments by name, or with *: real(x, scale=1)"),
+    "a name without a value": ("x = 1\ny = z\nz = 2.0\ndel z", "has a statement that a kernel may not have: del z"),
+    "an attempt": ("x = 1\ntry:\n    x = 2\nfinally:\n    x = 3", "has a statement that a kernel may not have: try:"),
+    "a function within": ("x = 1\ndef f():\n    return 1", "has a statement that a kernel may not have: def f():"),
+    "a lambda": ("x = 1\ny = lambda: 1.0", "has an expression that a kernel may not have: lambda: 1.0"),
+    "a text": ("x = 1\ny = -'x'", "reckons with what is no number: -'x'"),
+    "too many to take apart": ("x = 1\na, b, c = (1, 2)", "takes apart what is not known to have as many members"),
+    "a place that is a double": ("x = 1.0\ny = table[x]", "reads at a place that is no whole number: table[x]"),
+    "a member of a number": ("x = 1.0\ny = n[0]", "reads a member of what has none: n[0]"),
+    "members of a number": ("x = 1.0\nfor y in n: pass", "loops over n, whose members are not known"),
+    "a helper that divides": (
+        "x = 1\ny = half(n)\n\n\ndef half(n):\n    return n / 2",
+        "divides with / where n is not",
+    ),
+    "a helper that calls itself": (
+        "x = 1\ny = again(n)\n\n\ndef again(n):\n    return again(n)",
+        "calls itself; use a loop",
+    ),
+    "a helper of two results": (
+        "x = 1\ny = some(n)\n\n\ndef some(n):\n    if n > 1:\n        return 0\n    return 1.0",
+        "returns a whole number and a double; write whole numbers as 0.0 or 1.0",
+    ),
+    "a helper of arguments by name": (
+        "x = 1\ny = some()\n\n\ndef some(*, n=1):\n    return 0",
+        "takes arguments by name",
+    ),
+}
+# where it is not the second line of the body: the line of the helper after the body, or a line further on
+OTHER_LINES = {
+    "a loop that breaks off": 5,
+    "a loop that returns": 5,
+    "a loop within one that returns": 5,
+    "a name without a value": 4,
+    "a helper that divides": 7,
+    "a helper that calls itself": 6,
+    "a helper of two results": 9,
+    "a helper of arguments by name": 6,
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_may_differ_is_refused_by_line(case: str, tmp_path: Path) -> None:
+    """Each message names the function, what is wrong, the file and the line."""
+    body, message = REFUSED[case]
+    places = find_inexact(load_rule(tmp_path, write_body(body)))
+    line = FIRST - 1 + OTHER_LINES.get(case, 2)
+    assert [place for place in places if place.line == line and message in place.what], places
+    assert all(str(place).endswith(f"({place.file}, line {place.line})") for place in places)
+
+
+ALLOWED: dict[str, str] = {
+    "whole numbers": "x = (n * 7 // 2) % 5 - 2 ** 3 + (n << 2) + abs(-n)\nafter[0][0] = max(x, n, 0)",
+    "doubles": "x = real(n, SCALE)\ny = -x / 2.0 + 3 * x - 1\nafter[0][0] += units(y, SCALE)",
+    "the contract": "x = exp(1.0) / ln(2.0) / root(HALF) / power(2.0, THIRD) / logistic(0.5)\ny = units(x, 9)",
+    "the two of math": "x = sqrt(2.0) / math.sqrt(3.0)\ny = floor(x) + math.floor(x) + n // 2",
+    "float of a whole number": "x = 1.0 / float(n)\ny = float(x) / 2.0",
+    "a choice of doubles": "x = 1.0 if n > 2 else THIRD\ny = min(x, 2.0) / max(x, HALF)",
+    "helpers": "x, y = both(n, 1.0)\nz = y / both(n, y)[1]\n\n\ndef both(n, x, z=2.0):\n    return n, x / z",
+    "a helper of either kind": "x = same(n) // 2\ny = same(1.0) / 2.0\n\n\ndef same(x):\n    return x",
+    "any number of arguments": "x = last(1.0, n, 2.0) / 2.0\n\n\ndef last(x, *rest):\n    return rest[1] / x",
+    "types that go round": "a = b = c = 0.0\nfor i in range(3):\n    a = b / 2.0\n    b = c / 2.0\n    c = a + 1.0",
+    "loops of whole numbers": "i = 0\nwhile i < n and True:\n    i += 1\n    if i == 3:\n        break",
+    "a comparison outside of loops": "x = 1.0\nif x > 0.5:\n    return 0",
+    "a comparison in a loop": "x = 1.0\nfor i in table:\n    if x > 0.5: x = x / 2.0\n    else: continue",
+    "a loop in a comparison": "x = 1.0\nif x > 0.5:\n    for i in range(9):\n        if i == 3:\n            break",
+    "members": "x = [place for place in columns[0] if place > 0]\ny = sum(x) + sum(table) + len(x) + [0, 0][1]",
+    "tuples": "x = WEIGHTS[0] / WEIGHTS[n]\nfor y in WEIGHTS:\n    x = x / y\nfor i, j in enumerate(table): n = i // 2",
+    "parts": "x = before[0][:n]\nfor row in before:\n    y = row[0] // 2",
+    "errors": "if n > 9:\n    raise ValueError(f'too many: {n}')\nassert n > 0",
+    "missing values": "x = 0.0 if columns[0][0] == MISSING else real(columns[0][0], 1)\ny: float = x / 2.0",
+}
+
+
+@pytest.mark.parametrize("case", ALLOWED)
+def test_what_is_alike_is_allowed(case: str, tmp_path: Path) -> None:
+    """Whole numbers, doubles by the contract's functions, and loops whose ends do not depend on doubles."""
+    rule = load_rule(tmp_path, write_body(ALLOWED[case]))
+    assert inexact(rule) is None
+    assert compiles(rule)
+
+
+def test_every_function_that_the_loop_calls_is_checked(tmp_path: Path) -> None:
+    """Not only `score`: also periods, time, seasons, versions, chances and draws."""
+    functions = {
+        "score_period": "players, before, offsets, rows, constants, table, after",
+        "age": "state, elapsed, constants",
+        "new_season": "state, constants",
+        "enter": "state, constants",
+        "chance": "i, j, before, columns, constants, table",
+        "draw": "i, j, before, columns, constants, table",
+    }
+    source = write_body("x = 1")
+    source += "".join(
+        f"\ndef {name}({arguments}):\n    return {arguments.split(', ')[0]}[0] / 2\n"
+        for name, arguments in functions.items()
+    )
+    rule = load_rule(tmp_path, source, **{name: name for name in functions})
+    assert {place.what.partition(" ")[0] for place in find_inexact(rule)} == {*functions}
+    assert not compiles(rule)
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """A kernel without a file, one of two lambdas in a line, a function within another, and what is no function."""
+    rule = built_in("glicko-1/1")
+    space: dict[str, Any] = {}
+    exec("def score(n, before, columns, constants, table, after):\n    return 0", space)
+    k = 3
+
+    def within(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+        return k
+
+    for score, message in (
+        (space["score"], "score cannot be checked: its definition is not in a file of source code"),
+        ((lambda *all: 0, lambda *all: 1)[0], "<lambda> cannot be checked"),
+        (within, "within is no plain function of a module, which could be checked"),
+        (print, "print is no plain function"),
+    ):
+        assert message in str(inexact(rule._replace(score=score)))
+
+
+def test_a_lambda_is_checked_like_a_function() -> None:
+    """Its types are known, too."""
+    rule = built_in("glicko-1/1")._replace(age=lambda state, elapsed, constants: (state[0], state[1] / 2))
+    assert "<lambda> divides with / where state[1] is not known to be a double" in str(inexact(rule))
+    assert inexact(rule._replace(age=lambda state, elapsed, constants: (state[0], state[1] // 2))) is None
+
+
+def test_rules_without_state_may_use_whole_numbers_alone(tmp_path: Path) -> None:
+    """The check of contract 1 stays: no double at all."""
+    rule = load_rule(tmp_path, write_body("x = 1\ny = 0.5"))
+    assert inexact(rule) is None
+    assert "score has the number 0.5 (" in str(inexact(rule._replace(state=())))
