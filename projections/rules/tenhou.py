@@ -175,8 +175,9 @@ def explain(
     constants, total, terms = prepare(params), sum(map(bounded, before[0][:n])), []
     for i in range(n):
         place, seats, tied = (columns[name][i] for name in (PLACE, SEATS, TIED))
-        points = base_of(place, seats, tied, constants), correction(bounded(before[0][i]), total, n, constants)
-        terms.append(_terms(place, seats, tied, multiplier(columns[GAMES_BEFORE][i], constants), points, params))
+        own, m = bounded(before[0][i]), multiplier(columns[GAMES_BEFORE][i], constants)
+        points = base_of(place, seats, tied, constants), correction(own, total, n, constants)
+        terms.append(_terms(place, seats, tied, m, points, real(own, SCALE), params))
     return terms
 
 
@@ -184,24 +185,27 @@ def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: TenhouParams, after: Any
 ) -> list[tuple[int, Term]]:
     """Return the terms of player p's games, two for each, and what rounding their sum once added."""
-    constants, row, terms = prepare(params), offsets[p], []
+    constants, row, terms, own = prepare(params), offsets[p], [], real(bounded(before[0][p]), SCALE)
     while row < offsets[p + 1]:
         first, m = row, multiplier(rows[OWN + GAMES_BEFORE][offsets[p]], constants)
         *points, row = game_points(first, offsets[p + 1], p, before, rows, constants)
         place, seats, tied = (rows[OWN + name][first] for name in (PLACE, SEATS, TIED))
-        terms += [(first, term) for term in _terms(place, seats, tied, m, points, params)]
+        terms += [(first, term) for term in _terms(place, seats, tied, m, points, own, params)]
     rounding = after[0][p] - before[0][p] - sum(term.amount for _, term in terms)
     return [*terms, (-1, Term("rounding", rounding, "the sum of the period is rounded once"))] if rounding else terms
 
 
-def _terms(place: int, seats: int, tied: int, m: float, points: Sequence[float], params: TenhouParams) -> list[Term]:
-    """Return the terms of one game, whose `points` are the base and the correction."""
+def _terms(
+    place: int, seats: int, tied: int, m: float, points: Sequence[float], own: float, params: TenhouParams
+) -> list[Term]:
+    """Return the terms of one game, whose `points` are the base and the correction of the own rating."""
     base, corrected = points
-    note = f"tied with {tied - 1}, {'the largest base' if params.ties == 'best' else 'the mean of their bases'}"
+    others = f"tied with {tied - 1} {'other' if tied == 2 else 'others'}"
+    note = f"{others}: {'the largest base' if params.ties == 'best' else 'the mean of their bases'}"
     placed = Term(f"place {place}", units(m * base, SCALE), f"{_text(m)} x {_text(base)}, place {place} of {seats}",
                   note if tied > 1 else "", ("base", "ties", "decay", "least"))  # fmt: skip
-    change, apart = units(m * (base + corrected), SCALE), _text(corrected * float(Fraction(params.divisor)))
-    detail = f"{_text(m)} x {apart} / {params.divisor}, the table's mean less the own rating"
+    change, mean = units(m * (base + corrected), SCALE), own + corrected * float(Fraction(params.divisor))
+    detail = f"{_text(m)} x ({_text(mean)} - {_text(own)}) / {params.divisor}, the table's mean less the rating"
     return [placed, Term("table", change - placed.amount, detail, "", ("divisor",))]
 
 
