@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.admission.drawn_columns import GivenColumns, draw_columns, without_columns
 from ratings_ledger.projections.admission.period_trials import try_periods
-from ratings_ledger.projections.contract import MISSING, UNITS_MAX
+from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, UNITS_MAX
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.lists import LISTS
@@ -241,7 +241,10 @@ def _try_game(trace: Trace, game: int) -> None:
     stream = trace.stream
     version, row, ladder = stream.versions[stream.version[game]], stream.row[game], stream.ladder
     low, high = stream.offsets[game], stream.offsets[game + 1]
-    columns = [column[low:high].tolist() for column in stream.columns]
+    columns = [
+        (trace.gaps.history(name) if name in HISTORY_COLUMNS else column)[low:high].tolist()
+        for name, column in zip(version.rule.columns, stream.columns, strict=True)
+    ]
     before = _states_before(trace, game)
     n, names = high - low, [f"player {number}" for number in range(high - low)]
     twice = partial(_ask_twice, stream, row)

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -15,7 +16,7 @@ from own_rules import built_in
 
 from ratings_ledger.projections.contract import MISSING, ONE
 from ratings_ledger.projections.rules.pairwise_elo_2 import k_of, side_lead
-from ratings_ledger.projections.rulesets.versions import read_ruleset
+from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
 
 RULE = built_in("pairwise-elo/2")
 NFL = {"k": 20, "home": 65, "margin": "ln", "reversion": "1/3", "reversion_to": 1505}
@@ -276,6 +277,16 @@ def test_a_k_of_no_form_is_refused_with_all_forms(k: Any) -> None:
     data = {"id": "a", "version": "1", "rule": "pairwise-elo/2", "scope": {"game": ["go"]}, "params": {"k": k}}
     problems = [problem for problem in read_ruleset(data)[1] if problem.key == "params.k"]
     assert [problem.message.partition(",")[0] for problem in problems] == ["a number such as 20"]
+
+
+def test_the_page_has_both_well_known_forms() -> None:
+    """The rulesets on the page can be read, and have the parameters that are tested here."""
+    page = (Path(__file__).parents[2] / "docs" / "systems" / "club-elo.md").read_text(encoding="utf-8")
+    texts = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    for text, form in zip(texts, (NFL, NBA), strict=True):
+        ruleset, problems = read_toml(text)
+        assert ruleset is not None, problems
+        assert ruleset.params == {"start": 1300, **form}
 
 
 def test_few_games_are_provisional() -> None:

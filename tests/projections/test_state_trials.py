@@ -11,6 +11,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.projections.admission.drawn_columns import read_given_columns
 from ratings_ledger.projections.admission.trials import Trial, try_rule
 from ratings_ledger.projections.contract import Rule, State
+from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import bind
 
 TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n{}[scope]\ngame = ["chess"]\n'
@@ -34,6 +35,18 @@ def test_sound_rule_has_no_problems(rule: Rule, more: str, monkeypatch: pytest.M
     """A sound rule is tried on all drawn games, and nothing is wrong with it."""
     trial = tried(monkeypatch, rule, more)
     assert (trial.problems, trial.scored) == ([], 60)
+
+
+@pytest.mark.parametrize("name", [name for name, ruleset in shipped_rulesets().items() if ruleset.on_request])
+def test_shipped_rulesets_with_state_have_no_problems(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn games are scored by every ruleset that is published on request, with what it reads of earlier games."""
+    forbid_compiling(monkeypatch)
+    for text in shipped_rulesets()[name].fill_in("chess"):
+        version, problems = bind(read_ruleset(text))
+        assert version is not None, problems
+        trial = try_rule(version, games=25)
+        assert trial.problems == []
+        assert trial.scored > 0
 
 
 @pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
