@@ -333,3 +333,28 @@ def test_the_example_of_the_rule() -> None:
     states = [play(built_in(name), weng_lin.WengLinParams(), before, columns)[1] for name in RULES]
     assert states == [[[27_635_389, 22_364_611], [8_065_901] * 2]] * 2
     assert "25 +- 25/3: 27.635389 and 22.364611, both +- 8.065901" in (weng_lin.__doc__ or "")
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "systems" / "weng-lin.md").read_text("utf-8")
+A_NEW, KNOWN = ("25", "8.333333"), ("30", "1.5")
+MODELS = {"weng-lin-btf/1": "Bradley-Terry", "weng-lin-pl/1": "Plackett-Luce"}
+
+
+@pytest.mark.parametrize(
+    ("game", "sides", "places"),
+    [
+        ("a new player beats another", [[A_NEW], [A_NEW]], [1, 2]),
+        ("the same, tied", [[A_NEW], [A_NEW]], [1, 1]),
+        ("three new players", [[A_NEW], [A_NEW], [A_NEW]], [1, 2, 3]),
+        ("the last two of three tied", [[A_NEW], [A_NEW], [A_NEW]], [1, 2, 2]),
+        ("a known and a new player beat a new one", [[KNOWN, A_NEW], [A_NEW]], [1, 3]),
+    ],
+)
+def test_the_page_has_what_the_rules_give(game: str, sides: list[Side], places: list[int]) -> None:
+    """Every example of the page is what each rule gives, to a millionth."""
+    before, columns = laid_out(sides, places)
+    for name, model in MODELS.items():
+        _, after = play(built_in(name), weng_lin.WengLinParams(), before, columns)
+        states = [f"{mu / 10**6:.6f} ± {sigma / 10**6:.6f}" for mu, sigma in zip(*after, strict=True)]
+        (row,) = [line for line in PAGE.splitlines() if line.startswith((f"| {game} | {model}", f"| {game} | both"))]
+        assert [cell.strip() for cell in row.split("|")[3:] if cell.strip()] == states
