@@ -290,7 +290,7 @@ def explain_btf(
 def explain_pl(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: WengLinParams, after: Any
 ) -> list[list[Term]]:
-    """Return for every player a term for each place down to the player's own."""
+    """Return for every player a term for each place down to the player's own at which there was a choice."""
     constants, (place, team) = prepare(params), columns[:2]
     c, best = common_scale(n, before, columns, constants)
     terms = []
@@ -306,6 +306,8 @@ def explain_pl(
             detail = f"expected {own / below:.6f} as first of {sides}, scored {scored:.6g}"
             assumes = ("beta", "tau", *(("rule",) if scored and tied > 1 else ()))
             term = Term(f"place {at}", 0, detail, tell_side(side, before, team, constants), assumes)
+            if sides == 1 and parts:  # the last one left has no choice, so this adds nothing
+                term = parts.pop()[1]
             parts.append((variance / c * (scored - own * inverse), term))
         terms.append(part_change(parts, i, variance, before, team, constants))
     return terms
