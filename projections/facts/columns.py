@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, OPTIONAL_COLUMNS
@@ -384,6 +385,11 @@ class Facts:
             return [self.of_kind[name][p + shift] for p in participants]
         if name == "seconds_played":
             return [self._seconds_played(p) for p in participants]
+        if name == "league":
+            league = self.cell_of(row).league
+            return [MISSING if league == NONE else league] * len(participants)
+        if name == "year":
+            return [local_time(self.occurred_at[row], reading.zone).year] * len(participants)
         if name in ("score", "side_score"):
             return [self._score(name, row, p, reading) for p in participants]
         if name == "team":

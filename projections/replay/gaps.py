@@ -10,16 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING
 from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay import loops
 
 # what a player has: a number for each of the rule's columns, the points first
 State: TypeAlias = tuple[int, ...]
-DAY = 86_400_000_000
 
 
 class Joining(NamedTuple):
@@ -85,28 +84,6 @@ def read_moment(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -
     rows = np.array([] if row is None else [row], dtype=np.int64)
     seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)
     return int(days[0]), int(seasons[0]) if len(seasons) else 0
-
-
-def local_days(instants: Any, zone: str) -> Any:
-    """Return for every instant the day in a zone, as days since 1970.
-
-    A zone's offset is looked up once for a day on which it stays the same, which are nearly all.
-    """
-    if not len(instants):
-        return np.zeros(0, dtype=np.int64)
-    days, index = np.unique(instants // DAY, return_inverse=True)
-    offsets = np.array([[_offset(day * DAY, zone), _offset(day * DAY + DAY - 1, zone)] for day in days.tolist()])
-    local = (instants + offsets[index, 0]) // DAY
-    for at in np.flatnonzero((offsets[:, 0] != offsets[:, 1])[index]).tolist():
-        instant = int(instants[at])
-        local[at] = (instant + _offset(instant, zone)) // DAY
-    return local
-
-
-def _offset(instant: int, zone: str) -> int:
-    offset = local_time(instant, zone).utcoffset()
-    assert offset is not None
-    return (offset.days * 86_400 + offset.seconds) * 1_000_000 + offset.microseconds
 
 
 def _number_seasons(facts: Facts, rows: Any, days: Any, ruleset: Ruleset) -> Any:

@@ -334,6 +334,7 @@ def _played(
     batched = shared.compiled and not is_stateful
     batch = LadderBatch(shared, most, numbered, columns, versions) if batched else None
     found: dict[tuple[str, ...], Stream] = {}
+    reason = why_not_replayed(versions)
     for ladder, values in enumerate(shared.ladders):
         low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]
         first, last = shared.slot_from[ladder], shared.slot_from[ladder + 1]
@@ -348,7 +349,21 @@ def _played(
             found[values].calendar = read_calendar(facts, shared.row[low:high], ruleset)
         if failures:
             found[values].broken = _first_failure(found[values], failures)
+        if reason:
+            found[values].broken = RuleFailure(found[values].ladder, reason, found[values].row[0])
     return found
+
+
+def why_not_replayed(versions: Sequence[Version]) -> str | None:
+    """Return why no ladder of these versions can be replayed, or None."""
+    if versions[0].ruleset.period != "game":
+        return f"rating periods ({versions[0].ruleset.period}) are not scored yet, only game by game"
+    kept = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
+    if len(kept) > 1 and any(version.rule.state for version in versions):
+        return f"its versions keep different numbers about a player: {'; '.join(map(', '.join, sorted(kept)))}"
+    if len(versions) > 1 and any(version.rule.enter for version in versions):
+        return "what a version does to ratings when it takes effect is not carried out yet"
+    return None
 
 
 def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFailure | None:

@@ -17,7 +17,7 @@ from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ratings_ledger.ledger.events.zones import day_start
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING
-from ratings_ledger.projections.replay.gaps import DAY, local_days
+from ratings_ledger.projections.facts.local_days import DAY, local_days
 
 UNIX_DAY = date(1970, 1, 1)
 FIRST_DAY, LAST_DAY = (date.min - UNIX_DAY).days, (date.max - UNIX_DAY).days

@@ -10,6 +10,7 @@ from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, STATE_RULE_COLUMNS
 from ratings_ledger.projections.facts.columns import NONE, TOO_LARGE, Column, Facts, optional_column
+from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.rulesets.columns import Reading, reading_of
 from ratings_ledger.projections.rulesets.versions import Version
@@ -71,6 +72,13 @@ def bulk_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
             column[:] = arrays.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
         elif name in HISTORY_COLUMNS:
             column[:] = 0  # the replay fills it in
+        elif name == "league":
+            leagues = np.array([cell.league for cell in facts.cells], dtype=np.int64)
+            leagues[leagues == NONE] = MISSING
+            column[:] = np.repeat(leagues[arrays.as_numpy(facts.cell)[row]], size)
+        elif name == "year":
+            days = local_days(arrays.as_numpy(facts.occurred_at)[row], reading.zone).astype("datetime64[D]")
+            column[:] = np.repeat(days.astype("datetime64[Y]").astype(np.int64) + 1970, size)
         elif name in ("score", "side_score"):
             column[:] = _scores(facts, name, games, reading)
         elif name == "team":

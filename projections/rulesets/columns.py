@@ -56,12 +56,14 @@ class Reading(NamedTuple):
     score_unit:  how many units a point of the score has
     score_sign:  1, or -1 where the lowest score is best
     absent:      by the names of columns of custom numbers, the number where none was recorded
+    zone:        where the year of a game is that of its day, if the rule asks
     """
 
     columns: tuple[str, ...]
     score_unit: int = 1
     score_sign: int = 1
     absent: tuple[tuple[str, int], ...] = ()
+    zone: str = "UTC"
 
 
 def reading_of(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
@@ -77,4 +79,5 @@ def reading_of(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
         10**ruleset.score_decimals if scored else 1,
         -1 if scored and ruleset.score_order == "low" else 1,
         tuple(absent),
+        ruleset.time_zone if "year" in columns else "UTC",
     )
