@@ -267,7 +267,8 @@ def _find_gaps(stream: Stream, joining: Mapping[str, Joining], earlier: Trace | 
 
 def _read_columns(stream: Stream, gaps: Gaps | None) -> Any:
     """Return what the rules of a stream read, with what they read of earlier games filled in."""
-    if gaps is None or not any(reads_history(version.rule.columns) for version in stream.versions):
+    # a stream without games, such as the one before a ladder's first game, may have no columns
+    if gaps is None or not stream.columns or not any(reads_history(one.rule.columns) for one in stream.versions):
         return stream.columns
     columns = np.stack([arrays.as_numpy(column).astype(np.int64) for column in stream.columns])
     sizes = np.diff(arrays.as_numpy(stream.offsets))
