@@ -22,6 +22,11 @@ RULESETS = [tomllib.loads(text) for text in [*shipped_texts(), elo_text("chess")
 # the worked examples of the sources, as the pages show them
 CHECKS = {
     "elo": {"ben: 984 +17.469502 = 1001.47", "anna: 1000 +16 = 1016", "+8  vs ben: K 16, expected 0.5, scored 1"},
+    "glicko": {"1464.106463 ± 151.398902", "weight 0.995498, expected 0.639468, scored 1"},
+    "glicko-2": {
+        "1464.050671 ± 151.516524, 0.059995984401", "2167.021002 ± 60.580992, 0.060031107912",
+        "weight 0.995498, expected 0.639468, scored 1",
+    },
     "contribution-pool": {
         "1st of 2    1160", "2nd of 2     840", "1st of 3    1230", "2nd of 3     970", "3rd of 3     800",
         "1st of 4    1275", "2nd of 4    1055", "3rd of 4     910", "4th of 4     760", "1000 +323 = 1323",

@@ -482,11 +482,13 @@ def test_explanations_name_opponents_and_expectations(name: str) -> None:
     ("name", "text"),
     [("glicko-1/1", "1464.106463 ± 151.398902"), ("glicko-2/1", "1464.050671 ± 151.516524, 0.059995984401")],
 )
-def test_docstring_shows_the_published_example(name: str, text: str) -> None:
-    """The module's docstring ends with the papers' example as the rule stores it."""
+def test_docstring_and_page_show_the_published_example(name: str, text: str) -> None:
+    """The module's docstring ends with the papers' example as the rule stores it; the page has it, too."""
     rule, own, results = from_vector(json.loads(VECTORS.read_text("utf-8"))[RULES.index(name)])
     _, after = play_period(rule, rule.params(), *lay_out_period(rule, own, results))
     assert f"{text}\n" in (MODULES[name].__doc__ or "")
+    page = Path(__file__).parents[2] / "docs" / "systems" / f"{name.partition('/')[0].replace('-1', '')}.md"
+    assert f"{text}." in page.read_text(encoding="utf-8")
     assert [
         str(Decimal(column[0]) / state.scale) for column, state in zip(after, rule.state, strict=True)
     ] == text.replace(" ±", ",").split(", ")
