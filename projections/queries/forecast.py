@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
@@ -40,6 +41,7 @@ from ratings_ledger.projections.replay.gaps import read_moment
 from ratings_ledger.projections.replay.trace import Before, Trace
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest
 
+UNIX_DAY = date(1970, 1, 1)
 # the results of a game, as its points at stake name them
 OUTCOMES = ("win", "draw", "loss")
 
@@ -112,6 +114,7 @@ class PlannedGame(NamedTuple):
     arrivals: for each what they bring to it
     home:     the number of the side that plays at home, or None
     numbers:  custom numbers, by name
+    year:     the calendar year in the ruleset's zone, MISSING on a ladder without games
     """
 
     names: list[str]
@@ -119,6 +122,7 @@ class PlannedGame(NamedTuple):
     arrivals: list[Arrival]
     home: int | None
     numbers: Mapping[str, int]
+    year: int
 
     @property
     def sides(self) -> int:
@@ -162,8 +166,10 @@ def predict_game(
     side_of = [next(number for number, side in enumerate(players) if name in side) for name in names]
     home_side = None if home is None else _find_home(players, _read_side(ladders, home))
     try:
-        arrivals = _find_arrivals(ladders, trace, version, names)
-        game = PlannedGame(names, side_of, arrivals, home_side, numbers or {})
+        when = _find_moment(ladders, trace, version)
+        arrivals = _find_arrivals(ladders, trace, version, when or When(), names)
+        year = MISSING if when is None else (UNIX_DAY + timedelta(days=when.day)).year
+        game = PlannedGame(names, side_of, arrivals, home_side, numbers or {}, year)
         stakes = {(side, outcome): _score(version, ladder, game, side, outcome)
                   for side in range(game.sides) for outcome in OUTCOMES}  # fmt: skip
         pairs = _predict_pairs(version, ladder, game, players)
@@ -218,17 +224,20 @@ def _refuse_numbers(version: Version, numbers: Mapping[str, int]) -> None:
             raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "set")
 
 
-def _find_arrivals(ladders: Ladders, trace: Trace, version: Version, names: Sequence[str]) -> list[Arrival]:
-    """Return what players bring to a game at the coordinates."""
-    facts = ladders.facts
-    last, when = trace, When()
+def _find_moment(ladders: Ladders, trace: Trace, version: Version) -> When | None:
+    """Return when the game is to be played: at the coordinates, or None on a ladder without games."""
+    last = trace
     while not last.stream.row and last.earlier is not None:
         last = last.earlier
     row = last.stream.row[-1] if last.stream.row else None
     if version.rule.state and ladders.as_of is not None:
-        when = When(*read_moment(facts, row, ladders.as_of, version.ruleset))
-    elif row is not None:
-        when = read_when(facts, row, version)
+        return When(*read_moment(ladders.facts, row, ladders.as_of, version.ruleset))
+    return None if row is None else read_when(ladders.facts, row, version)
+
+
+def _find_arrivals(ladders: Ladders, trace: Trace, version: Version, when: When, names: Sequence[str]) -> list[Arrival]:
+    """Return what players bring to a game at that moment."""
+    facts = ladders.facts
     before = Before(trace, trace.count, trace.adjustments)
     people = [(facts.person[facts.player_numbers[name]], name) for name in names]
     return find_arrivals(facts, before, version, when, people)
@@ -256,6 +265,8 @@ def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> 
         "home": lambda: home,
         "score": lambda: [one if is_first else 0 for one, is_first in zip(best, firsts, strict=True)],
         "side_score": lambda: best,
+        "league": lambda: [MISSING] * n,
+        "year": lambda: [game.year] * n,
     }
     columns = []
     for name in version.rule.columns:

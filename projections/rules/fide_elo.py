@@ -153,7 +153,7 @@ def factor_of(rating: int, born: int, reached: int, games: int, year: int, const
         return constants[K_NEW]
     if reached > 0 or rating >= constants[HIGH_FROM]:
         return constants[K_HIGH]
-    if born > 0 and year - born <= constants[YOUNG_AGE] and rating < constants[YOUNG_BELOW]:
+    if born > 0 and 0 < year <= born + constants[YOUNG_AGE] and rating < constants[YOUNG_BELOW]:
         return constants[K_YOUNG]
     return constants[K]
 

@@ -24,20 +24,23 @@ from ratings_ledger.projections.facts.columns import Facts, row_at
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns
 from ratings_ledger.projections.rulesets.columns import Reading, reading_of
 
-COLUMNS = ("place", "team", "home", "score", "side_score", "numbers.length", "numbers.points", "numbers.never")
+COLUMNS = (
+    "place", "team", "home", "score", "side_score", "league", "year", "numbers.length", "numbers.points",
+    "numbers.never",
+)  # fmt: skip
 READINGS = (
     Reading(COLUMNS),
     Reading(COLUMNS, 10**6, -1, (("numbers.length", 7), ("numbers.never", 0))),
-    Reading(COLUMNS, 100),
+    Reading(COLUMNS, 100, zone="Asia/Tokyo"),
 )
 
 
 def event(number: int, *participants: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """A game of these participants."""
+    """A game of these participants, in the hours around a new year in Tokyo."""
     data = {"game_id": f"g-{number}", "game": "tennis", **members, "participants": [*participants]}
     return {
         "type": "game.recorded",
-        "occurred_at": f"2020-01-01T{number // 60:02d}:{number % 60:02d}:00Z",
+        "occurred_at": f"2019-12-31T{12 + number // 60:02d}:{number % 60:02d}:00Z",
         "data": data,
     }
 
@@ -68,6 +71,8 @@ def games(count: int) -> Iterator[dict[str, Any]]:
             players[chance.randrange(4)]["club"] = chance.choice(("TC Rot", "TC Blau"))
         if chance.random() < 0.3:
             members["numbers"] = {"length": chance.randrange(-9, 9)}
+        if chance.random() < 0.5:
+            members["league"] = chance.choice(("open", "cup"))
         if number > count // 2 and chance.random() < 0.3:
             players[chance.randrange(4)]["numbers"] = {"points": 2**53 - 1 - number}
         yield event(number, *players, **members)
@@ -120,6 +125,25 @@ def test_reading_is_the_same_where_nothing_differs() -> None:
     assert reading_of(("side_score",), ruleset) == Reading(("side_score",), 100, -1)
     read = ("numbers.length", "numbers.points")
     assert reading_of(read, ruleset) == Reading(read, absent=(("numbers.length", 3),))
+
+
+def test_leagues_and_years_of_one_game() -> None:
+    """Games of one league share a number, others have another or none; the year is that of the zone."""
+    players = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+    facts = decoded(*(
+        event(number, *players, **({"league": league} if league else {}))
+        for number, league in ((1, "open"), (2, None), (3, "cup"), (300, "open"))
+    ))  # fmt: skip
+    first, none, cup, again = column(facts, "league")
+    assert first == again
+    assert first[0] == first[1] != cup[0]
+    assert none == [MISSING] * 2
+    assert column(facts, "year") == [[2019] * 2] * 4
+    assert column(facts, "year", READINGS[2]) == [[2019] * 2, [2019] * 2, [2019] * 2, [2020] * 2]
+    data = {"id": "x", "version": "1", "rule": "elo/1", "scope": {"game": ["go"]}, "time_zone": "Asia/Tokyo"}
+    ruleset = Ruleset.model_validate(data)
+    assert reading_of(("year",), ruleset) == Reading(("year",), zone="Asia/Tokyo")
+    assert reading_of(("place",), ruleset) == Reading(("place",))
 
 
 @pytest.mark.parametrize("reading", READINGS)

@@ -201,7 +201,8 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
         games.append([[*column] for column in columns])
         return 0
 
-    names = ("place", "seats", "tied", "team", "home", "score", "side_score", "games_before", "first_of_season")
+    names = ("place", "seats", "tied", "team", "home", "score", "side_score", "league", "year", "games_before",
+             "first_of_season")  # fmt: skip
     rule = BY_GAME._replace(
         columns=names, score=score, check=None, age=None, new_season=None, enter=None, draw=None,
         chance=lambda i, j, before, columns, constants, table: ONE // 2,
@@ -213,9 +214,10 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
     version, problems = bind(ruleset)
     assert version is not None, problems
     arrival = forecast.Arrival((0, 0), (0, 0), (0, 0), 3, MISSING, 1, False)
-    game = forecast.PlannedGame(["anna", "ben", "cleo"], [1, 0, 1], [arrival] * 3, 0, {})
+    game = forecast.PlannedGame(["anna", "ben", "cleo"], [1, 0, 1], [arrival] * 3, 0, {}, 2025)
     assert forecast._score(version, "own", game, 1, "win") == [0, 0, 0]
     assert dict(zip(names, games[-1], strict=True)) == {
         "place": [1, 3, 1], "seats": [3, 3, 3], "tied": [2, 1, 2], "team": [1, 0, 1], "home": [-1, 1, -1],
-        "score": [1, 0, 0], "side_score": [1, 0, 1], "games_before": [3, 3, 3], "first_of_season": [1, 1, 1],
+        "score": [1, 0, 0], "side_score": [1, 0, 1], "league": [MISSING] * 3, "year": [2025] * 3,
+        "games_before": [3, 3, 3], "first_of_season": [1, 1, 1],
     }  # fmt: skip
