@@ -58,8 +58,8 @@ CHECKS = {
     },
     "club-catan-elo": {"minted 0.736307", "anna: 1000 +32 = 1032"},
     "club-elo": {
-        "16.462462", "2.820079", "1571.666667", "within\n0.001 points", "1490.799099 + 65 at home", "a new season", "vs bo and di: K 40",
-        "if draw",
+        "16.462462", "2.820079", "1571.666667", "within\n0.001 points", "1490.799099 + 65 at home", "a new season",
+        "vs bo and di: K 40", "if draw",
     },
     "riichi": {
         "0.2 * -30 = -6", "0.2 * (-30 - 400 / 40) = -8", "| all at 1500 | 1 | 30 |", "aki: 1530 +19.2115 = 1549.21",
