@@ -180,17 +180,22 @@ def points_for_place(n: int, columns: Columns, constants: Numbers, i: int) -> in
     return pooled * percent_of(columns, i) // (100 * tied * drivers)
 
 
+def count_holders(n: int, columns: Columns, column: int) -> int:
+    """Return how many who were no guests have a bonus."""
+    holders = 0
+    for j in range(n):
+        if _is(columns, column, j) and not _is(columns, GUEST, j):
+            holders += 1
+    return holders
+
+
 def points_for_bonus(n: int, columns: Columns, constants: Numbers, i: int, column: int, worth: int) -> int:
     """Return what participant i gets for a bonus that is worth so much, in units."""
     if not _is(columns, column, i) or _is(columns, GUEST, i):
         return 0
     if constants[3] > 0 and (not is_classified(n, columns, i) or points_place(n, columns, i) > constants[3]):
         return 0
-    sharing = 0
-    for j in range(n):
-        if _is(columns, column, j) and not _is(columns, GUEST, j):
-            sharing += 1
-    return worth * percent_of(columns, i) // (100 * sharing)
+    return worth * percent_of(columns, i) // (100 * count_holders(n, columns, column))
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
@@ -222,7 +227,8 @@ def _terms(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
     for term, column, worth in (("fastest lap", FASTEST, constants[1]), ("pole", POLE, constants[2])):
         if _is(columns, column, i) and worth:
             amount = points_for_bonus(n, columns, constants, i, column, worth)
-            terms.append(Term(term, amount, "" if amount else "no bonus for this place", assumes=("bonus",)))
+            detail = _describe_bonus(n, columns, i, column, worth) if amount else "no bonus for this place"
+            terms.append(Term(term, amount, detail, assumes=("bonus",)))
     if columns[OTHER][i] not in (MISSING, 0):
         terms.append(Term("another seat", columns[OTHER][i], "numbers.other_points"))
     return terms
@@ -231,7 +237,7 @@ def _terms(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
 def _describe_place(n: int, columns: Columns, constants: Numbers, i: int) -> str:
     """Return why a place is worth what it is, in words."""
     if not is_classified(n, columns, i):
-        return "left the game; the place gives no points"
+        return "left the game; no points"
     if _is(columns, GUEST, i):
         return "a guest; those behind move up"
     first, tied, drivers = points_place(n, columns, i), tied_seats(n, columns, i), drivers_of(n, columns, i)
@@ -245,6 +251,14 @@ def _describe_place(n: int, columns: Columns, constants: Numbers, i: int) -> str
     if percent_of(columns, i) != 100:
         details.append(f"{percent_of(columns, i)} percent")
     return "; ".join(details) or f"worth {_shown(constants, first)}"
+
+
+def _describe_bonus(n: int, columns: Columns, i: int, column: int, worth: int) -> str:
+    """Return how a bonus comes about, in words."""
+    sharing = count_holders(n, columns, column)
+    shared = f"; shared by {sharing}" if sharing > 1 else ""
+    percent = percent_of(columns, i)
+    return f"worth {Fraction(worth, SCALE)}{shared}{f'; {percent} percent' if percent != 100 else ''}"
 
 
 def _shown(constants: Numbers, place: int) -> str:

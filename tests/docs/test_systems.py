@@ -66,6 +66,10 @@ CHECKS = {
     },
     "egf": {"to 2109.306246", "to 2091.72531", "+4.653123", "+0.877502", "ann: 100 +47.724253 = 147.72"},
     "weng-lin": {"27.635389 ± 8.065901", "30.016050 ± 1.501787", "21.413689 ± 8.058224"},
+    "championship": {
+        "ben: 6 +2.5 = 8.5", "cleo: 11 +16 = 27", "   1  cleo      24.0", "   2  anna      24.0",
+        "places: 2 at place 1, 1 at place 3; anna 1 at place 1, 2 at place 2, 1 at place 3", "best 1 of 2 results",
+    },
 }  # fmt: skip
 
 

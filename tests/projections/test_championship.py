@@ -3,22 +3,15 @@
 The results are real and not part of this project; without them the tests skip.
 """
 
-from array import array
 from collections import Counter, defaultdict
 from fractions import Fraction
 
 import championship_seasons as seasons
 import pytest
-from own_rules import built_in, read_ruleset
+from histories import facts_of, fill, ruleset
 
-from ratings_ledger.ledger.events.games import STATUSES
-from ratings_ledger.projections.contract import MISSING, decimal
-from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.gaps import Calendar
-from ratings_ledger.projections.replay.ladders import Stream
-from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.rulesets.versions import bind
 
 pytestmark = pytest.mark.skipif(
     not seasons.FOLDER.is_dir(), reason="the results of Formula 1 (shared/data/formula-1) are absent"
@@ -56,58 +49,6 @@ DIFFERENT = {
 LEFT_OUT = {(1954, 5, "jean-behra")}
 
 
-def columns_of(race):
-    """What the rule reads of a race: players in the order of their ids, and a list by column."""
-    rule = built_in("placement-points/2")
-    rows = sorted(race.participants(), key=lambda row: row["player"])
-    seats = [row["place"] for row in rows if "replaces" not in row]
-    game = {"percent": race.percent} if race.percent != 100 else {}
-    read = {
-        "place": [row["place"] for row in rows],
-        "status": [STATUSES.index(row.get("status", "finished")) for row in rows],
-        "tied": [seats.count(row["place"]) for row in rows],
-    }
-    return [row["player"] for row in rows], [
-        read[name] if name in read else [(row.get("numbers", {}) | game).get(name[8:], MISSING) for row in rows]
-        for name in rule.columns
-    ]
-
-
-def stream_of_season(season, races):
-    """A season as its ladder replays it."""
-    names = [str(season), "1997b"] if season == 1997 else [str(season)]
-    files = seasons.rulesets()
-    versions = []
-    for position, name in enumerate(names, 1):
-        version, problems = bind(read_ruleset(files[name]), position)
-        assert version is not None, problems
-        versions.append(version)
-    stream = Stream(f"formula-1/{season}", versions[0].rule, versions)
-    columns = [[] for _ in versions[0].rule.columns]
-    for number, race in enumerate(races):
-        players, read = columns_of(race)
-        for player in players:
-            if player not in stream.names:
-                stream.persons.append(len(stream.names))
-                stream.names.append(player)
-        stream.players.extend(stream.names.index(player) for player in players)
-        for column, values in zip(columns, read, strict=True):
-            column.extend(values)
-        stream.offsets.append(len(stream.players))
-        last = len(versions) > 1 and number == len(races) - 1
-        stream.version.append(int(last))
-        stream.row.append(number)
-    stream.columns = [array("q", column) for column in columns]
-    stream.calendar = Calendar(array("q", range(len(races))), array("q", [season] * len(races)))
-    return stream
-
-
-def tables_of_season(stream):
-    """The rankings after every round."""
-    trace, ladders = replay(stream), Ladders(Facts(0, b""))
-    return [ladders.ranked(trace.up_to(count, 0))[0] for count in range(1, len(stream.row) + 1)]
-
-
 @pytest.fixture(scope="module")
 def raced():
     """The races by season, in order."""
@@ -117,13 +58,22 @@ def raced():
     return found
 
 
-def test_every_race_gives_the_points_of_the_source(raced):
+@pytest.fixture(scope="module")
+def ladders(shared_url, raced):
+    """The ladders of a ledger with all races and the rulesets of all seasons."""
+    events = [ruleset(text) for text in seasons.rulesets().values()]
+    events += [race.event(number) for races in raced.values() for number, race in enumerate(races, 1)]
+    return Ladders(facts_of(fill(shared_url, events)))
+
+
+def test_every_race_gives_the_points_of_the_source(raced, ladders):
     """In every race, everybody gets the points that the source has."""
     assert [*raced] == [*range(seasons.FIRST, seasons.LAST + 1)]
     assert sum(map(len, raced.values())) == 997
     for season, races in raced.items():
-        stream = stream_of_season(season, races)
-        trace = replay(stream)
+        trace = ladders.trace(f"formula-1/{season}")
+        stream = trace.stream
+        assert len(stream.row) == len(races), season
         for game, race in enumerate(races):
             expected = defaultdict(Fraction)
             for row in race.rows:
@@ -133,11 +83,13 @@ def test_every_race_gives_the_points_of_the_source(raced):
             assert gained == dict(expected), (season, game + 1)
 
 
-def test_every_table_after_every_round(raced):
+def test_every_table_after_every_round(raced, ladders):
     """Every row of every table has the rank and the points of the source, or is named with the reason."""
     tables, compared, different, left_out = seasons.read_tables(), 0, set(), set()
     for season, races in raced.items():
-        for round_, ranking in enumerate(tables_of_season(stream_of_season(season, races)), 1):
+        trace = ladders.trace(f"formula-1/{season}")
+        for round_ in range(1, len(races) + 1):
+            ranking = ladders.ranked(trace.up_to(round_, 0))[0]
             rows, lines = {row.player: row for row in ranking.rows}, tables[season, round_]
             ours, theirs = Counter(row.rank for row in rows.values()), Counter(line["rank"] for line in lines)
             for line in lines:

@@ -112,19 +112,24 @@ def test_explanations_say_why():
     assert described(columns, values) == [
         [("place 1", "0", "a guest; those behind move up")],
         [("place 2", "2", "place 1 without guests; shared by 2; 50 percent")],
-        [("place 2", "2", "place 1 without guests; shared by 2; 50 percent"), ("fastest lap", "0.5", "")],
+        [
+            ("place 2", "2", "place 1 without guests; shared by 2; 50 percent"),
+            ("fastest lap", "0.5", "worth 1; 50 percent"),
+        ],
         [
             ("place 3", "3", "place 2 without guests; 50 percent"),
             ("pole", "0", "no bonus for this place"),
             ("another seat", "0.5", "numbers.other_points"),
         ],
-        [("place 4", "0", "left the game; the place gives no points")],
+        [("place 4", "0", "left the game; no points")],
     ]
     assert described(board((1, 0, {}), (2, 0, {}), (2, 0, {})))[:2] == [
         [("place 1", "8", "worth 8")],
         [("place 2", "5", "tied: the mean of places 2 to 3")],
     ]
     assert described(board(*FINISH))[5] == [("place 6", "0", "worth nothing")]
+    shared = described(board((1, 0, {"pole": 1}), (2, 0, {"pole": 1})), POINTS | {"bonus": {"pole": "1/2"}})
+    assert shared[1][1] == ("pole", "0.25", "worth 1/2; shared by 2")
     none = described(board((1, LEFT, {}), (1, SUBSTITUTE, {}), (2, 0, {})), POINTS | {"shared": "none"})
     assert none[0] == [("place 1", "0", "shared by 2, so without points")]
 
