@@ -185,7 +185,8 @@ def _row(rule: Rule) -> Callable[[str], str]:
 
     def row(name: str) -> str:
         default = properties[name].get("default")
-        default = "the usual ones" if isinstance(default, dict) else default
+        if isinstance(default, dict):
+            default = "the usual ones" if default else None
         text = str(default).lower() if isinstance(default, bool) else default
         shown = "needed" if name in needed else "none" if default is None else f"`{text}`"
         return f"| `{name}` | {' or '.join(values_of(rule, name))} | {shown} |"
