@@ -506,7 +506,10 @@ class Ladders:
             trace.burned,
             trace.adjusted,
             stream.rule.state,
-            ShownStates(self.facts, trace, version, self.as_of) if stream.rule.state else None,
+            # a list of what single games gave has points of its own, not those that the rule keeps
+            ShownStates(self.facts, trace, version, self.as_of)
+            if stream.rule.state and stream.ranking.running
+            else None,
         )
         return found, results
 
