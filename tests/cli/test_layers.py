@@ -260,7 +260,7 @@ LONG_RULES = {
     "projections/rules/glicko_1.py": 240,
     "projections/rules/glicko_2.py": 330,
     # bonuses, shared seats, guests and weights, each explained
-    "projections/rules/placement_points_2.py": 300,
+    "projections/rules/placement_points_2.py": 310,
     # two ways of scoring, by month and by game, with a table and what changed between versions of the regulations
     "projections/rules/fide_elo.py": 400,
     # eight options that combine freely: margins, K by games, teams, draws and so on
