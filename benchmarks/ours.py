@@ -33,7 +33,7 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.replay import replay as replay_stream
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.versions import parse_toml
+from ratings_ledger.projections.rulesets.versions import bind, parse_toml, read_toml
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
 
@@ -114,10 +114,22 @@ def _replayed(url: str) -> Found:
     }  # fmt: skip
 
 
-def replay_in_memory(url: str) -> Found:
-    """The replay alone, of a stream in memory, in a process that has done it once before."""
+def replay_in_memory(url: str, name: str = "") -> Found:
+    """The replay alone, of a stream in memory, in a process that has done it once before.
+
+    With the `name` of a ruleset of the folder `later`, the ladder of that ruleset, which is not published.
+    """
     with open_ledger(url).reading() as connection:
-        stream = Ladders(decode(connection)).stream(LADDER)
+        facts = decode(connection)
+    ladder = LADDER
+    if name:
+        ruleset, problems = read_toml((RULESETS / "later" / f"{name}.toml").read_text())
+        assert ruleset is not None, problems
+        version, problems = bind(ruleset)
+        assert version is not None, problems
+        facts.rulesets[ruleset.id] = [version]
+        ladder = ruleset.id
+    stream = Ladders(facts).stream(ladder)
     replay_stream(stream, keep=False)
     if stream.batch is not None:
         stream.batch.outcomes = None  # otherwise it is only looked up
