@@ -296,7 +296,8 @@ def explain_pl(
     terms = []
     for i in range(n):
         side = next(j for j in range(n) if is_mate(j, i, team))
-        variance, inverse, parts = side_variance(side, before, team, constants), 0.0, []
+        variance, inverse = side_variance(side, before, team, constants), 0.0
+        parts: list[tuple[float, Term]] = []
         own = strength((side_mean(side, before, team) - best) / c)
         for at in sorted({place[j] for j in range(n) if place[j] <= place[i]}):
             tied, below = stage(at, c, best, before, columns)
