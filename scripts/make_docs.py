@@ -21,7 +21,7 @@ from console_blocks import masked, refreshed
 
 from ratings_ledger.cli.main import ratings
 from ratings_ledger.ledger import errors, rejections, verification
-from ratings_ledger.projections.contract import COMMON_COLUMNS, Rule, joined
+from ratings_ledger.projections.contract import COMMON_COLUMNS, NUMBERS, STATE_RULE_COLUMNS, Rule, joined
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.registry import rule as find_rule
@@ -204,6 +204,8 @@ def columns() -> str:
     kinds = {"Every game type": COMMON_COLUMNS} | {
         f"Kind `{name}`": columns for name, columns in COLUMNS_OF.items() if columns
     }
+    custom = "the number NAME that the game or the participant declares, within what the ruleset says of it"
+    kinds["Rules with state, every game type"] = {**STATE_RULE_COLUMNS, f"{NUMBERS}NAME": custom}
     parts = []
     for title, meanings in kinds.items():
         rows = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in meanings.items())

@@ -291,6 +291,8 @@ def _refuse_state_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProbl
         yield RulesetProblem("period_by", f'it belongs to period = "event"; the period here is {ruleset.period}')
     if ruleset.period != "game" and rule.score_period is None:
         yield RulesetProblem("period", f'{rule.id} scores game by game; leave it out, or write period = "game"')
+    if ruleset.period == "game" and rule.score is None:
+        yield RulesetProblem("period", f'{rule.id} scores periods alone; write period = "day", "week" or "month"')
     if ruleset.takes != "sum" and ruleset.entrant != "club":
         yield RulesetProblem("takes", 'it says what a club gets from its players, so it needs entrant = "club"')
     if rule.state:

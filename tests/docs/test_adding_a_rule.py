@@ -2,6 +2,7 @@
 used, and taken away again. Nothing of this program knows of it.
 """
 
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -46,28 +47,38 @@ def test_page_is_up_to_date(played: Played) -> None:
     assert masked(played.text) == masked(PAGE.read_text(encoding="utf-8")), "make docs"
 
 
-def test_package_passes_its_own_test(played: Played) -> None:
-    """The package built by the page passes its own test."""
+@pytest.mark.parametrize(("package", "outcome"), [("flat-points", b"1 passed"), ("steady-elo", b"2 passed")])
+def test_package_passes_its_own_test(package: str, outcome: bytes, played: Played) -> None:
+    """A package built by the page passes its own test."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "flat-points"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", package],
         cwd=played.folder,
         env={"PYTHONPATH": str(played.folder / "installed"), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         check=False,
     )
-    assert (done.returncode, done.stdout.splitlines()[-1][:8]) == (0, b"1 passed"), done
+    assert (done.returncode, done.stdout.splitlines()[-1][:8]) == (0, outcome), done
 
 
-def test_program_does_not_know_the_rule() -> None:
-    """The rule of the page is neither registered nor mentioned in any module of this program."""
-    assert not is_installed("flat-points/1")
+@pytest.mark.parametrize("name", ["flat-points", "steady-elo"])
+def test_program_does_not_know_the_rule(name: str) -> None:
+    """The rules of the page are neither registered nor mentioned in any module of this program."""
+    assert not is_installed(f"{name}/1")
     naming = [
         path
         for package in ("ledger", "projections", "cli", "migrations")
         for path in (ROOT / package).rglob("*.py")
-        if "flat" + "_points" in path.read_text(encoding="utf-8") or "flat" + "-points" in path.read_text("utf-8")
+        if {name, name.replace("-", "_")} & {*re.findall(r"[\w-]+", path.read_text(encoding="utf-8"))}
     ]
     assert naming == []
+
+
+def test_rule_with_state_is_tried_compiled(played: Played) -> None:
+    """The trial of the rule with two numbers scores weeks of drawn games, interpreted and compiled."""
+    assert "club-steady@1 can be published" in played.text
+    trial = played.text.partition("club-steady@1 can be published")[2].splitlines()[1]
+    assert "1,000 scored" in trial
+    assert trial.endswith("interpreted and compiled") or find_spec("numba") is None
 
 
 @pytest.mark.parametrize(

@@ -108,3 +108,15 @@ def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         problem = refuse_sequel(new, own)
         assert problem is not None
         assert problem.message == f"own-k/1 {message}"
+
+
+def test_rule_of_periods_needs_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ruleset scores game by game or by period, as its rule can."""
+    offer_rule(monkeypatch, BY_PERIOD._replace(score=None, explain=None), "own/1")  # type: ignore[arg-type]
+    (problem,) = problems_in(TEXT)
+    assert problem.key == "period"
+    assert problem.message == 'own-k-period/1 scores periods alone; write period = "day", "week" or "month"'
+    assert problems_in(TEXT.replace("[scope]", 'period = "day"\n[scope]')) == []
+    offer_rule(monkeypatch, BY_GAME, "own/1")
+    (problem,) = problems_in(TEXT.replace("[scope]", 'period = "day"\n[scope]'))
+    assert problem.key == "period"
