@@ -50,7 +50,10 @@ def draws_columns(rule: Rule, given: GivenColumns) -> bool:
 
 
 def without_columns(version: Version, given: GivenColumns) -> Version:
-    """Return a version for which games can be drawn before their columns are: its rule refuses none of them."""
+    """Return a version for which games can be drawn, one by one, before their columns are: its rule refuses none."""
+    if version.ruleset.period != "game":
+        ruleset = version.ruleset.model_copy(update={"period": "game", "period_by": None})
+        version = version._replace(ruleset=ruleset)
     if not draws_columns(version.rule, given):
         return version
     names = () if version.rule.sample else version.rule.columns

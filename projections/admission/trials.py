@@ -19,6 +19,7 @@ from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.admission.drawn_columns import GivenColumns, draw_columns, without_columns
+from ratings_ledger.projections.admission.drawn_sides import add_side_members
 from ratings_ledger.projections.admission.period_trials import try_periods
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, UNITS_MAX
 from ratings_ledger.projections.facts.columns import LABELS, Facts
@@ -131,6 +132,7 @@ def _drawn(version: Version, chance: Random, games: int) -> Facts:
         seats = draw_seats(_seats(version, kind, chance, number), sitting, chance)
         data = {"game_id": f"g-{number}", "game": chance.choice(version.ruleset.scope.game), "kind": kind,
                 **_labels(version, instant, chance), **GAME_TYPES[kind].draw(seats, chance)}  # fmt: skip
+        add_side_members(data, version, chance)
         apply(facts, number, _event("game.recorded", instant, data))
     if version.ranking.adjustable:
         for name in sorted({_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):

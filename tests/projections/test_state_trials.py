@@ -1,5 +1,6 @@
 """Trials of rules with state: drawn games, by game and by period, with the columns that the rule needs."""
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -8,9 +9,11 @@ from own_rules import forbid_compiling, offer_rule, read_ruleset
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.types import read_data
+from ratings_ledger.projections.admission import trials
 from ratings_ledger.projections.admission.drawn_columns import read_given_columns
 from ratings_ledger.projections.admission.trials import Trial, try_rule
-from ratings_ledger.projections.contract import Rule, State
+from ratings_ledger.projections.contract import MISSING, Rule, State
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import bind
 
@@ -171,3 +174,38 @@ def doubles(n, before, columns, constants, table, after):
     for i in range(n):
         after[1][i] = before[1][i] * 1_000
     return 0
+
+
+ASKING = ("place", "team", "home", "score", "side_score", "numbers.handicap")
+
+
+@pytest.mark.parametrize("order", ["high", "low"])
+def test_drawn_games_have_what_a_rule_reads(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn games have teams, sides at home, scores and numbers, if the rule reads them; they are games as recorded."""
+    drawn: list[tuple[int, list[list[int]]]] = []
+
+    def note_columns(n, columns, params):
+        drawn.append((n, [list(column) for column in columns]))
+
+    monkeypatch.setattr(trials, "apply", partial(check_and_apply, trials.apply))
+    more = f'score_order = "{order}"\nnumbers = {{ handicap = {{ min = 1, max = 9, absent = "refuse" }} }}\n'
+    trial = tried(monkeypatch, BY_GAME._replace(columns=ASKING, check=note_columns), more)
+    assert (trial.problems, trial.scored) == ([], 60)
+    teams = [columns[1] for _, columns in drawn]
+    assert any(column[0] != MISSING for column in teams)
+    assert any(column[0] == MISSING for column in teams)
+    assert {value for _, columns in drawn for value in columns[2]} == {-1, 0, 1}
+    assert all(value != MISSING for _, columns in drawn for value in columns[3] + columns[4])
+    assert {value for _, columns in drawn for value in columns[5]} <= {*range(1, 10)}
+    # a better score, negated where low wins, is a better place
+    for _, (places, _, _, scores, _, _) in drawn:
+        assert sorted(range(len(places)), key=lambda i: (places[i], i)) == sorted(
+            range(len(places)), key=lambda i: (-scores[i], i)
+        )
+
+
+def check_and_apply(apply: Any, facts: Any, position: int, event: Any) -> None:
+    """Apply an event as a trial does, after checking it as one that is recorded."""
+    if event.type == "game.recorded":
+        read_data(event.type, event.data)
+    apply(facts, position, event)
