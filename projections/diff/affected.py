@@ -133,7 +133,7 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
     return (
         (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
         == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)
-        and left.adjustments == right.adjustments
+        and (left.adjustments, left.seeds) == (right.adjustments, right.seeds)
         and have_same_points(left.previous, right.previous)
     )
 

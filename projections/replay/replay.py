@@ -66,12 +66,12 @@ def _find_joining(stream: Stream) -> dict[str, Joining]:
     while before is not None:
         seasons.append(before)
         before = before.previous
-    joining = {**stream.seeds}
+    carried: dict[str, Joining] = {}
     for season in reversed(seasons):
         # each looks back no further: what it needs of earlier seasons is already there
-        end = replay(season, joining=joining, keep=False)
-        joining |= {name: end.leave(player) for player, name in enumerate(season.names) if end.seen[player]}
-    return joining
+        end = replay(season, joining={**season.seeds, **carried}, keep=False)
+        carried |= {name: end.leave(player) for player, name in enumerate(season.names) if end.seen[player]}
+    return {**stream.seeds, **carried}
 
 
 def replay(
@@ -327,7 +327,7 @@ def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining], wid
 
 def _read_starts(stream: Stream, version: Version, joining: Mapping[str, Joining], width: int) -> Any:
     """Return with what every player of a stream would join the ladder, as rows by state column."""
-    if not version.params.carry_over or not joining:
+    if not joining:
         return _repeat_state(version.start_state, len(stream.names))
     return _join_rows([starting_state(name, version, joining) for name in stream.names], width)
 

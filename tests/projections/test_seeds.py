@@ -13,8 +13,8 @@ from ratings_ledger.projections.contract import STATE_COLUMNS_MAX, UNITS_MAX, St
 from ratings_ledger.projections.facts.columns import Facts, Seed
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.facts.players import known_players
-from ratings_ledger.projections.replay.ladders import seeded_state, seeds_of, state_columns
-from ratings_ledger.projections.replay.replay import replayed_of
+from ratings_ledger.projections.replay.ladders import seeded_state, seeds_of, state_columns, streams
+from ratings_ledger.projections.replay.replay import replay, replay_compiled, replay_interpreted, replayed_of
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 LADDERS = ("elo-x/all", "elo-x/b")
@@ -30,11 +30,11 @@ class TwoColumns(Version):
         return 1500 * MILLION, 350 * MILLION
 
 
-def elo(name: str = "1") -> Version:
+def elo(name: str = "1", **members: Any) -> Version:
     scope = {"game": ["x"]}
     params = {"start": 1000, "k_total": 32}
     data = {"id": "elo-x", "version": name, "rule": "pairwise-elo/1", "effective_from": "2000-01-01",
-            "scope": scope, "params": params}  # fmt: skip
+            "scope": scope, "params": params, **members}  # fmt: skip
     version, problems = bind(Ruleset.model_validate(data), 1)
     assert version is not None, problems
     return version
@@ -207,6 +207,48 @@ def test_seeds_are_recorded_in_plain_decimals() -> None:
         "ladder": "elo-x/all", "player": "anna", "state": {"rating": "1650.5"}, "games": 7
     }  # fmt: skip
     assert Fraction(read_data("player.seeded", given)["state"]["rating"]) == Fraction(3301, 2)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_seed_is_a_start_and_nothing_else(number: int) -> None:
+    """Whoever is seeded with so many points has them before the first game, interpreted and compiled: the points are
+    those of a ledger in which they were added before all games, and nothing is booked as added.
+    """
+    chance, seeded_facts, adjusted_facts = Random(number), Facts(0, b""), Facts(0, b"")
+    everybody = [f"p{player}" for player in range(chance.randint(2, 9))]
+    start = elo().start
+    events = []
+    for player in chance.sample(everybody, chance.randint(1, len(everybody))):
+        points = chance.randint(-2_000, 3_000)
+        about = {"ladder": LADDERS[0], "player": player}
+        seed_data = {**about, "state": {"points": str(points)}, "games": 3}
+        # it occurs after all games
+        events.append((KnownEvent(f"s-{player}", "player.seeded", 3 * 10**15, seed_data), KnownEvent(
+            f"s-{player}", "points.adjusted", -1, {**about, "points": str(points - start // MILLION)}
+        )))  # fmt: skip
+    for game in range(chance.randint(1, 40)):
+        seats = chance.sample(everybody, 2)
+        participants = [{"player": name, "place": place} for place, name in enumerate(seats, 1)]
+        data = {"game_id": f"g-{game}", "game": "x", "participants": participants}
+        events.append((KnownEvent(f"g-{game}", "game.recorded", 2 * 10**15 + chance.randint(0, 99), data),) * 2)
+    for position, (left, right) in enumerate(events, 1):
+        apply(seeded_facts, position, left)
+        apply(adjusted_facts, position, right)
+    settle_facts(seeded_facts)
+    settle_facts(adjusted_facts)
+    ladder = elo(partition={"by": ["players"], "bands": ["all"]})
+    (one,), (other,) = (streams(facts, [ladder]).values() for facts in (seeded_facts, adjusted_facts))
+    expected = replay_interpreted(other, {})
+    for found in (replay(one), replay_interpreted(one, dict(one.seeds)), replay_compiled(one, dict(one.seeds))):
+        assert found is not None
+        played = {name: found.points[player] for player, name in enumerate(found.stream.names)}
+        assert played == {
+            name: expected.points[player] for player, name in enumerate(other.names) if expected.games[player]
+        }
+        assert found.adjusted == 0
+        assert found.started == sum(
+            one.seeds[name].state[0] if name in one.seeds else start for name in found.stream.names
+        )
 
 
 def test_a_seed_has_as_many_columns_as_a_rule() -> None:
