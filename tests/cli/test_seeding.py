@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -324,3 +325,49 @@ def random_event(chance: Random, count: int, oracle: Oracle, players: list[str])
             return game(count, left, right)
     games = {"games": chance.randint(0, 1)} if chance.random() < 0.3 else {}
     return seeded(chance.choice(players), str(chance.randint(1, 2)), f"e-{count}", **games)
+
+
+def points_of(ratings: Ratings, db: str, ladder: str, *options: str) -> dict[str, Fraction]:
+    told = ratings("standings", ladder, *options, "--format", "json", db=db)
+    assert told.exit_code == 0, told
+    return {row["player"]: Fraction(row["points"]) for row in json.loads(told.stdout)["rows"]}
+
+
+@pytest.mark.parametrize("system", ["elo", "glicko"])
+def test_a_seed_decides_every_answer(system: str, ratings: Ratings, store: str) -> None:
+    """What a player begins with shows in standings, previews, attributions and adjustments; undone, it is gone."""
+    assert ratings("init", "--for", "chess", "--zone", "UTC", "--system", system, db=store).exit_code == 0
+    ladder, column = f"{system}-chess/all", {"elo": "points", "glicko": "rating"}[system]
+    late = event("game.recorded", **game(1, "anna", "ben")["data"])
+    state = {"ladder": ladder, "player": "anna", "state": {column: "2000"}}
+    assert enter(ratings, store, event("player.seeded", "s-1", **state), late) == []
+    with_seed = points_of(ratings, store, ladder)
+    assert 2000 < with_seed["anna"] < 2050
+    history = json.loads(ratings("history", "anna", ladder, "--format", "json", db=store).stdout)["rows"]
+    assert history[0]["before"] == "2000"
+    # neither axis of time reorders it
+    assert points_of(ratings, store, ladder, "--as-of", "2024-02-02") == with_seed
+    withdrawn = ratings("void", "--event", "s-1", *WHY, db=store)
+    assert withdrawn.exit_code == 0, withdrawn
+    assert re.search(r"\nanna +20\d\d", withdrawn.stdout), withdrawn.stdout
+    without = points_of(ratings, store, ladder)
+    assert without["anna"] < 2000
+    assert points_of(ratings, store, ladder, "--known-at", "4") == with_seed
+    told = ratings("explain", "--change", "anna", ladder, "--from", "4", "--format", "json", db=store)
+    causes = json.loads(told.stdout)["causes"] if told.exit_code == 0 else told
+    assert [one["cause"] for one in causes] == ["taken back"], causes
+    assert Fraction(causes[0]["amount"]) == without["anna"] - with_seed["anna"]
+    # the wrong seed is replaced, and that is taken back
+    other = ratings("seed", ladder, "anna", f"{column}=1800", *WHY, db=store)
+    assert re.search(r"\nanna +", other.stdout), other
+    assert with_seed["anna"] > points_of(ratings, store, ladder)["anna"] > 1800
+    assert ratings("undo", "--yes", "--by", "tester", db=store).exit_code == 0
+    assert points_of(ratings, store, ladder) == without
+    # who is to have points that they begin with already needs none
+    assert ratings("seed", ladder, "zoe", f"{column}=1700", *WHY, db=store).exit_code == 0
+    assert "zoe" not in points_of(ratings, store, ladder)
+    assert code(ratings("adjust", ladder, "zoe", "--to", "1700", *WHY, db=store)) == "nothing-to-correct"
+    assert ratings("adjust", ladder, "zoe", "--to", "1750", *WHY, db=store).exit_code == 0
+    assert points_of(ratings, store, ladder)["zoe"] == 1750
+    assert ratings("verify", db=store).exit_code == 0
+    assert ratings("rebuild", "--check", db=store).exit_code in (0, 1)
