@@ -144,7 +144,8 @@ def solve_volatility(variance: float, square: float, surprise: float, informatio
     With t = sigma'^2 V / m and rho = S^2 / (V (m - sigma'^2 V)), w = t (rho (1 - t) - 1) / 2. Let T be t at y = 0 and
     L = tau^2 T (rho + 1). For |y| <= ln 2, t <= 2 T, so |tau^2 w'| and |tau^2 w''| are at most L; |p(0)| <= L / 2. If
     L <= 1/16, p' >= 15/16 there, and the only zero is within 1/30 of 0. A step of Newton's method takes an error e to
-    at most e^2 / 30: from 1/30 to 4e-5, 5e-11 and 1e-22. So three steps suffice; the first one needs no exponential.
+    at most e^2 / 30: from 1/30 to 4e-5, 5e-11 and 1e-22. So three steps suffice; the first one needs no exponential. If
+    L <= 1/256, the zero is within 1/510, and a step takes e to at most e^2 / 510: two lead to 8e-9 and 2e-19.
     """
     tau_square = tau * tau
     settled = 1.0 + square * information
@@ -153,7 +154,7 @@ def solve_volatility(variance: float, square: float, surprise: float, informatio
         return bisect_volatility(variance, square, surprise, information, tau_square)
     w, slope = pull(variance, square, surprise, information)
     y = tau_square * w / (1.0 - tau_square * slope)
-    for _ in range(2):
+    for _ in range(1 if tau_square * bound <= 0.00390625 else 2):
         w, slope = pull(variance * exp(y), square, surprise, information)
         y = y - (y - tau_square * w) / (1.0 - tau_square * slope)
     return y
