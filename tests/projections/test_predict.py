@@ -221,3 +221,37 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
         "score": [1, 0, 0], "side_score": [1, 0, 1], "league": [MISSING] * 3, "year": [2025] * 3,
         "games_before": [3, 3, 3], "first_of_season": [1, 1, 1],
     }  # fmt: skip
+
+
+def with_teams(ratings: Ratings, url: str) -> None:
+    """Make a ledger with three games under Weng-Lin, the last of them between sides of different sizes."""
+    assert ratings("init", "--for", "chess", "--system", "weng-lin", db=url).exit_code == 0
+    record(ratings, url, "c-0", "anna", "ben")
+    record(ratings, url, "c-1", "anna=cleo")
+    play_teams(ratings, url, "c-2", {"x": ["anna", "ben"], "y": ["cleo"]})
+
+
+def play_teams(ratings: Ratings, url: str, game_id: str, teams: dict[str, list[str]]) -> None:
+    """Record a game of sides, the best first."""
+    seats, place = [], 1
+    for team, players in teams.items():
+        seats += [{"player": player, "team": team, "place": place} for player in players]
+        place += len(players)
+    data = {"game_id": game_id, "game": "chess", "kind": "placing", "participants": seats}
+    event = {"type": "game.recorded", "occurred_at": f"2025-01-0{1 + int(game_id[-1])}T20:00:00Z", "data": data}
+    told = ratings("import", "-", db=url, input=json.dumps(event))
+    assert told.exit_code == 0, told
+
+
+@pytest.mark.ledger(make=with_teams, store="sqlite")
+def test_sides_of_several_players_are_predicted(ratings: Ratings, db: str) -> None:
+    """A side's stakes are the sum of what its partners get, which is what the game then gives each of them."""
+    prediction = predict(ratings, db, "weng-lin-chess/all", "--partners", "+", "anna + cleo", "ben")
+    assert sum_of_chances(prediction) == 1
+    side, alone = prediction["sides"]
+    assert (side["players"], side["rank"], alone["players"]) == (["anna", "cleo"], None, ["ben"])
+    won = {one["player"]: Fraction(one["if"]["win"]) for one in side["partners"]}
+    assert sum(won.values()) == Fraction(side["if"]["win"])
+    assert "partners" not in alone
+    play_teams(ratings, db, "c-3", {"x": ["anna", "cleo"], "y": ["ben"]})
+    assert changes_of(ratings, db, "c-3", "weng-lin-chess/all") == won | {"ben": Fraction(alone["if"]["loss"])}
