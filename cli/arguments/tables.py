@@ -12,7 +12,7 @@ from ratings_ledger.cli.arguments.options import zone_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
-from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions
+from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.profiles import (
@@ -36,7 +36,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _fixed(text: str) -> tuple[str, str]:
     name, value = _pair(text)
-    if name not in GAME_COLUMNS:
+    if name not in GAME_COLUMNS and not is_number(name):
         hint = did_you_mean(name, GAME_COLUMNS)
         raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}{hint}")
     return name, value

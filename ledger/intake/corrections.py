@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_gam
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.parsing import typed_participants
-from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.tables.columns import NUMBERS, CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
@@ -150,7 +150,8 @@ def as_it_should_be(
     game: RevisedGame, people: Identities, told: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
     """Return a recorded game with what a table says about it; its players keep the ids of the record."""
-    kept = {name: value for name, value in game.data.items() if name not in columns.game}
+    told = {name: value for name, value in told.items() if name != "numbers"} | _numbers_of_both(game, told, columns)
+    kept = {name: value for name, value in game.data.items() if name not in (*columns.game, "numbers")}
     if not columns.places and not columns.player:
         return {**kept, **told, "participants": game.data["participants"]}
     before = {people.current(one["player"]): one for one in game.data["participants"]}
@@ -159,11 +160,23 @@ def as_it_should_be(
     participants = []
     for one in told["participants"]:
         there = before.get(people.current(composed(str(one.get("player")))), {})
-        rest = {name: value for name, value in there.items() if name not in said_of_player}
+        one = {**one, **_numbers(there.get("numbers", {}), one.get("numbers", {}), columns)}
+        rest = {name: value for name, value in there.items() if name not in (*said_of_player, "numbers")}
         own = {"player": there["player"]} if there else {}
         replaced = before.get(people.current(composed(str(one.get("replaces")))), {}) if "replaces" in one else {}
         participants.append({**rest, **one, **own, **({"replaces": replaced["player"]} if replaced else {})})
     return {**kept, **told, "participants": participants}
+
+
+def _numbers(there: Mapping[str, int], told: Mapping[str, int], columns: CsvColumns) -> dict[str, dict[str, int]]:
+    """Return the member `numbers` with those of columns that a table has, and else those that are there; or nothing."""
+    named = {name.removeprefix(NUMBERS) for name in (*columns.game, *columns.player)}
+    found = {name: number for name, number in there.items() if name not in named} | {**told}
+    return {"numbers": found} if found else {}
+
+
+def _numbers_of_both(game: RevisedGame, told: Mapping[str, Any], columns: CsvColumns) -> dict[str, Any]:
+    return _numbers(game.data.get("numbers", {}), told.get("numbers", {}), columns)
 
 
 def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:

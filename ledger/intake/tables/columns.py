@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX, format_instant
-from ratings_ledger.ledger.events.fields import read_decimal
+from ratings_ledger.ledger.events.fields import NUMBER_NAME, read_decimal
 from ratings_ledger.ledger.events.zones import read_instant
 from ratings_ledger.ledger.rejections import Refused, shown
 
@@ -32,14 +32,17 @@ GAME_COLUMNS = (
     "aborted",
     "score_order",
 )
-PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
+PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces", "team", "club", "home")
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
-BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
+BOOLEAN_COLUMNS = frozenset({"rated", "aborted", "home"})
+# how the names of columns of custom numbers begin
+NUMBERS = "numbers."
 NEEDED = ("game_id", "occurred_at", "game")  # of a game that is recorded
 READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
+_NUMBER = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # control characters that no text has
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
@@ -122,13 +125,13 @@ def read_names(
     unknown = [
         name
         for name, ours in zip(names, header, strict=True)
-        if ours and ours not in known and not _ORDINAL.fullmatch(ours)
+        if ours and ours not in known and not _ORDINAL.fullmatch(ours) and not is_number(ours)
     ]
     if unknown:
         listed = ", ".join(map(shown, unknown))
         told = (
             f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with --map '{unknown[0]}=' "
-            f"(known: {', '.join((*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides))}, 1st, 2nd ...)"
+            f"(known: {', '.join((*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides))}, numbers.NAME, 1st, 2nd ...)"
         )
         problems.append(Refused("unknown-column", told))
         header = [None if name in unknown else ours for name, ours in zip(names, header, strict=True)]
@@ -174,9 +177,16 @@ def is_place(name: str) -> bool:
     return _ORDINAL.fullmatch(name) is not None
 
 
+def is_number(name: str) -> bool:
+    """Tell whether a column is called for a custom number, such as numbers.length."""
+    return _NUMBER.fullmatch(name) is not None
+
+
 def header_columns(header: Header) -> CsvColumns:
-    """Return the columns that a header names."""
+    """Return the columns that a header names; custom numbers belong to players where each has a row."""
     game, player = (tuple(name for name in names if name in header) for names in (GAME_COLUMNS, PLAYER_COLUMNS))
+    numbers = tuple(name for name in header if name and is_number(name))
+    game, player = (game, player + numbers) if "player" in player else (game + numbers, player)
     matches = {name: _ORDINAL.fullmatch(name) for name in header if name}
     return CsvColumns(game, player, {name: int(match.group(1)) for name, match in matches.items() if match})
 
@@ -207,8 +217,20 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
             raise Refused("missing-member", f"the row has no {needed}")
     at = members.pop("occurred_at", None)
     dated = {} if at is None else {"occurred_at": instant_text(at, options.zone)}
-    data = {name: read_value(name, text) if name in READ_COLUMNS else text for name, text in members.items()}
-    return {"type": "game.recorded", **dated, "data": data}
+    return {"type": "game.recorded", **dated, "data": read_members(members)}
+
+
+def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
+    """Return the members of a game or a player in some cells, by column. Raises `Refused`."""
+    found = {name: read_value(name, text) if name in READ_COLUMNS else text
+             for name, text in cells.items() if not name.startswith(NUMBERS)}  # fmt: skip
+    if len(found) < len(cells):
+        found["numbers"] = {
+            name.removeprefix(NUMBERS): read_value(name, text)
+            for name, text in cells.items()
+            if name.startswith(NUMBERS)
+        }
+    return found
 
 
 def instant_text(text: str, zone: str | None) -> str:
@@ -231,9 +253,10 @@ def read_value(name: str, text: str) -> Any:
         return _BOOLEANS[text.casefold()]
     text = place_text(text) if name == "place" else text
     whole = _WHOLE.fullmatch(text)
-    if name in INTEGER_COLUMNS and not whole:
+    is_whole = name in INTEGER_COLUMNS or name.startswith(NUMBERS)
+    if is_whole and not whole:
         raise Refused("not-an-integer", f"{name}: {shown(text)} is not a whole number")
-    if name in INTEGER_COLUMNS or (name == "score" and whole):
+    if is_whole or (name == "score" and whole):
         if len(text) > 17 or abs(int(text)) > INTEGER_MAX:
             raise Refused("integer-too-large", f"{name}: {shown(text)} is outside +-(2^53 - 1)")
         return int(text)

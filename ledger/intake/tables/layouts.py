@@ -14,7 +14,14 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 
-from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, Cells, place_text, with_point
+from ratings_ledger.ledger.intake.tables.columns import (
+    GAME_COLUMNS,
+    PLAYER_COLUMNS,
+    Cells,
+    is_number,
+    place_text,
+    with_point,
+)
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.validation.names import folded
 
@@ -77,7 +84,8 @@ def plain_word(name: str) -> str:
 def column_meaning(name: str) -> str | None:
     """Return what a column holds, under this program's name, as far as its own name says."""
     plain = " ".join(name.split()).casefold()
-    if plain in (*GAME_COLUMNS, *PLAYER_COLUMNS):
+    # in a row per game, home is the first of two players
+    if (plain in (*GAME_COLUMNS, *PLAYER_COLUMNS) and plain not in _MEANINGS) or is_number(plain):
         return plain
     found = plain_word(name)
     if (known := _MEANINGS.get(found)) is not None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.zones import zone
 from ratings_ledger.ledger.intake.tables.aliases import Alias, alias_of
-from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_place
+from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_number, is_place
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import BESIDES, LAYOUTS
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, shown
@@ -57,7 +57,7 @@ def _some_text(text: str) -> None:
 
 def _column(text: str) -> None:
     known = [*GAME_COLUMNS, *PLAYER_COLUMNS, *BESIDES]
-    if text and text not in known and not is_place(text):
+    if text and text not in known and not is_place(text) and not is_number(text):
         told = f"{shown(text)} is no column, and not empty, which drops one{did_you_mean(text, known)}"
         raise Refused("bad-value", f"{told} (known: {', '.join(known)}, 1st, 2nd ...)")
 
@@ -98,7 +98,7 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
             refuse(name, f'a table belongs here, such as [{name}] with lines NAME = "VALUE"')
         else:
             for key, one in value.items():
-                if name == "set" and key not in GAME_COLUMNS:
+                if name == "set" and key not in GAME_COLUMNS and not is_number(key):
                     refuse(name, f"it is none of {', '.join(GAME_COLUMNS)}{did_you_mean(key, GAME_COLUMNS)}", key)
                 elif told := _wrong(one, _TABLES[name][1]):
                     refuse(name, told, key)

@@ -30,6 +30,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     column_letters,
     error_told,
     header_columns,
+    is_number,
     is_place,
     not_utf8,
     place_text,
@@ -491,7 +492,8 @@ def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOpti
 def _columns(header: Header, layout: str) -> CsvColumns:
     """Return the columns of the table as it is rewritten."""
     found = header_columns(header)
-    game = tuple(name for name in GAME_COLUMNS if name in found.game or name == "game_id")
+    named = tuple(name for name in GAME_COLUMNS if name in found.game or name == "game_id")
+    game = named + tuple(name for name in found.game if is_number(name))
     if layout in (ROWS, PLACES):
         return found._replace(game=game)
     return CsvColumns(game, ("player", "place", "score"), {})

@@ -23,7 +23,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from ratings_ledger.ledger.intake.tables.columns import (
-    READ_COLUMNS,
+    NUMBERS,
     Cells,
     CsvColumns,
     Header,
@@ -34,7 +34,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     may_hold_errors,
     not_utf8,
     read_game,
-    read_value,
+    read_members,
     told_not_utf8,
 )
 from ratings_ledger.ledger.intake.tables.layouts import FIRST, OF_PLAYER, SECOND
@@ -233,16 +233,24 @@ def _long_game(
         for line, row in numbered if columns.player else ():  # noqa: B007
             if "player" not in row:
                 raise Refused("missing-member", "the row has no player; name one, or leave the row out")
-            participants.append(
-                {
-                    name: read_value(name, row[name]) if name in READ_COLUMNS else row[name]
-                    for name in columns.player
-                    if name in row
-                }
-            )
+            participants.append(read_members({name: row[name] for name in columns.player if name in row}))
     except Refused as problem:
         return Refused(problem.code, problem.message, problem.line or line)
+    if any(name.startswith(NUMBERS) for name in columns.player):
+        _share_numbers(event["data"])
     return event
+
+
+def _share_numbers(game: dict[str, Any]) -> None:
+    """Give the game the numbers that are the same in all of its rows."""
+    first, *others = (participant.get("numbers", {}) for participant in game["participants"])
+    shared = {name: number for name, number in first.items() if all(other.get(name) == number for other in others)}
+    if not shared:
+        return
+    game["numbers"] = game.get("numbers", {}) | shared
+    for participant in game["participants"]:
+        own = {name: number for name, number in participant.pop("numbers").items() if name not in shared}
+        participant |= {"numbers": own} if own else {}
 
 
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
