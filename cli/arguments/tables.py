@@ -6,9 +6,11 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 import click
+from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import zone_option
+from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
@@ -23,6 +25,7 @@ from ratings_ledger.ledger.intake.tables.profiles import (
     read_profile,
     together,
 )
+from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.own_files import new_file, replace_file
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
 
@@ -50,6 +53,9 @@ def _encoding(text: str) -> str:
     return text
 
 
+partners_option = click.option(
+    "--partners", metavar="TEXT", help="What joins players of one side in a cell, such as + in anna + ben."
+)
 # by the member of what they say, for every command that reads a table; the zone is an option of other commands, too
 OPTIONS = {
     "renamed": click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, type=_pair,
@@ -61,6 +67,7 @@ OPTIONS = {
     "dates": click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
     "tie": click.option("--ties", "tie", metavar="TEXT",
                         help="What joins tied players in a cell besides =, such as /."),
+    "partners": partners_option,
     "encoding": click.option("--encoding", metavar="NAME", type=_encoding, help="Of a CSV file that is not UTF-8."),
     "alias_file": click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
                                help="Who is meant by names in a table: lines such as ana = anna."),
@@ -85,7 +92,9 @@ class Kept(NamedTuple):
             profile, problems = read_profile(self.profile)
         named = aliases_in(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
         aliases, wrong = agreed([*profile.aliases, *named])
-        return together(profile.options, given)._replace(aliases=aliases), problems + wrong
+        options = together(profile.options, given)
+        refuse_joints(options.partners, options.tie)
+        return options._replace(aliases=aliases), problems + wrong
 
     def refuse_taken(self, files: Collection[str]) -> None:
         """Raises `click.UsageError` if what is to be kept has no place, or is of several files."""
@@ -115,6 +124,20 @@ class Kept(NamedTuple):
             with new_file(self.save_as) as file:
                 file.write(text.encode())
         render.note(f"note: {self.save_as} keeps how this table is read")
+
+
+def refuse_joints(partners: str | None, tie: str | None = None) -> None:
+    """Raise `click.UsageError` for a text that cannot join partners, as it joins tied players or nobody."""
+    if partners is not None and partners.strip() in ("", TIE, (tie or TIE).strip()):
+        told = "is empty" if not partners.strip() else "joins tied players"
+        raise click.UsageError(f"--partners {partners!r} {told}; partners need a text of their own, such as +")
+
+
+def find_whole_ids(connection: Connection, partners: str | None) -> frozenset[str]:
+    """Return the known ids that hold the text that joins partners; these are not taken apart."""
+    if partners is None:
+        return frozenset()
+    return frozenset(name for name in decoded(connection).players if partners in name)
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

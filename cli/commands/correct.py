@@ -10,7 +10,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command, group
 from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
-from ratings_ledger.cli.arguments.tables import OPTIONS, Kept, read_as, table_options
+from ratings_ledger.cli.arguments.tables import OPTIONS, Kept, find_whole_ids, read_as, table_options
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
@@ -126,7 +126,8 @@ def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptio
         if problems:
             return Many([*problems], [], {})
         with how.ledger.reading() as connection:
-            zoned = options._replace(zone=options.zone or home_zone(connection))
+            whole = find_whole_ids(connection, options.partners)
+            zoned = options._replace(zone=options.zone or home_zone(connection), whole=whole)
             return corrections(Log(connection), identities(connection), file, reason, decided_at, zoned)
 
     return _enter_many(how, "game.corrected", "recorded like this", read)

@@ -1,6 +1,8 @@
 """`record`: one game, from the command line or as JSON."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -8,6 +10,7 @@ import click
 from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
+from ratings_ledger.cli.arguments.tables import find_whole_ids, partners_option, refuse_joints
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
@@ -34,6 +37,7 @@ from ratings_ledger.projections.diff.impact import Impact
 @click.option("--city", help="The city.")
 @click.option("--league", help="The league.")
 @click.option("--season", help="The season.")
+@partners_option
 @click.option("--quiet", "-q", is_flag=True, help="Do not say what it changed and who is new.")
 @taking_games("all")
 def record(
@@ -43,6 +47,7 @@ def record(
     game_id: str | None,
     at: str | None,
     zone: str | None,
+    partners: str | None,
     quiet: bool,
     **labels: str | None,
 ) -> int:
@@ -50,11 +55,13 @@ def record(
 
     \b
         ratings record --game catan --game-id g-7 anna ben=cleo dora
+        ratings record --game tennis --game-id t-1 --partners + "anna + ben" "cleo + dora"
 
     At a terminal what is missing is asked for, and what it would do is shown before a key records it. Without one, if
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, is_shown, notes = how.ledger, False, LeagueNotes()
+    sides = _sides_of(ledger, partners)
     if not (players and game and game_id) and can_ask():
         from ratings_ledger.cli.commands.record_asking import (
             NOW,
@@ -64,14 +71,18 @@ def record(
 
         def event_of(typed: Typed) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at
-            return _whole(ledger, _game(typed.players, typed.game, typed.game_id, labels), when, zone, notes)[0]
+            return _whole(ledger, _game(sides(typed.players), typed.game, typed.game_id, labels), when, zone, notes)[0]
 
         if (answered := ask_for_game(how, Typed(players, game, game_id, at), zone, event_of)) is None:
             return 1
         how, (players, game, game_id, at) = answered
         at = None if at == NOW else at
         is_shown = how.form == "table" and not how.dry_run
-    event = _game(players, game, game_id, labels) if players else _read_event(game, game_id, *labels.values())
+    event = (
+        _typed_event(sides, players, game, game_id, labels)
+        if players
+        else _read_event(game, game_id, partners, *labels.values())
+    )
     undated, league = False, None
     if isinstance(event, dict):
         undated = at is None and "occurred_at" not in event
@@ -83,26 +94,58 @@ def record(
         # nobody said when it was: it is the same event if everything else is the same
         event["occurred_at"] = _recorded_time(ledger, event)
         result, found = _offered(how, event, quiet, notes)
+    _note_result(result, league)
+    if quiet and how.form == "table" and not result.rejected_count:
+        return 0
+    return how.report(result, found)
+
+
+def _note_result(result: Imported, league: str | None) -> None:
+    """Note what became of the game besides, and the `league` that it was put into."""
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
     note_homeless(result)
     note_leagues(result)
     if result.existing:
         note_voided(result)
-    if quiet and how.form == "table" and not result.rejected_count:
-        return 0
-    return how.report(result, found)
+
+
+def _sides_of(ledger: Ledger, partners: str | None) -> Callable[[tuple[str, ...]], list[dict[str, Any]]]:
+    """Return what makes the participants of a game of players as they were typed, which raises `Refused`.
+
+    Raises `click.UsageError`.
+    """
+    refuse_joints(partners)
+    if partners is None:
+        return typed_participants
+    with ledger.reading() as connection:
+        whole = find_whole_ids(connection, partners)
+    return partial(typed_participants, partners=partners, whole=whole)
+
+
+def _typed_event(
+    sides: Callable[[tuple[str, ...]], list[dict[str, Any]]],
+    players: tuple[str, ...],
+    game: str | None,
+    game_id: str | None,
+    labels: dict[str, str | None],
+) -> dict[str, Any] | Refused:
+    """Return the event of a game as it was typed whole, or what is wrong with its players."""
+    try:
+        return _game(sides(players), game, game_id, labels)
+    except Refused as problem:
+        return problem
 
 
 def _game(
-    players: tuple[str, ...], game: str | None, game_id: str | None, labels: dict[str, str | None]
+    participants: list[dict[str, Any]], game: str | None, game_id: str | None, labels: dict[str, str | None]
 ) -> dict[str, Any]:
     """Return the event of a game as it was typed. Raises `click.UsageError`."""
     if game is None or game_id is None:
         own = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
         raise click.UsageError(f"a game needs {own}, too")
     told = {name: label for name, label in labels.items() if label is not None}
-    data = {"game_id": game_id, "game": game, **told, "participants": typed_participants(players)}
+    data = {"game_id": game_id, "game": game, **told, "participants": participants}
     return {"type": "game.recorded", "data": data}
 
 

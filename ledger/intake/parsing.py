@@ -5,7 +5,7 @@ For a long input another process does this, ahead of this one, which meanwhile c
 
 import marshal
 import pickle
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
-from ratings_ledger.ledger.intake.tables.table_games import TIE
+from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of, split_partners
 from ratings_ledger.ledger.processes.forking import ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.validation.names import is_nobody
@@ -151,10 +151,16 @@ def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
     return problem
 
 
-def typed_participants(players: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return players in the order of their places, tied ones joined by =, as the participants of a game."""
-    participants: list[dict[str, Any]] = []
-    for seat in players:
-        place = len(participants) + 1
-        participants += [{"player": player.strip(), "place": place} for player in seat.split(TIE)]
-    return participants
+def typed_participants(
+    players: tuple[str, ...], partners: str | None = None, whole: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return players in the order of their places, tied ones joined by =, as the participants of a game.
+
+    `partners` joins the players of one side, but for ids in `whole`. Raises `Refused` if a name is missing beside it.
+    """
+    sides: list[tuple[int, list[str]]] = []
+    for cell in players:
+        place = sum(len(names) for _, names in sides) + 1
+        for text in map(str.strip, cell.split(TIE)):
+            sides.append((place, [text] if partners is None else split_partners(text, partners, whole)))
+    return participants_of(sides)

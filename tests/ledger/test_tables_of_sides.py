@@ -79,3 +79,59 @@ def test_correction_by_table_changes_numbers_alone(ratings: Ratings, ledger_url:
     told = ratings("correct", "--file", tmp_path / "round.csv", "--reason", "wrong", db=ledger_url)
     assert told.exit_code == 0, told.stderr
     assert recorded(ratings, ledger_url, "g-1") == before | {"numbers": {"round": 4}}
+
+
+def sides(ratings: Ratings, url: str, game: str) -> list[tuple[str, int, int | None]]:
+    """The participants of a game with their places and teams."""
+    participants = recorded(ratings, url, game)["participants"]
+    return [(one["player"], one["place"], one.get("team")) for one in participants]
+
+
+def record(ratings: Ratings, url: str, *players: str, joint: str = "+") -> Any:
+    """What recording a game between sides prints."""
+    named = ("--game", "tennis", "--game-id", "g-1", "--new-names", "accept", "--at", "2020-01-01T12:00Z")
+    return ratings("record", *named, "--partners", joint, *players, "--format", "json", db=url)
+
+
+def test_partners_are_one_side(ratings: Ratings, ledger_url: str) -> None:
+    """Partners share a place and a team, and ties between sides stay as they are."""
+    assert record(ratings, ledger_url, "anna + ben", "cleo+dora=emil", "fay").exit_code == 0
+    wanted = [("anna", 1, 1), ("ben", 1, 1), ("cleo", 3, 2), ("dora", 3, 2), ("emil", 3, 3), ("fay", 6, 4)]
+    assert sides(ratings, ledger_url, "g-1") == wanted
+
+
+def test_players_alone_are_no_teams(ratings: Ratings, ledger_url: str) -> None:
+    """Without partners in any cell nobody has a team."""
+    assert record(ratings, ledger_url, "anna", "ben").exit_code == 0
+    assert sides(ratings, ledger_url, "g-1") == [("anna", 1, None), ("ben", 2, None)]
+
+
+def test_known_id_stays_whole(ratings: Ratings, ledger_url: str) -> None:
+    """An id that the ledger knows is not taken apart, alone or as a partner, typed or in a table."""
+    known = {"type": "player.registered", "occurred_at": "2019-01-01T12:00:00Z", "data": {"player": "C++"}}
+    assert enter(ratings, ledger_url, json.dumps(known) + "\n")["appended"] == 1
+    assert record(ratings, ledger_url, "C++ + ben", "anna+dora").exit_code == 0
+    assert [name for name, _, _ in sides(ratings, ledger_url, "g-1")] == ["C++", "ben", "anna", "dora"]
+    text = "game_id,occurred_at,game,1st,2nd\ng-2,2020-01-01T12:00:00Z,tennis,C++,anna + ben=dora\n"
+    told = enter(ratings, ledger_url, text, "--partners", "+", "--new-names", "accept")
+    assert told["appended"] == 1
+    assert sides(ratings, ledger_url, "g-2") == [("C++", 1, 1), ("anna", 2, 2), ("ben", 2, 2), ("dora", 2, 3)]
+
+
+def test_missing_partner_is_refused(ratings: Ratings, ledger_url: str) -> None:
+    """A joint with nobody beside it is refused, typed or in a table."""
+    told = record(ratings, ledger_url, "anna +", "ben")
+    assert (told.exit_code, json.loads(told.stdout)["rejected"][0]["code"]) == (1, "bad-identifier")
+    text = "game_id,occurred_at,game,1st,2nd\ng-2,2020-01-01T12:00:00Z,tennis,anna + ,ben\n"
+    assert enter(ratings, ledger_url, text, "--partners", "+")["rejected"][0]["code"] == "bad-identifier"
+
+
+@pytest.mark.parametrize(("joint", "tie"), [("=", ""), (" ", ""), ("/", "/"), ("/", " / ")])
+def test_joints_of_ties_and_partners_differ(joint: str, tie: str, ratings: Ratings, ledger_url: str) -> None:
+    """The same text for ties and partners is refused, as is one that is empty."""
+    text = "game_id,occurred_at,game,1st,2nd\ng-2,2020-01-01T12:00:00Z,tennis,anna,ben\n"
+    ties = ("--ties", tie) if tie else ()
+    refused = ratings("import", "-", "--partners", joint, *ties, db=ledger_url, input=text.encode())
+    assert (refused.exit_code, "--partners" in refused.stderr) == (2, True)
+    if not tie:
+        assert record(ratings, ledger_url, "anna", "ben", joint=joint).exit_code == 2

@@ -67,8 +67,9 @@ class TableOptions(NamedTuple):
     """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
 
     `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
-    the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `aliases` are the
-    players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they
+    the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `partners` joins
+    the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the players whom names in
+    it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they
     are those of the file `profile`. `needed` is what has to be said of each game: less if it is recorded already.
     """
 
@@ -81,6 +82,8 @@ class TableOptions(NamedTuple):
     dates: str | None = None
     encoding: str | None = None
     tie: str | None = None
+    partners: str | None = None
+    whole: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = {}
     columns: Mapping[str, str] = {}
     profile: str | None = None

@@ -65,7 +65,8 @@ def _column(text: str) -> None:
 # by name in the file: the member of the options, and what a text has to be; tables of texts have that of their values
 _TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sheet": ("sheet", _some_text), "layout": ("layout", _one_of(LAYOUTS)), "zone": ("zone", zone),
-    "dates": ("dates", _one_of(ORDERS)), "ties": ("tie", _some_text), "encoding": ("encoding", check_encoding),
+    "dates": ("dates", _one_of(ORDERS)), "ties": ("tie", _some_text),
+    "partners": ("partners", _some_text), "encoding": ("encoding", check_encoding),
 }  # fmt: skip
 _TABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "columns": ("columns", _column), "set": ("fixed", _some_text), "aliases": ("aliases", _some_text),

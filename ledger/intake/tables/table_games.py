@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any
 
+from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.tables.columns import (
     NUMBERS,
     Cells,
@@ -161,13 +162,52 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
                 raise Refused("bad-identifier", told)
     except Refused as problem:
         return line, problem, cells, None
-    event["data"]["participants"] = [
-        {"player": "" if is_dash(player.strip()) else player.strip(), "place": columns.places[name]}
-        for name, text in cells.items()
+    sides = [
+        (columns.places[name], ["" if is_dash(text.strip()) else text.strip()])
+        for name, cell in cells.items()
         if name in columns.places
-        for player in _tied(text, options)
+        for text in _tied(cell, options)
     ]
+    if options.partners is not None:
+        try:
+            sides = [(place, split_partners(text, options.partners, options.whole)) for place, (text,) in sides]
+        except Refused as problem:
+            return line, problem, cells, None
+    event["data"]["participants"] = participants_of(sides)
     return line, event, cells, None
+
+
+def split_partners(text: str, joint: str, whole: Collection[str] = ()) -> list[str]:
+    """Return the players of a side in a cell, joined by a text; ids in `whole` are not taken apart.
+
+    Raises `Refused` if a name is missing beside the text.
+
+    >>> split_partners("anna + ben", "+"), split_partners("C++ + ben", "+", ["C++"])
+    (['anna', 'ben'], ['C++', 'ben'])
+    """
+    parts, found = text.split(joint), list[str]()
+    while parts:
+        # the longest known id that begins here, or else what stands up to the next joint
+        ends = (end for end in range(len(parts), 1, -1) if composed(joint.join(parts[:end]).strip()) in whole)
+        end = next(ends, 1)
+        found.append(joint.join(parts[:end]).strip())
+        del parts[:end]
+    if len(found) > 1 and "" in found:
+        raise Refused("bad-identifier", f"{shown(text)} joins somebody with nobody; {joint} stands between partners")
+    return found
+
+
+def participants_of(sides: Iterable[tuple[int, list[str]]]) -> list[dict[str, Any]]:
+    """Return the participants of a game, given the place and the players of every side; where there are partners, each
+    side is a team.
+    """
+    numbered = list(enumerate(sides, 1))
+    in_teams = any(len(players) > 1 for _, (_, players) in numbered)
+    return [
+        {"player": player, "place": place, **({"team": number} if in_teams else {})}
+        for number, (place, players) in numbered
+        for player in players
+    ]
 
 
 def _tied(text: str, options: TableOptions) -> list[str]:
