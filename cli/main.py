@@ -41,6 +41,7 @@ COMMANDS = {
         "seed:seed",
         "Say with what PLAYER begins on LADDER, such as rating=1650 deviation=80.",
     ),
+    "club": ("correct:club", "Give a club another name."),
     "player": ("correct:player", "Give a player another id, or another account."),
     "games": (
         "log:games",

@@ -232,6 +232,22 @@ def account(how: WriteContext, player_id: str, kind: str, at: str | None, zone: 
     return _enter(how, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
 
 
+@group()
+def club() -> None:
+    """Give a club another name."""
+
+
+@club.command("rename")
+@click.argument("club_name", metavar="CLUB", type=composed)
+@click.argument("new_club", metavar="NEW", type=composed)
+@click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
+@write_command
+def rename_club(how: WriteContext, club_name: str, new_club: str, reason: str | None) -> int:
+    """CLUB is NEW, from its first game on. If NEW has games, too, they are one club's (a merge)."""
+    data = {"club": club_name, "new_club": new_club, **({} if reason is None else {"reason": reason})}
+    return _enter(how, "club.renamed", data)
+
+
 def _enter(
     how: WriteContext, type_name: str, data: dict[str, Any], seen: str | int | None = None, *, at: str | None = None,
     zone: str | None = None, refuse: Callable[[Draft], None] | None = None,

@@ -1,0 +1,41 @@
+"""New names of clubs: recorded by a command, refused where they lead nowhere, and taken back."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.facts.decoding import decode
+
+Ratings = Callable[..., Any]
+SEATS = [{"player": "anna", "place": 1, "club": "north"}, {"player": "ben", "place": 2, "club": "south"}]
+GAME = {"type": "game.recorded", "occurred_at": "2024-01-01T12:00:00Z",
+        "data": {"game_id": "g-1", "game": "chess", "participants": SEATS}}  # fmt: skip
+
+
+def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: str) -> None:
+    """Old names lead to the newest one; clubs that met may be merged; undo gives the old name back."""
+
+    def rename(*names: str) -> str:
+        told = ratings("club", "rename", *names, "--by", "tester", db=store)
+        assert told.exit_code == 0 or not told.stdout.startswith("club.renamed"), told
+        return "" if told.exit_code == 0 else str(told.stderr.partition(":")[0])
+
+    def current(*clubs: str) -> list[str]:
+        with open_ledger(store).reading() as connection:
+            facts = decode(connection)
+        return [facts.current_club(club) for club in clubs]
+
+    assert ratings("init", "--for", "chess", "--zone", "UTC", db=store).exit_code == 0
+    assert ratings("import", "-", "--new-names", "accept", db=store, input=json.dumps(GAME)).exit_code == 0
+    assert rename("nort", "North") == "club-unknown"
+    assert rename("anna", "North") == "club-unknown"
+    assert rename("north", "North") == ""
+    assert rename("North", "north") == "rename-loop"
+    assert rename("north", "x") == "renamed-already"
+    assert rename("North", "south") == ""
+    assert current("north", "North", "south", "west") == ["south", "south", "south", "west"]
+    assert "the club North is south" in ratings("log", "--type", "club.renamed", db=store).stdout
+    assert ratings("undo", "--yes", "--by", "tester", db=store).exit_code == 0
+    assert current("north", "North", "south") == ["North", "North", "south"]
+    assert ratings("verify", db=store).exit_code == 0
