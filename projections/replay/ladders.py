@@ -356,6 +356,8 @@ def _played(
 
 def why_not_replayed(versions: Sequence[Version]) -> str | None:
     """Return why no ladder of these versions can be replayed, or None."""
+    if versions[0].ruleset.entrant != "player":
+        return f"entrants other than players ({versions[0].ruleset.entrant}) are not ranked yet"
     if versions[0].ruleset.period != "game":
         return f"rating periods ({versions[0].ruleset.period}) are not scored yet, only game by game"
     kept = {tuple(column.name for column in state_columns(version.rule)) for version in versions}

@@ -12,17 +12,18 @@ from sqlalchemy import text
 
 import ratings_ledger as rl
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.contract import Rule, decimal
 from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
 from tests import own_rules
 from tests.builders import draft, drafted, event
 from tests.ledgers import append_drafts, create_ledger, reading, run_command, writing
-from tests.projections.state_rules import BY_GAME
+from tests.projections.state_rules import BY_GAME, BY_PERIOD
 
 TEXT = """
 id = "own-k"
@@ -207,3 +208,24 @@ def test_stored_standings_have_the_states(played: tuple[str, Games]) -> None:
     with writing(name) as connection:
         connection.execute(text("UPDATE generation_standings SET state = '1,2' WHERE player = 'anna'"))
     assert run_command("verify", db=name) == 1
+
+
+@pytest.mark.parametrize(
+    ("members", "rule", "reason"),
+    [
+        ('entrant = "club"', BY_GAME, "entrants other than players"),
+        ('period = "week"', BY_GAME._replace(score_period=BY_PERIOD.score_period), "rating periods"),
+    ],
+)
+def test_ladder_that_cannot_be_replayed_fails_alone(
+    played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch, members: str, rule: Rule, reason: str
+) -> None:
+    """What no replay carries out yet is no wrong rating: the ladder says why it has none, others have theirs."""
+    name, _ = played
+    own_rules.offer_rule(monkeypatch, rule)
+    own_rules.publish_untried(name, TEXT.replace('id = "own-k"', f'id = "other"\n{members}'))
+    with reading(name) as connection:
+        ladders = Ladders(decode(connection))
+        with pytest.raises(RuleFailure, match=reason):
+            ladders.trace("other")
+        assert ladders.trace("own-k").count == 200
