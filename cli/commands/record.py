@@ -55,7 +55,8 @@ def record(
 
     \b
         ratings record --game catan --game-id g-7 anna ben=cleo dora
-        ratings record --game tennis --game-id t-1 --partners + "anna + ben" "cleo + dora"
+        ratings record --game tennis --game-id t-1 --partners + \\
+            "anna + ben" "cleo + dora"
 
     At a terminal what is missing is asked for, and what it would do is shown before a key records it. Without one, if
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.

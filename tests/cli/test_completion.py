@@ -188,7 +188,15 @@ def test_table_follows_from_the_commands() -> None:
 
 
 # what no file of names can hold: what is new, a number, a time zone
-FREE = {"adjust points", "zone name", "player account kind", "undo position"}
+FREE = {
+    "adjust points",
+    "club rename club_name",
+    "club rename new_club",
+    "seed values",
+    "zone name",
+    "player account kind",
+    "undo position",
+}
 
 
 def arguments(command: click.Command, path: str) -> Iterator[tuple[str, click.Parameter]]:

@@ -67,6 +67,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("lists",): (), ("standings",): (ALL,), ("history",): ("@1+1", ALL), ("explain",): ("=1+1", ALL),
     ("statistics",): ("@1+1",), ("diff",): ("4", "now"), ("whatif",): ("elo.toml",), ("league", "list"): (),
     ("books",): (ALL,), ("rules", "list"): (), ("rules", "show"): ("elo-chess",), ("status",): (), ("doctor",): (),
+    ("predict",): (ALL, *PLAYERS[:2]),
     ("grants",): (), ("segments", "list"): (), ("segments", "check"): (), ("segments", "seal"): (),
     ("segments", "prune"): (),
 }  # fmt: skip

@@ -50,7 +50,7 @@ def raising(*arguments: Any) -> Any:
         ({"columns": ("vp", "side")},
          "rule: own/1 asks for the columns vp, side, and no game type has all of them: "),
         ({"ranking": "tabel"},
-         "rule: own/1 names the list 'tabel'; there are points, table, period, annual; did you mean"),
+         "rule: own/1 names the list 'tabel'; there are points, table, best-of, period, annual; did you mean"),
         ({"ranking": "table"}, "rule: own/1 names the list table, which needs the parameters best_of, tie_break; "
                                "derive its params from TableParams"),
         ({"prepare": lambda params: (0.0,)}, "rule: own/1 fails: prepare: 0.0; a whole number is needed"),

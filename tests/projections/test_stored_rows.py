@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratings_ledger.ledger.events.published_lists import digest_of
-from ratings_ledger.projections.contract import PeriodParams
+from ratings_ledger.projections.contract import PeriodParams, State
 from ratings_ledger.projections.lists import period
 from ratings_ledger.projections.lists.contract import RankedRow, Results, ranked
 from ratings_ledger.projections.queries.ladders_at import Ranking
@@ -28,13 +28,15 @@ ROWS = st.builds(
     st.integers(1, 40),
     st.none() | st.integers(0, 1_000),
     st.none() | st.lists(st.integers(1, 999), min_size=1, max_size=12).map(tuple),
+    st.none() | st.lists(WHOLE, min_size=2, max_size=2).map(tuple),
 )
+STATE = (State("rating", 10**6), State("deviation", 10**6))
 
 
 @given(st.lists(ROWS, max_size=5), st.sampled_from([1, 2, 840, 10**6]), NAMES)
 def test_digest_is_that_of_json_rows(rows: list[RankedRow], scale: int, ruleset: str) -> None:
     """The digest of standings is that of their rows as JSON."""
-    found = Ranking("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0)
+    found = Ranking("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0, STATE)
     assert found.digest == digest_of(ruleset, found.json_rows())
 
 
@@ -43,8 +45,8 @@ def test_stored_row_reads_back_the_same(row: RankedRow) -> None:
     """A stored row has only plain values and reads back as the same standing."""
     values = stored_row(row)
     assert {type(value) for value in values} <= {int, str, type(None)}
-    *others, gold, places = (*values, None, None)[:8]
-    assert standing((*others[:4], bool(others[4]), *others[5:], gold, places)) == row
+    *others, gold, places, state = (*values, None, None, None)[:9]
+    assert standing((*others[:4], bool(others[4]), *others[5:], gold, places, state)) == row
 
 
 def by_definition(rows: list[RankedRow], key: Any) -> list[RankedRow]:
