@@ -381,7 +381,7 @@ class Snapshot(SnapshotReader):
 
         with self.query(ladder, lazily=True) as query:
             row = row_of_game(query.connection, query.ladders.facts, game_id)
-            return explain_game(query.ladders, ladder, game_id, row, query.times)
+            return explain_game(query.ladders, ladder, game_id, row, query.times, connection=query.connection)
 
     def story(self, game_id: str) -> GameTimeline:
         """Return what became of a game, and what it did on each of its ladders."""

@@ -41,8 +41,11 @@ def print_game(found: GameExplanation) -> None:
         return
     if found.remark is not ABSENT:
         render.hanging(render.plain(found.remark), 2)
+    if found.period is not ABSENT:
+        since, to = (found.times.minute(instant) for instant in (found.period.since, found.period.to))
+        render.hanging(f"Scored with its rating period, from {since} to {to}.", 2)
     for player in found.players:
-        _print_explained(player)
+        _print_explained(player, found.game_id)
     # on summed lists every game creates points
     if found.running and any(account.amount for account in found.accounts):
         told = [f"{one.account} {render.human(abs(one.amount), 6)}" for one in found.accounts if one.amount]
@@ -59,7 +62,7 @@ def _print_assumed(assumed: dict[str, str] | Absent) -> None:
         render.echo(fill(f"Assumed: {key}: {render.plain(reason)}", 80, subsequent_indent="  "))
 
 
-def _print_explained(player: Explained) -> None:
+def _print_explained(player: Explained, game_id: str) -> None:
     place = f"{player.place}. " if player.place else ""
     render.echo(
         f"\n{place}{render.plain(player.player)}: {render.human(player.before)} "
@@ -69,7 +72,8 @@ def _print_explained(player: Explained) -> None:
         render.echo(f"   does not count: {render.plain(player.why_not)}")
     amounts = render.column([term.amount for term in player.terms], 6, signed=True)
     for term, amount in zip(player.terms, amounts, strict=True):
-        render.hanging(f"   {amount:>11}  {render.plain(term.term)}: {term.detail}", 16)
+        other = "" if term.game_id in (ABSENT, game_id) else f", {render.plain(str(term.game_id))}"
+        render.hanging(f"   {amount:>11}  {render.plain(term.term)}{other}: {term.detail}", 16)
         if term.note is not ABSENT:
             render.echo(f"   {'':11}  {render.plain(term.note)}")
     if player.state is not ABSENT:
@@ -109,7 +113,8 @@ def _parts(
     if found.start:
         yield "start", found.start, ""
     for game in found.games:
-        yield game.game_id or "adjusted", game.change, _played(game, found.player if has_opponents else None)
+        other = "adjusted" if game.cause is ABSENT else game.cause
+        yield game.game_id or other, game.change, _played(game, found.player if has_opponents else None)
     for term in found.terms:
         yield term.term, term.amount, term.detail
 

@@ -80,6 +80,9 @@ def print_standings(found: Standings) -> None:
     heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", found.at, found.times)
     if found.remark:
         render.echo(render.plain(found.remark))
+    if found.period is not ABSENT and found.period.open_games:
+        waiting = render.count(found.period.open_games, "game")
+        render.hanging(f"Not scored yet: {waiting} in rating periods that are not closed.", 2)
     render.echo()
     if not found.rows:
         until = "" if found.at.as_of is None else f" played up to {found.times.stated(found.at.as_of)}"

@@ -12,6 +12,7 @@ from ratings_ledger.projections.contract import StateValues
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.containment import PeriodResults
 from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.loops import score_period
 from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results, number_periods
 from ratings_ledger.projections.replay.replay import rule_constants
 from ratings_ledger.projections.rulesets.faults import Broken, is_ours
@@ -65,13 +66,6 @@ def _find_state(stream: Stream, row: int, state: StateValues | None, elapsed: in
     if state is None:
         return version.start_state
     return containment.age_state(version, stream.ladder, row, state, elapsed) if elapsed else state
-
-
-def score_period(
-    players: int, before: Numbers, offsets: Numbers, rows: Numbers, constants: Numbers, table: Numbers, after: Numbers
-) -> int:
-    """Return a stand-in for a rule's function of this name: `compiling.around` puts that in its place."""
-    raise NotImplementedError
 
 
 def run_period(

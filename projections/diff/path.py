@@ -9,7 +9,7 @@ different points. Events that cannot affect the ladder cost no replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from ratings_ledger.projections.diff.affected import (
     read_entries,
 )
 from ratings_ledger.projections.facts.columns import NONE
-from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
+from ratings_ledger.projections.facts.decoding import apply_event, decode, note_time, settle_facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
 from ratings_ledger.projections.replay.arrivals import When, read_when, score_at
@@ -161,6 +161,25 @@ class PlayerState:
         """Return the player's adjustments."""
         return [one for one in self.stream.adjustments if self.stream.names[one.player] == self.player]
 
+    @cached_property
+    def closings(self) -> dict[int, int] | None:
+        """Return what every closed period gave the player, by its first instant; None where games are scored alone."""
+        periods, number = self.stream.periods, self._numbers.get(self.player or "")
+        if periods is None or number is None:
+            return None if periods is None else {}
+        games = {row: game for game, row in enumerate(self.stream.row)}
+        closes = [(step.row, step.change) for step in self.trace.steps(number) if step.cause == "period"]
+        begins = periods.begin[periods.of_game]
+        return {int(begins[games[row]]): change for row, change in closes if row is not None}
+
+    def period_of(self, moment: Moment) -> int:
+        """Return the first instant of the closed period in which a game was played; -1 if there is none."""
+        periods = self.stream.periods
+        if periods is None:
+            return NONE
+        inside = [at for at in range(len(periods.begin)) if periods.begin[at] <= moment[0] < periods.end[at]]
+        return int(periods.begin[inside[0]]) if inside else NONE
+
     def score_here(self, played: Played, moment: Moment, player: str) -> int:
         """Return what a game would give a player if everybody came to it with the points they have here."""
         before = Before(self.trace, *self.trace.place(self.facts, moment))
@@ -175,15 +194,25 @@ class PlayerState:
 
 def own_part(old: PlayerState, new: PlayerState) -> Fraction:
     """Return what the player's games and adjustments give differently in `new`, each with everybody's points as in
-    `old`.
+    `old`; of rating periods, what those give differently in which the player's games differ.
     """
     units = sum(one.units for one in new.adjusted) - sum(one.units for one in old.adjusted)
+    if old.closings is not None and new.closings is not None:
+        return Fraction(units + _own_periods(old, new, old.closings, new.closings), new.stream.rule.scale)
     for moment in old.played.keys() | new.played.keys():
         was, now = old.played.get(moment), new.played.get(moment)
         if was is None or now is None or was[:3] != now[:3]:
             units -= 0 if was is None else was.change
             units += 0 if now is None else old.score_here(now, moment, str(new.player))
     return Fraction(units, new.stream.rule.scale)
+
+
+def _own_periods(old: PlayerState, new: PlayerState, was: Mapping[int, int], now: Mapping[int, int]) -> int:
+    """Return what those periods give differently in `new` in which the player's games differ."""
+    before, after = ({moment: game[:3] for moment, game in state.played.items()} for state in (old, new))
+    differing = {moment for moment in before.keys() | after.keys() if before.get(moment) != after.get(moment)}
+    gained: int = sum(now.get(begin, 0) for begin in {new.period_of(moment) for moment in differing})
+    return gained - sum(was.get(begin, 0) for begin in {old.period_of(moment) for moment in differing})
 
 
 class _Path:
@@ -289,6 +318,14 @@ class _Path:
         self.facts.position = until
         settle_facts(self.facts)
         yield from self._in_order(in_order)
+        yield from self._closed()
+
+    def _closed(self) -> Iterator[Cause]:
+        """Yield what the rating periods did that closed by the time at which the last event was recorded."""
+        before = self.facts.recorded_until
+        note_time(self.facts, self.connection)
+        if self.facts.recorded_until != before and self._versions[0].ruleset.period != "game":
+            yield self._step("period", None, self._ladders())
 
     def _in_order(self, positions: set[int]) -> Iterator[Cause]:
         """Yield the player's games among those recorded as they were played: nobody's points before them change."""
@@ -319,7 +356,8 @@ class _Path:
 
     def _runs_on(self) -> bool:
         """Tell whether a game played after all others changes only the points of its players."""
-        return self.is_running and not self._carries_over
+        is_by_game = self._versions[0].ruleset.period == "game"
+        return self.is_running and is_by_game and not self._carries_over
 
     @property
     def _carries_over(self) -> bool:
@@ -389,6 +427,9 @@ class _Path:
             yield from self._play_one_by_one(what, low, high, as_of, is_forward)
             return
         self.as_of = as_of
+        if self._versions[0].ruleset.period != "game":
+            yield self._step("period", None, self._ladders())
+            return
         old, new, total = self._go_on()
         wider, sign = (new, 1) if is_forward else (old, -1)
         moments = [(moment, played.change) for moment, played in wider.played.items()]

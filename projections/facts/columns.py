@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
@@ -250,6 +251,8 @@ class Facts:
     hashes: dict[int, bytes] = field(default_factory=dict)
     segments: dict[Path, Any] = field(default_factory=dict)
     proposed: bool = False
+    # when the last record was written, as far as somebody asks: rating periods are closed by then or not
+    recorded_until: int = INSTANT_MAX
 
     # what cannot be read or applied, with the reason, by position: it does not count
     unread: dict[int, str] = field(default_factory=dict)

@@ -12,9 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import from_json
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, record_instant
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
@@ -200,6 +202,7 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
         facts.check()
         facts.let_go()
     settle_facts(facts)
+    note_time(facts, connection)
     facts.cache, facts.proposed = cache.root, False
     for at, _ in files_in(cache.root / TRACES):
         # one from behind the end of the log is of another, which was here before it was restored
@@ -229,6 +232,14 @@ def extend(facts: Facts, connection: Connection, until: int, chain_hash: bytes |
     _take_pages(facts, connection, until)
     facts.position, facts.chain_hash = until, chain_hash or chain_hash_at(connection, until) or ZERO
     settle_facts(facts)
+    note_time(facts, connection)
+
+
+def note_time(facts: Facts, connection: Connection) -> None:
+    """Note when the last record was written, if a ruleset closes rating periods by that."""
+    if any(version.ruleset.period != "game" for versions in facts.rulesets.values() for version in versions):
+        record = read_records_at(connection, [facts.position]).get(facts.position)
+        facts.recorded_until = INSTANT_MAX if record is None else record_instant(from_json(record)["recorded_at"])
 
 
 def follow_log(facts: Facts, connection: Connection, until: int) -> Facts:

@@ -23,6 +23,7 @@ from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
+from ratings_ledger.projections.queries.explain_period import explain_period_of
 from ratings_ledger.projections.queries.history import (
     CAUSES,
     StandingGames,
@@ -31,6 +32,7 @@ from ratings_ledger.projections.queries.history import (
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import (
     ABSENT,
+    FROM,
     HIDDEN,
     Absent,
     Answer,
@@ -63,6 +65,7 @@ class ExplainedTerm(Result):
     amount: Fraction | None
     detail: str
     note: str | Absent = ABSENT
+    game_id: str | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,21 @@ class Explained(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class RatingPeriod(Result):
+    """The period in which a game is scored, from its first instant to its last one."""
+
+    since: datetime = field(metadata=FROM)
+    to: datetime
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class GameExplanation(Answer):
     """Why a game changed the points of a ladder as it did, or in `why_not` why it does not count there.
 
-    `assumed` is what the ruleset assumes where its source is silent and what decided a number here, by key.
+    Where games are scored by rating periods, everything is about the game's `period`: before, change and after are
+    those of the whole period, and terms name the games that they come from, those of this game first. `assumed` is what
+    the ruleset assumes where its source is silent and what decided a number here, by key.
     """
 
     game_id: str
@@ -111,6 +125,7 @@ class GameExplanation(Answer):
     accounts: tuple[Account, ...]
     at: Coordinates
     assumed: dict[str, str] | Absent = ABSENT
+    period: RatingPeriod | Absent = ABSENT
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
@@ -127,6 +142,7 @@ class PlayedGame(Result):
     change: Fraction | None
     why_not: str | None
     reason: str | Absent
+    cause: str | Absent = ABSENT
     game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
 
 
@@ -151,6 +167,18 @@ class PlayerExplanation(Answer):
     assumed: dict[str, str] | Absent = ABSENT
 
 
+class Gave(NamedTuple):
+    """What a game or its period gave: the states before and after of every counted participant, with the reasons and
+    the rows of the games that they come from, in units; and what the rule says of it, and what it assumes.
+    """
+
+    counted: Mapping[int, tuple[State, State, list[tuple[int | None, Term]]]]
+    minted: int
+    burned: int
+    remark: str | None
+    assumed: dict[str, str]
+
+
 def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     """Return the row of a game in the facts. Raises `Unknown` (game-unknown)."""
     recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
@@ -163,11 +191,13 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
 
 
 def explain_game(
-    ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES, before: Before | None = None
-) -> GameExplanation:
+    ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES, before: Before | None = None,
+    connection: Connection | None = None,
+) -> GameExplanation:  # fmt: skip
     """Return why a game changed the points of a ladder as it did, or why it did not.
 
-    What everybody had `before` it is looked up unless it is given. Raises `UnknownLadder`, `RuleFailure`.
+    With a `connection` the other games of its rating period are named. What everybody had `before` it is looked up
+    unless it is given. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts = ladders.facts
     versions = ladders.versions(ladder)
@@ -175,43 +205,72 @@ def explain_game(
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     # what comes after the game is not part of the points before it, even if the game itself does not count
     before_it = before or ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
-    counted: dict[int, tuple[State, State, list[Term]]] = {}
-    minted, burned, scale = 0, 0, before_it.trace.stream.rule.scale
-    remark, assumed = None, dict[str, str]()
-    if reason is None and version is not None:
-        when = read_when(facts, row, version)
-        people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
-        reading = reading_of(version.rule.columns, version.ruleset)
-        read = [facts.column(name, row, participants, reading) for name in version.rule.columns]
-        scored = score_at(facts, before_it, version, (row, when), read, people)
-        had, after, columns, minted = scored.before, scored.after, scored.columns, scored.minted
-        change = containment.subtract(after[0], had[0])
-        burned = minted - sum(change)
-        names = [name for _, name in people]
-        terms = containment.explain_states(version, ladder, row, names, had, columns, after)
-        remark = containment.remark(version, ladder, row, names, columns)
-        states = zip(zip(*had, strict=True), zip(*after, strict=True), terms, strict=True)
-        counted = dict(zip(participants, states, strict=True))
-        begins = any(one.is_new for one in scored.arrivals)
-        keys = (key for mine in terms for term in mine for key in term.assumes)
-        started = _start_keys(version) if begins and before_it.trace.stream.ranking.running else ()
-        assumed = assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)])
-    accounts = (Account("minted", Fraction(-minted, scale)), Account("burned", Fraction(burned, scale)))
+    scale, period = before_it.trace.stream.rule.scale, None
+    if reason is None and version is not None and versions[0].ruleset.period != "game":
+        trace = ladders.trace(ladder)
+        period = None if trace.stream.periods is None else explain_period_of(trace, trace.stream.periods, row)
+        reason = None if period else "its rating period is not closed yet"
+    games: dict[int, str] = {}
+    if period is not None:
+        own = {p: period.players[facts.name_of(p)] for p in participants}
+        rows = {game for one in own.values() for game, _ in one.terms if game is not None}
+        games = _name_games(connection, facts, rows)
+        gave = Gave(
+            {p: (one.before, one.after, one.terms) for p, one in own.items()}, period.minted, period.burned, None, {}
+        )
+    elif reason is None and version is not None:
+        gave = _explain_alone(facts, before_it, row, version, participants)
+    else:
+        gave = Gave({}, 0, 0, None, {})
+    accounts = (Account("minted", Fraction(-gave.minted, scale)), Account("burned", Fraction(gave.burned, scale)))
     return GameExplanation(
         game_id,
         ladder,
         version.ruleset.name if version else None,
         reason is None,
         reason,
-        remark or ABSENT,
+        gave.remark or ABSENT,
         moment(facts.occurred_at[row]),
-        _everybody(facts, before_it, row, version, counted),
+        _everybody(facts, before_it, row, version, gave.counted, games),
         accounts,
         ladders.coordinates,
-        assumed or ABSENT,
+        gave.assumed or ABSENT,
+        RatingPeriod(moment(period.begin), moment(period.last), True) if period else ABSENT,
         running=versions[0].ranking.running,
         times=times,
     )
+
+
+def _explain_alone(facts: Facts, before: Before, row: int, version: Version, participants: Sequence[int]) -> Gave:
+    """Return what a game that is scored by itself gave its counted participants. Raises `RuleFailure`."""
+    ladder = before.trace.stream.ladder
+    people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
+    reading = reading_of(version.rule.columns, version.ruleset)
+    read = [facts.column(name, row, participants, reading) for name in version.rule.columns]
+    scored = score_at(facts, before, version, (row, read_when(facts, row, version)), read, people)
+    names = [name for _, name in people]
+    terms = containment.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
+    reasons: list[list[tuple[int | None, Term]]] = [[(None, term) for term in mine] for mine in terms]
+    states = zip(zip(*scored.before, strict=True), zip(*scored.after, strict=True), reasons, strict=True)
+    begins = any(one.is_new for one in scored.arrivals)
+    keys = (key for mine in terms for term in mine for key in term.assumes)
+    started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
+    return Gave(
+        dict(zip(participants, states, strict=True)),
+        scored.minted,
+        scored.minted - sum(containment.subtract(scored.after[0], scored.before[0])),
+        containment.remark(version, ladder, row, names, scored.columns),
+        assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)]),
+    )
+
+
+def _name_games(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:
+    """Return the ids of the games in some rows of the facts; none without a connection."""
+    if connection is None:
+        return {}
+    positions = {row: facts.live_position[row] for row in rows}
+    records = read_records_at(connection, sorted({*positions.values()}))
+    return {row: json.loads(records[position])["data"]["game_id"] for row, position in positions.items()}
 
 
 def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
@@ -259,8 +318,8 @@ def _start_keys(version: Version) -> tuple[str, ...]:
     return ("start", "carry_over", "season_months") if "season" in version.ruleset.partition.by else ("start",)
 
 
-def _term(term: Term, scale: int) -> ExplainedTerm:
-    return ExplainedTerm(term.term, Fraction(term.amount, scale), term.detail, term.note or ABSENT)
+def _term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
+    return ExplainedTerm(term.term, Fraction(term.amount, scale), term.detail, term.note or ABSENT, game_id or ABSENT)
 
 
 def _state(facts: Facts, before: Before, participant: int, version: Version) -> State:
@@ -274,7 +333,8 @@ def _everybody(
     before: Before,
     row: int,
     version: Version | None,
-    counted: Mapping[int, tuple[State, State, list[Term]]],
+    counted: Mapping[int, tuple[State, State, list[tuple[int | None, Term]]]],
+    games: Mapping[int, str],
 ) -> tuple[Explained, ...]:
     """Return all participants by place; without places by what they got, most first; `counted` has the states before
     and after the game.
@@ -303,7 +363,7 @@ def _everybody(
                 Fraction(had[0], scale),
                 Fraction(gain(p), scale),
                 Fraction(has[0], scale),
-                tuple(_term(term, scale) for term in terms),
+                tuple(_term(term, scale, None if game is None else games.get(game)) for game, term in terms),
                 reason or ABSENT,
                 facts.place[p] or None,
                 _state_change(version or newest(stream.versions), had, has),
@@ -427,5 +487,6 @@ def _played_game(there: PlayedThere, event: dict[str, Any], zone: str, standing:
         there.change,
         there.why_not,
         ABSENT if game_id else CAUSES.get(there.cause) or event["data"]["reason"],
+        there.cause or ABSENT,
         game=None if there.cause else standing.game(event),
     )

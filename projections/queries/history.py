@@ -60,7 +60,7 @@ WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
 # what changes points besides games and adjustments, in words
-CAUSES = {"season": "a new season"}
+CAUSES = {"season": "a new season", "period": "the rating period closed"}
 
 
 def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[str, Any]) -> Change:

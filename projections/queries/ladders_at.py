@@ -196,6 +196,13 @@ SHORT_GAMES = 200_000  # of a ladder with fewer games all that a replay leaves b
 LONG_GAMES = 1_000_000  # the order of so many games takes more memory than putting them in order takes time
 
 
+class Closed(NamedTuple):
+    """Up to which instant a ladder's rating periods are closed, None before the first; and the games in open ones."""
+
+    until: int | None
+    open_games: int
+
+
 @dataclass(frozen=True)
 class Ranking:
     """A ladder's standings with the coordinates they were computed at."""
@@ -212,6 +219,7 @@ class Ranking:
     adjusted: int
     columns: Sequence[State] = ()  # of the rows' states
     shown: ShownStates | None = field(default=None, compare=False, repr=False)
+    closed: Closed | None = field(default=None, compare=False)
 
     @cached_property
     def digest(self) -> str:
@@ -510,6 +518,9 @@ class Ladders:
             ShownStates(self.facts, trace, version, self.as_of)
             if stream.rule.state and stream.ranking.running
             else None,
+            None
+            if stream.periods is None
+            else Closed(stream.periods.closed_to(len(stream.periods.begin)), stream.open_games),
         )
         return found, results
 

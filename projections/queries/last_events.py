@@ -91,6 +91,8 @@ def last_event(connection: Connection, ladders: Ladders, ladder: str, player: st
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
     there = _dependence(connection, ladders, ladder)
+    if there.stream.periods is not None:
+        return ladders.facts.position  # whatever is recorded may close a period
     if player is None:
         return there.last
     changed, facts = _changed(connection, ladders), ladders.facts

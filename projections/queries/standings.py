@@ -15,6 +15,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.ladders_at import (
+    Closed,
     Ladders,
     Ranking,
 )
@@ -55,15 +56,27 @@ class Standing(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class PeriodState(Result):
+    """Up to when the rating periods of a ladder are closed, None before the first; how many games are in open ones; and
+    whether these are scored as if they closed now.
+    """
+
+    closed_to: datetime | None
+    open_games: int
+    closed_now: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Standings(LadderAnswer):
     """Who stands where on a ladder, of which `ranking` has all rows, however many are asked for. `open` is True while
-    the period of a list runs, of which `remark` tells.
+    the period of a list runs, of which `remark` tells; `period` says how far games are scored by rating periods.
     """
 
     ranking: Any = field(metadata=DIGEST, repr=False, hash=False)
     open: bool | Absent
     published: Publication | Absent
     rows: tuple[Standing, ...]
+    period: PeriodState | Absent = ABSENT
     remark: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
 
     @property
@@ -109,9 +122,15 @@ def standings_answer(
         still_open,
         published,
         shown_rows,
+        ABSENT if found.closed is None else _period_state(found.closed),
         remark=remark,
         times=times,
     )
+
+
+def _period_state(closed: Closed) -> PeriodState:
+    until = None if closed.until is None else moment(closed.until)
+    return PeriodState(until, closed.open_games, closed_now=False)
 
 
 def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
@@ -209,6 +228,7 @@ def overview_of(
         shown.open,
         shown.published,
         moved,
+        shown.period,
         since=None if since is None else moment(since),
         players=len(every),
         remark=remark,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import UNITS_MAX, Rule, State, StateValues
-from ratings_ledger.projections.facts.columns import NONE, Adjustment, Cell, Column, Facts, Seed
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select
+from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select, timeline
 from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, read_calendar
 from ratings_ledger.projections.replay.partition import (
     Numbered,
@@ -33,7 +34,8 @@ from ratings_ledger.projections.replay.partition import (
     partition,
     values_when,
 )
-from ratings_ledger.projections.replay.rule_inputs import GameSlots, rule_columns
+from ratings_ledger.projections.replay.periods import Periods, label_alone, number_periods
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, padded, rule_columns
 from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest, period_of
 
 # of so many participants, both of what they are numbered by and of what rules read are too much memory at once
@@ -94,6 +96,8 @@ class Stream:
     ruleset together, they are a `batch`, and this one has an `index` there. A `broken` stream cannot be replayed: its
     rule's check fails at one of its games. A `known` one has been replayed: that is its trace. A rule with state also
     needs the `calendar`; the replay leaves the `gaps` before all slots. `seeds` are what some players join with, by id.
+    If games are scored by `periods`, these are the closed ones, and the games are theirs, period by period;
+    `open_games` more are in periods that are not closed yet, the first of which begins at `open_from`.
     """
 
     ladder: str
@@ -114,6 +118,9 @@ class Stream:
     known: Any = None
     calendar: Calendar | None = None
     gaps: Gaps | None = None
+    periods: Periods | None = None
+    open_games: int = 0
+    open_from: int | None = None
     seeds: Mapping[str, Joining] = field(default_factory=dict)
 
     @cached_property
@@ -139,12 +146,21 @@ class Stream:
 
         Of the games, only `among` the first ones.
         """
+        if self.periods is not None:
+            return self._place_closed(self.periods, moment, among)
         return (
             bisect_left(
                 self.row, moment, 0, among, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
             ),
             bisect_left(self.adjustments, moment, key=lambda one: (one.occurred_at, one.position)),
         )
+
+    def _place_closed(self, periods: Periods, moment: tuple[int, int], among: int | None) -> tuple[int, int]:
+        """Return how many games are in periods closed before a moment, and how many adjustments are counted by then."""
+        games = int(periods.offsets[periods.count_closed(moment[0] - 1)])
+        games = games if among is None else min(games, among)
+        there = bisect_left(self.adjustments, moment, key=lambda one: (one.occurred_at, one.position))
+        return games, bisect_right(self.adjustments, games, 0, there, key=lambda one: one.game)
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
         """Return when it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
@@ -169,6 +185,8 @@ class Stream:
             columns=self._first_of_columns(slots), version=self.version[:games],
             row=self.row[:games], persons=self.persons[:joined], adjustments=[], batch=None, known=None, gaps=None,
             calendar=self.calendar.first(games) if self.calendar else None,
+            periods=self.periods.first_with(games) if self.periods else None,
+            open_games=self.open_games + len(self.row) - games if self.periods else 0,
         )  # fmt: skip
         for one in self.adjustments[:adjustments]:
             person = self.persons[one.player]
@@ -231,7 +249,11 @@ def streams(
     if only is not None and any(version.params.carry_over for version in versions):
         every = streams(facts, versions, as_of=as_of, ordered=ordered)
         return {name: stream for name, stream in every.items() if parse_name(name).values == only}
-    found = _played(facts, versions, only, ordered or partial(_rows, facts, ruleset, only, as_of))
+    rows = ordered or partial(_rows, facts, ruleset, only, as_of)
+    if ruleset.period != "game":
+        # when an event is over depends on its last game, whenever somebody asks
+        rows = partial(_rows, facts, ruleset, only, None)
+    found = _played(facts, versions, only, rows, as_of)
     _add_adjustments(facts, versions, found, only, as_of, after)
     if any(version.params.carry_over for version in versions):
         _chain_seasons(found, ruleset.partition.by.index("season"))
@@ -302,9 +324,13 @@ def _within_64_bits(units: Decimal) -> int:
 
 
 def _played(
-    facts: Facts, versions: Sequence[Version], only: tuple[str, ...] | None, rows: Callable[[], Column]
-) -> dict[tuple[str, ...], Stream]:
-    """Return the streams of the games in some rows by partition values, without adjustments."""
+    facts: Facts, versions: Sequence[Version], only: tuple[str, ...] | None, rows: Callable[[], Column],
+    until: int | None = None,
+) -> dict[tuple[str, ...], Stream]:  # fmt: skip
+    """Return the streams of the games in some rows by partition values, without adjustments.
+
+    Rating periods are closed that end with the instant `until` or before; by default when the facts were recorded.
+    """
     ruleset = versions[0].ruleset
 
     def asked(cell: Cell) -> bool:
@@ -345,8 +371,10 @@ def _played(
             [memoryview(column)[first:last] for column in columns], shared.version[low:high], shared.row[low:high],
             persons=persons, batch=batch, index=ladder,
         )  # fmt: skip
+        if ruleset.period != "game":
+            found[values] = close_periods(facts, found[values], until)
         if is_stateful:
-            found[values].calendar = read_calendar(facts, shared.row[low:high], ruleset)
+            found[values].calendar = read_calendar(facts, found[values].row, ruleset)
         if failures:
             found[values].broken = _first_failure(found[values], failures)
         if reason:
@@ -354,12 +382,61 @@ def _played(
     return found
 
 
+def close_periods(facts: Facts, stream: Stream, until: int | None) -> Stream:
+    """Return the same stream with the games of its closed periods alone, period by period."""
+    ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.row)
+    instants = arrays.as_numpy(facts.occurred_at)[rows]
+    periods = number_periods(instants, ruleset.period, ruleset.time_zone, _label_events(facts, rows, ruleset))
+    closed = periods.count_closed(facts.recorded_until if until is None else until)
+    games = periods.games[: periods.offsets[closed]]
+    offsets = arrays.as_numpy(stream.offsets)
+    sizes = offsets[games + 1] - offsets[games]
+    slots = arrays.as_numpy(arrays.span_indices(arrays.as_column(offsets[games]), arrays.as_column(sizes)))
+    old, first = np.unique(arrays.as_numpy(stream.players)[slots], return_index=True)
+    joined = old[np.argsort(first)]  # players are numbered in the order in which they join
+    number = np.zeros(max(len(stream.names), 1), dtype=np.int32)
+    number[joined] = np.arange(len(joined), dtype=np.int32)
+    of_game = np.repeat(np.arange(closed), np.diff(periods.offsets[: closed + 1]))
+    starts = periods.begin[:closed]
+    return replace(
+        stream, names=[stream.names[one] for one in joined], persons=[stream.persons[one] for one in joined],
+        offsets=arrays.as_column(np.concatenate([[0], np.cumsum(sizes)])),
+        players=arrays.as_column(number[arrays.as_numpy(stream.players)[slots]]),
+        columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
+        version=arrays.as_column(_versions_at(stream, games, starts, of_game)),
+        row=arrays.as_column(rows[games]), open_games=periods.count_open_games(closed),
+        open_from=int(periods.begin[closed:].min()) if closed < len(periods.begin) else None,
+        periods=periods._replace(
+            begin=starts, end=periods.end[:closed], first=periods.first[:closed], last=periods.last[:closed],
+            games=np.arange(len(games)), offsets=periods.offsets[: closed + 1], of_game=of_game,
+        ),
+    )  # fmt: skip
+
+
+def _versions_at(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
+    """Return the version that scores each game: the one in force when its period begins, or the first after that."""
+    own = arrays.as_numpy(stream.version)[games]
+    instants, indices = timeline(stream.versions)
+    at = np.array(indices, dtype=np.int16)[np.searchsorted(np.array(instants), starts, "right") - 1]
+    first = np.searchsorted(of_game, np.arange(len(starts)))
+    return np.where(at == NONE, own[first] if len(own) else at, at).astype(np.int16)[of_game]
+
+
+def _label_events(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
+    """Return what makes games one event, for every game; one without it is an event of its own."""
+    by = ruleset.period_by
+    if by is None:
+        return None
+    if by in LABELS:
+        labels = np.array([getattr(cell, by) for cell in facts.cells], dtype=np.int64)
+        return label_alone(labels[arrays.as_numpy(facts.cell)[rows]], NONE)
+    return label_alone(padded(facts, by, arrays.as_numpy(facts.start)[rows]))
+
+
 def why_not_replayed(versions: Sequence[Version]) -> str | None:
     """Return why no ladder of these versions can be replayed, or None."""
     if versions[0].ruleset.entrant != "player":
         return f"entrants other than players ({versions[0].ruleset.entrant}) are not ranked yet"
-    if versions[0].ruleset.period != "game":
-        return f"rating periods ({versions[0].ruleset.period}) are not scored yet, only game by game"
     kept = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
     if len(kept) > 1 and any(version.rule.state for version in versions):
         return f"its versions keep different numbers about a player: {'; '.join(map(', '.join, sorted(kept)))}"
@@ -394,7 +471,14 @@ def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
     """Put an adjustment in its place; the version in force at `instant`, or the first to come into force after it, says
     what a new player begins with."""
-    game, _ = stream.place(facts, (adjustment.occurred_at, adjustment.position))
+    if stream.open_from is not None and adjustment.occurred_at >= stream.open_from:
+        return  # it is counted when the period closes
+    if stream.periods is not None:
+        # within a period it is counted at its close
+        begun = int(np.searchsorted(stream.periods.begin, adjustment.occurred_at, "right"))
+        game = int(stream.periods.offsets[begun])
+    else:
+        game, _ = stream.place(facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
     version = in_force(stream.versions, instant) or oldest(stream.versions)
     index = next(index for index, other in enumerate(stream.versions) if other is version)

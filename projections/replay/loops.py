@@ -214,9 +214,10 @@ def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
     if not rule.state:
         return (("score", rule.score),)
     return (
-        ("score", rule.score), ("age", rule.age or age), ("new_season", rule.new_season or new_season),
+        ("score", rule.score or score),  # type: ignore[truthy-function]
+        ("age", rule.age or age), ("new_season", rule.new_season or new_season),
         ("take_state", TAKE_STATE[rule.width]), ("change_states", change_several_states),
-        ("bring_forward", bring_states_forward),
+        ("bring_forward", bring_states_forward), ("score_period", rule.score_period or score_period),
     )  # fmt: skip
 
 
@@ -323,6 +324,79 @@ def run_ladder(
             return BOOKS
         if len(mints) and minted + added:  # they come zeroed: what is not written takes no memory
             mints[mints_at + game] = minted + added
+        totals[1] += minted + added
+        totals[2] += minted - total + taken
+    return NOWHERE
+
+
+def score_period(
+    players: int, before: Numbers, offsets: Numbers, rows: Numbers, constants: Numbers, table: Numbers, after: Numbers
+) -> int:
+    """Return a stand-in for a rule's function of this name, as `score` is."""
+    raise NotImplementedError
+
+
+# compiled: what it works on comes as flat arrays, one by one
+def run_periods(
+    constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, people: Numbers, people_from: Numbers,
+    rows_from: Numbers, rows: Numbers, states: Numbers, seen: Numbers, totals: Numbers, given: Numbers, after: Numbers,
+    offsets: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, adjusted_at: Numbers, adjusted_player: Numbers,
+    adjusted_units: Numbers, adjusted_begin: Numbers, adjusted_before: Numbers,
+) -> int:  # fmt: skip
+    """Add the adjustments and score the periods from `first` up to `last`, with the adjustments just before `last`.
+
+    Returns and raises what `run_ladder` does, whose arguments of these names it takes.
+
+    people:    period by period those who played, as `periods.ResultRows` has them, with where each one's rows begin
+    offsets:   has room for where the rows of one period's players begin
+    gaps, before: as for `run_ladder`, of everybody in `people`; `mints` receives what each period minted
+    adjusted_at: for every adjustment the period it comes before
+    """
+    width = len(states)
+    for period in range(first, last + 1):
+        totals[5] = period
+        while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == period:
+            at, who = totals[4], adjusted_player[totals[4]]
+            if not seen[who]:
+                join(who, adjusted_begin, at, states, seen, totals)
+            adjusted_before[at] = states[0][who]
+            states[0][who] += adjusted_units[at]
+            totals[3] += adjusted_units[at]
+            if abs(states[0][who]) > UNITS_MAX:
+                return ADJUSTED
+            totals[4] += 1
+        if period == last:
+            break
+        low = people_from[period]
+        n = people_from[period + 1] - low
+        for i in range(n):
+            player = people[low + i]
+            if not seen[player]:
+                join(player, begin, player, states, seen, totals)
+            offsets[i] = rows_from[low + i] - rows_from[low]
+            for column in range(width):
+                given[column][i] = states[column][player]
+                before[column][low + i] = states[column][player]
+        offsets[n] = rows_from[low + n] - rows_from[low]
+        added, taken = bring_forward(n, low, given, gaps, constants)
+        for column in range(width):
+            for i in range(n):
+                after[column][i] = given[column][i]
+        results = rows[:, rows_from[low] : rows_from[low + n]]
+        # a rule that returns anything but a whole number is not compiled
+        minted = score_period(n, given[:, :n], offsets[: n + 1], results, constants, table, after[:, :n]) | 0
+        total = 0
+        for i in range(n):
+            total += after[0][i] - given[0][i]
+            for column in range(width):
+                if after[column][i] > UNITS_MAX or after[column][i] < -UNITS_MAX:
+                    return BOUNDS
+                states[column][people[low + i]] = after[column][i]
+        if minted > UNITS_MAX:
+            return BOUNDS
+        if minted < 0 or minted < total:
+            return BOOKS
+        mints[period] = minted + added
         totals[1] += minted + added
         totals[2] += minted - total + taken
     return NOWHERE

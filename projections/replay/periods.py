@@ -42,6 +42,12 @@ class Periods(NamedTuple):
     offsets: Any
     of_game: Any
 
+    def first_with(self, games: int) -> Periods:
+        """Return the first periods that have so many games together; games are in the order of periods."""
+        count = int(np.searchsorted(self.offsets, games, "right")) - 1
+        begin, end, first, last = (column[:count] for column in self[:4])
+        return Periods(begin, end, first, last, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
+
     def count_closed(self, instant: int) -> int:
         """Return how many periods are closed at an instant: those whose last microsecond is not after it."""
         return int(np.searchsorted(self.end, instant + 1, "right"))

@@ -24,17 +24,21 @@ from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import (
+    PeriodResults,
     RuleFailure,
     age_state,
     balanced,
     begin_season,
     failed,
+    score_period_states,
     score_states,
 )
 from ratings_ledger.projections.replay.eligibility import rows_in_order
 from ratings_ledger.projections.replay.gaps import Gaps, Joining, State, fill_in_history, measure_gaps, reads_history
 from ratings_ledger.projections.replay.ladders import LadderBatch, Stream, parse_name, seeds_of, streams
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
+from ratings_ledger.projections.replay.period_slots import PeriodSlots
+from ratings_ledger.projections.replay.periods import Periods
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
 from ratings_ledger.projections.rulesets.versions import Version, games_of
@@ -87,6 +91,8 @@ def replay(
     if isinstance(stream.known, Trace):
         return stream.known
     joining = _find_joining(stream) if joining is None else joining
+    if stream.periods is not None:
+        return replay_periods(stream, stream.periods, joining)
     if stream.batch is not None and not stream.adjustments and not joining:
         together = _replay_in_batch(stream, stream.batch, keep)
         if together is not None:
@@ -185,16 +191,8 @@ def _play_carefully(stream: Stream, version: Version, totals: list[int]) -> dict
         return minted
 
     def bring_all_forward(n: int, low: int, given: Any, gaps: Any, _: Any) -> tuple[int, int]:
-        minted = burned = 0
-        for i in range(n):
-            state = tuple(column[i] for column in given)
-            stored, row = state, stream.row[totals[5]]
-            state = bring_to_game(version, stream.ladder, row, state, gaps[0][low + i], gaps[1][low + i])
-            for column, number in zip(given, state, strict=True):
-                column[i] = number
-            minted += max(state[0] - stored[0], 0)
-            burned += max(stored[0] - state[0], 0)
-        return minted, burned
+        own = [row[low : low + n].tolist() for row in gaps]
+        return _bring_all_forward(version, stream.ladder, stream.row[totals[5]], given, own)
 
     if rule.state:
         return {"change_states": change_several_states, "bring_forward": bring_all_forward}
@@ -221,6 +219,117 @@ def replay_compiled(
     room = compiling.room_for_a_game(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
     way = Way(run, columns, np.zeros(6, dtype=np.int64), room, _read_steps(gaps), arrays.as_numpy, lambda rows: rows)
     return _run(way, stream, joining, keep, earlier)
+
+
+def replay_periods(stream: Stream, periods: Periods, joining: Mapping[str, Joining]) -> Trace:
+    """Return the trace of a stream whose games are scored by periods. Raises `RuleFailure`.
+
+    All games of a player in one period have the states at its start before them.
+    """
+    gaps = _find_gaps(stream, joining, None)
+    assert gaps is not None
+    slots = PeriodSlots(stream, gaps)
+    if compiling.is_worthwhile(len(stream.row)):
+        trace = _run_periods(_compiled_periods, stream, periods, slots, joining)
+        if trace is not None:
+            return trace
+    with quiet(*(version.rule for version in stream.versions)):
+        trace = _run_periods(_play_periods_carefully, stream, periods, slots, joining)
+    assert trace is not None
+    return trace
+
+
+def _run_periods(
+    find_run: Callable[[Stream, Version, Any], Callable[..., int | None]], stream: Stream, periods: Periods,
+    slots: PeriodSlots, joining: Mapping[str, Joining],
+) -> Trace | None:  # fmt: skip
+    """Return the trace of a stream scored by periods; None if the loop stops. Raises what it raises."""
+    width, results, count = stream.rule.width, slots.results, len(periods.begin)
+    states, before = _zero_rows(width, len(stream.names)), _zero_rows(width, len(results.people))
+    seen, totals, mints = np.zeros(len(stream.names), dtype=np.int8), np.zeros(6, dtype=np.int64), _zeros(count)
+    adjusted_before = _zeros(len(stream.adjustments))
+    most = int(np.diff(results.people_from).max(initial=0))
+    room = [*compiling.room_for_a_game(width, most), _zeros(most + 1)]
+    adjusted = [*map(arrays.as_numpy, _read_adjustments(stream))]
+    adjusted[0] = np.searchsorted(periods.offsets, adjusted[0], "left").astype(np.int64)
+    scored_by = arrays.as_numpy(stream.version)[periods.offsets[:-1]]
+    cuts = arrays.change_indices(arrays.as_column(scored_by)) if count else [0]
+    for first, last in pairwise([*cuts, count]) if count else [(0, 0)]:
+        version = stream.versions[int(scored_by[first]) if count else 0]
+        run = find_run(stream, version, totals)
+        code = run(
+            first, last, _read_starts(stream, version, joining, width), results.people, results.people_from,
+            results.rows_from, results.rows, states, seen, totals, *room, slots.gaps, before, mints, *adjusted,
+            _read_starts_of_adjusted(stream, joining, width), adjusted_before,
+        )  # fmt: skip
+        if code != NOWHERE:
+            return None
+    # what a period minted stands at its last game
+    of_games = _zeros(len(stream.row))
+    of_games[periods.offsets[1:] - 1] = mints
+    counts = np.bincount(arrays.as_numpy(stream.players), minlength=len(stream.names)).astype(np.int64)
+    games, is_there, minted, adjusted_points = _view_as_columns((counts, seen, of_games, adjusted_before))
+    stored = _view_as_columns(np.ascontiguousarray(before[:, slots.entry]))
+    started, total_minted, burned, total_adjusted = map(int, totals[:4])
+    return Trace(
+        stream, _view_as_columns(states), games, is_there, joining, stored, minted, adjusted_points, started,
+        total_minted, burned, total_adjusted,
+    )  # fmt: skip
+
+
+def _compiled_periods(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
+    """Return the compiled loop over periods for a version."""
+    run = compiling.around(loops.run_periods, version.rule, loops.parts_of(version.rule))
+    constants = rule_constants(version)
+    return lambda *arguments: run(*constants, *arguments)
+
+
+def _play_periods_carefully(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
+    """Return the interpreted loop over periods for a version: what its rule does wrong is a failure of a period, named
+    by its first game.
+    """
+    periods = stream.periods
+    assert periods is not None
+
+    def row() -> int:
+        return int(stream.row[int(periods.offsets[int(totals[5])])])
+
+    def score_period(n: int, before: Any, offsets: Any, rows: Any, _: Any, __: Any, after: Any) -> int:
+        results = PeriodResults(before.tolist(), offsets.tolist(), rows.tolist())
+        minted, states = score_period_states(version, stream.ladder, row(), results)
+        after[:] = states
+        return minted
+
+    def bring_all_forward(n: int, low: int, given: Any, gaps: Any, _: Any) -> tuple[int, int]:
+        return _bring_all_forward(version, stream.ladder, row(), given, gaps[:, low : low + n].tolist())
+
+    parts = {"score_period": score_period, "bring_forward": bring_all_forward}
+    loop = FunctionType(loops.run_periods.__code__, {**vars(loops), **parts})
+
+    def run(*arguments: Any) -> int:
+        code: int = loop((), (), *arguments)
+        if code == loops.BOUNDS:
+            raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, row())
+        if code == loops.ADJUSTED:
+            raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, position=stream.adjustments[int(totals[4])].position)
+        return code
+
+    return run
+
+
+def _bring_all_forward(
+    version: Version, ladder: str, row: int, given: Any, gaps: Sequence[Sequence[int]]
+) -> tuple[int, int]:
+    """Bring the states of some players to a game or period, in place; return what that minted and burned."""
+    minted = burned = 0
+    for i, (changes_season, elapsed) in enumerate(zip(*gaps, strict=True)):
+        stored = tuple(int(column[i]) for column in given)
+        state = bring_to_game(version, ladder, row, stored, changes_season, elapsed)
+        for column, number in zip(given, state, strict=True):
+            column[i] = number
+        minted += max(state[0] - stored[0], 0)
+        burned += max(stored[0] - state[0], 0)
+    return minted, burned
 
 
 def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, earlier: Trace | None) -> Trace | None:
@@ -513,6 +622,7 @@ def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
     """Return whether a ladder of these versions depends on nothing but what `Replayed` names and the games."""
     return (
         versions[0].ruleset.freeze == "none"
+        and versions[0].ruleset.period == "game"
         and all(version.ranking.running and not version.params.carry_over for version in versions)
         and not (facts.recorded.clocks and any("seconds_played" in version.rule.columns for version in versions))
     )

@@ -297,6 +297,8 @@ class Trace:
     def _at_slot(self, slot: int, step: Step) -> list[Step]:
         """Return what was done to a player at a slot: what a new season did, if anything, then the game's step."""
         version = step.version
+        if self.stream.periods is not None:
+            return self._at_period(slot, step)
         if version is None or version.rule.new_season is None or not self.gaps.changes_season[slot]:
             return [step]
         stored = tuple(column[slot] for column in self.states_before)
@@ -306,6 +308,20 @@ class Trace:
         moved = points - step.before
         season = Step(None, step.before, moved, step.row, cause="season")
         return [season, step._replace(before=points, change=step.change - moved)]
+
+    def _at_period(self, slot: int, step: Step) -> list[Step]:
+        """Return a game's step, which changes nothing, and what its period did behind the player's last game in it."""
+        periods, stream = self.stream.periods, self.stream
+        assert periods is not None
+        game = _game_at(stream, slot)
+        end = stream.offsets[int(periods.offsets[int(periods.of_game[game]) + 1])]
+        number = stream.players[slot]
+        at = bisect_right(self.slots.order, slot, self.slots.start[number], self.slots.end[number])
+        if at < self.slots.end[number] and self.slots.order[at] < end:
+            return [step]
+        after = self.before[self.slots.order[at]] if at < self.slots.end[number] else self.points[number]
+        period = Step(None, step.before, after - step.before, step.row, cause="period")
+        return [step._replace(change=0), period]
 
     def players_of(self, game: int) -> Column:
         """Return who counts in a game, given how many there are before it."""

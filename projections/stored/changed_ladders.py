@@ -55,7 +55,8 @@ def changed_since(connection: Connection, facts: Facts, position: int) -> set[st
     for ruleset_id, versions in facts.rulesets.items():
         summed = [facts.rulesets.get(getattr(version.params, "of", None) or "", []) for version in versions]
         games = games_of([*versions, *(one for every in summed for one in every)])
-        if any(is_affected(version, affected) for version in versions):
+        # periods close with the time at which anything is recorded
+        if versions[0].ruleset.period != "game" or any(is_affected(version, affected) for version in versions):
             changed.add(ruleset_id)
         elif played & games:
             changed |= _ladders_of(versions, states) if _stands_alone(facts, versions) else {ruleset_id}

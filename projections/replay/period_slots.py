@@ -1,0 +1,55 @@
+"""What the rating periods of a ladder consist of, as the loop over periods reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import HISTORY_COLUMNS
+from ratings_ledger.projections.replay.gaps import Gaps, fill_in_history
+from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results
+
+
+class PeriodSlots:
+    """What the periods of a stream consist of: who played in each, with which results, and after which gaps.
+
+    entry: for every slot of the stream which of `results.people` it is
+    gaps:  as `loops.bring_states_forward` has them, of each of `results.people`
+    """
+
+    def __init__(self, stream: Stream, gaps: Gaps) -> None:
+        periods, players = stream.periods, arrays.as_numpy(stream.players).astype(np.int64)
+        assert periods is not None
+        sizes = np.diff(arrays.as_numpy(stream.offsets))
+        of_slot = np.repeat(arrays.as_numpy(periods.of_game), sizes)
+        most = max(len(stream.names), 1)
+        people, first, self.entry = np.unique(of_slot * most + players, return_index=True, return_inverse=True)
+        columns = np.zeros((len(stream.rule.columns), len(players)), dtype=np.int64)
+        for row, column in zip(columns, stream.columns, strict=False):  # an empty stream has none
+            row[:] = arrays.as_numpy(column)
+        fill_in_history(columns, stream.rule.columns, gaps)
+        # what a rule reads of earlier games is as of the start of the period
+        for column, name in zip(columns, stream.rule.columns, strict=True):
+            if name in HISTORY_COLUMNS:
+                column[:] = column[first[self.entry]]
+        at = stream.rule.columns.index("team") if "team" in stream.rule.columns else None
+        slots = LadderSlots(arrays.as_numpy(stream.offsets), players, columns, None if at is None else columns[at])
+        self.results: ResultRows = build_results(periods, slots)
+        seasons = np.zeros(len(people), dtype=np.int64)
+        np.maximum.at(seasons, self.entry, arrays.as_numpy(gaps.changes_season))
+        self.gaps = np.stack([seasons, _elapsed(periods, people // most, people % most)])
+
+
+def _elapsed(periods: Periods, period: Any, player: Any) -> Any:
+    """Return for everybody in a period how much time passed since the last one they played in; 0 before the first."""
+    order = np.argsort(player, kind="stable")
+    mine, follows = period[order], np.zeros(len(order), dtype=bool)
+    follows[1:] = player[order][1:] == player[order][:-1]
+    elapsed = np.zeros(len(order), dtype=np.int64)
+    elapsed[1:] = np.maximum(periods.first[mine[1:]] - periods.last[mine[:-1]], 0)
+    elapsed[~follows] = 0
+    found = np.empty_like(elapsed)
+    found[order] = elapsed
+    return found

@@ -1,0 +1,245 @@
+"""Replays by rating periods against an oracle: closed, cut, compiled, adjusted, and explained."""
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from random import Random
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import ratings_ledger as rl
+from ratings_ledger.projections import compiling
+from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.expected_scores import expected_scores
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.replay.trace import Trace
+from tests import own_rules
+from tests.builders import draft, drafted, event
+from tests.ledgers import append_drafts, create_ledger, reading, run_command
+from tests.projections.state_rules import BY_PERIOD
+
+TEXT = """
+id = "by-period"
+version = "1"
+rule = "own-k-period/1"
+effective_from = 1900-01-01
+time_zone = "Europe/Berlin"
+period = "PERIOD"
+scope = {game = ["chess"], kind = ["placing"], players_min = 2}
+params = {start = 1500, k = 40, k_min = 10, back = 1}
+"""
+PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
+CONSTANTS = (1_500_000_000, 40_000_000, 10_000_000, 1_000_000)
+Games = list[tuple[datetime, list[str]]]
+States = dict[str, tuple[int, int]]
+
+
+def draw_games(random: Random, count: int) -> Games:
+    """Draw games of two to four players: some on one day, some after weeks, clocks changing in between."""
+    games, at = [], datetime(2010, 2, 1, 23, 30)
+    for _ in range(count):
+        at += timedelta(minutes=random.choice([10, 90, 1440, 1440 * 9, 1440 * 40]))
+        games.append((at, random.sample(PLAYERS, random.randint(2, 4))))
+    return games
+
+
+def local(at: datetime) -> date:
+    """Return the day of a time in UTC as people in Berlin see it."""
+    return at.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo("Europe/Berlin")).date()
+
+
+def number(day: date, period: str) -> int:
+    """Return a number that is one more for every following period."""
+    monday = day - timedelta(days=day.weekday())
+    return {"day": day.toordinal(), "week": monday.toordinal() // 7, "month": day.year * 12 + day.month}[period]
+
+
+def score_plainly(games: Games, period: str, until: date, adjusted: tuple[date, int] | None = None) -> States:
+    """Return everybody's rating and K after all periods closed before a day, without any code of the replay.
+
+    `adjusted` is a day on which anna gets so many units, counted at the close of that day's period.
+    """
+    states: States = {}
+    last: dict[str, int] = {}
+    numbers = sorted({number(local(at), period) for at, _ in games})
+    for one in [one for one in numbers if one < number(until, period)]:
+        played = [players for at, players in games if number(local(at), period) == one]
+        names = sorted({name for players in played for name in players})
+        before = []
+        for name in names:
+            rating, k = states.get(name, CONSTANTS[:2])
+            elapsed = one - last[name] if name in last else 0
+            before.append((rating, min(CONSTANTS[1], k + elapsed * CONSTANTS[3])))
+        results: dict[str, list[tuple[int, int, int, int]]] = {name: [] for name in names}
+        for game, players in enumerate(played):
+            for name in players:
+                for other in sorted(set(players) - {name}):
+                    row = names.index(other), game, players.index(name) + 1, players.index(other) + 1
+                    results[name].append(row)
+        rows = [row for name in names for row in results[name]]
+        offsets = [sum(len(results[name]) for name in names[:index]) for index in range(len(names) + 1)]
+        state = [[*column] for column in zip(*before, strict=True)]
+        after = [[*column] for column in state]
+        columns = [[*column] for column in zip(*rows, strict=True)]
+        BY_PERIOD.score_period(len(names), state, offsets, columns, CONSTANTS, expected_scores(), after)
+        states |= {name: (after[0][i], after[1][i]) for i, name in enumerate(names)}
+        last |= dict.fromkeys(names, one)
+        if adjusted is not None and number(adjusted[0], period) == one and "anna" in states:
+            states["anna"] = (states["anna"][0] + adjusted[1], states["anna"][1])
+    return states
+
+
+@pytest.fixture(params=["day", "week", "month"])
+def played(request: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games, str]]:
+    """A ledger of 150 drawn games under the rule, these games, and the period."""
+    own_rules.offer_rule(monkeypatch, BY_PERIOD)
+    games = draw_games(Random(7), 150)
+    name = create_ledger(f"sqlite:///{tmp_path}/periods.db")
+    own_rules.publish_untried(name, TEXT.replace("PERIOD", request.param))
+    append_drafts(
+        name,
+        *(drafted(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess") for n, (at, who) in enumerate(games)),
+    )
+    return name, games, request.param
+
+
+def trace_of(name: str, day: date | None = None) -> Trace:
+    """Return the trace of the ladder at the first instant of a day in Berlin, or now."""
+    with reading(name) as connection:
+        as_of = None
+        if day is not None:
+            start = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo("Europe/Berlin"))
+            as_of = int(start.timestamp()) * 1_000_000 - 1
+        return Ladders(decode(connection), as_of).trace("by-period")
+
+
+def states_of(trace: Trace) -> States:
+    """Return everybody's state at the end of a trace."""
+    return {player: trace.state(index) for index, player in enumerate(trace.stream.names)}  # type: ignore[misc]
+
+
+def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple[str, Games, str]) -> None:
+    """At 30 days, closed periods count and no others; so does a cut of what was replayed to the end."""
+    name, games, period = played
+    whole, seen = trace_of(name), set()
+    assert states_of(whole) == score_plainly(games, period, date(2100, 1, 1))
+    assert whole.started + whole.minted + whole.adjusted - whole.burned == sum(whole.points)
+    for day in Random(3).sample([local(at) + timedelta(days=extra) for at, _ in games for extra in (0, 1)], 30):
+        expected = score_plainly(games, period, day)
+        trace = trace_of(name, day)
+        assert states_of(trace) == expected
+        cut = whole.up_to(len(trace.stream.row), 0)
+        assert states_of(cut) == expected
+        assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
+        seen.add(len(trace.stream.row))
+    assert len(seen) > 10
+
+
+def test_compiled_and_interpreted_periods_are_equal(
+    played: tuple[str, Games, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled code leaves the same states before every game as the interpreter."""
+    pytest.importorskip("numba")
+    name, _, _ = played
+    with compiling.interpreting():
+        interpreted = trace_of(name)
+    monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
+    monkeypatch.setattr(compiling, "compiles", lambda rule: True)
+    monkeypatch.setattr("ratings_ledger.projections.replay.replay._play_periods_carefully", None)
+    compiled = trace_of(name)
+    assert compiled.is_like(interpreted)
+
+
+def test_adjustment_within_a_period_counts_at_its_close(played: tuple[str, Games, str]) -> None:
+    """It changes nothing within the period, and the rating right after it."""
+    name, games, period = played
+    at = games[70][0]
+    when = f"{at + timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}"
+    append_drafts(
+        name, draft(event("points.adjusted", when, ladder="by-period", player="anna", points="-40", reason="x"))
+    )
+    adjusted = local(at + timedelta(minutes=1)), -40_000_000
+    for day in (local(at), local(at) + timedelta(days=1), local(at) + timedelta(days=45), date(2100, 1, 1)):
+        assert states_of(trace_of(name, day)) == score_plainly(games, period, day, adjusted)
+
+
+def test_history_and_explanations_sum_to_the_change_of_the_period(played: tuple[str, Games, str]) -> None:
+    """Rows of games change nothing, those of periods all; terms name their games, those of the explained one first."""
+    name, games, _ = played
+    with rl.open(name) as ledger:
+        snapshot = ledger.at()
+        rows = snapshot.history("by-period", "anna").rows
+        assert [row.after for row in rows[:-1]] == [row.before for row in rows[1:]]
+        assert all(row.change == 0 for row in rows if row.game_id is not None)
+        closes = [row for row in rows if row.cause == "period"]
+        assert sum(row.change for row in closes) == rows[-1].after - rows[0].before
+        others = 0
+        for index, (_, who) in enumerate(games):
+            explanation = snapshot.explain("by-period", f"g{index}")
+            assert [one.player for one in explanation.players] == who
+            for one in explanation.players:
+                assert sum(term.amount or 0 for term in one.terms) == one.change
+                named = [term.game_id for term in one.terms]
+                own = named.count(f"g{index}")
+                assert own == len(who) - 1
+                assert set(named[:own]) == {f"g{index}"}
+                others += len(named) - own
+        assert others > 0
+
+
+def test_correction_three_periods_back_changes_what_follows_alone(played: tuple[str, Games, str]) -> None:
+    """The states before the corrected period stay, those after it are the oracle's; a whole verify agrees."""
+    name, games, period = played
+    assert run_command("rebuild", db=name) == 0
+    at, who = games[-12]
+    assert run_command("correct", f"g{len(games) - 12}", *reversed(who), "--reason", "wrong", db=name) == 0
+    corrected = [*games[:-12], (at, who[::-1]), *games[-11:]]
+    assert states_of(trace_of(name, local(at))) == score_plainly(games, period, local(at))
+    assert states_of(trace_of(name)) == score_plainly(corrected, period, date(2100, 1, 1))
+    assert run_command("rebuild", db=name) == 0
+    assert run_command("verify", db=name) == 0
+
+
+def test_causes_of_a_change_sum_exactly(played: tuple[str, Games, str]) -> None:
+    """Between two instants and between two positions, own parts and ripples sum to what changed: 12 pairs."""
+    name, games, _ = played
+    at, who = games[-30]
+    assert run_command("correct", f"g{len(games) - 30}", *reversed(who), "--reason", "wrong", db=name) == 0
+    middle, moved = int(games[75][0].timestamp()) * 1_000_000, 0
+    pairs = [((middle, 152), (None, 152)), ((None, 152), (middle, 152)), ((None, 151), (None, 152)),
+             ((None, 60), (None, 152)), ((middle, 100), (None, 152))]  # fmt: skip
+    with reading(name) as connection:
+        for player in ("anna", "ben", "cleo"):
+            for sides in pairs:
+                before, after = (Coordinates(as_of, known_at, None) for as_of, known_at in sides)
+                found = attribute(connection, "by-period", player, before, after)
+                assert sum(cause.own + cause.ripple for cause in found.causes) == found.change
+                for at, points in ((before, found.before), (after, found.after)):
+                    trace = Ladders(decode(connection, at.known_at), at.as_of).trace("by-period")
+                    names = trace.stream.names
+                    state = trace.state(names.index(player)) if player in names else None
+                    assert points == (None if state is None else Fraction(state[0], 1_000_000))
+                moved += found.change != 0
+    assert moved > 9
+
+
+def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two leagues that overlap, and a game without one: the league that ends first is scored first, the others wait."""
+    own_rules.offer_rule(monkeypatch, BY_PERIOD)
+    name = create_ledger(f"sqlite:///{tmp_path}/events.db")
+    own_rules.publish_untried(name, TEXT.replace('"PERIOD"', '"event"\nperiod_by = "league"'))
+    leagues = ["open", "club", "open", None]
+    for day, league in enumerate(leagues, 1):
+        members = {} if league is None else {"league": league}
+        append_drafts(name, drafted(f"g{day}", "anna", "ben", at=f"2010-03-0{day}T12:00:00Z", game="chess", **members))
+    assert [*trace_of(name).stream.row] == [1, 0, 2, 3]
+    assert [len(trace_of(name, date(2010, 3, day)).stream.row) for day in (2, 3, 4, 5)] == [0, 1, 3, 4]
+    with rl.open(name) as ledger:
+        found = ledger.at(as_of="2010-03-02").standings("by-period")
+        assert found.period.open_games == 3
+        assert ledger.at().standings("by-period").period.open_games == 0
+        assert not ledger.at(as_of="2010-03-02").explain("by-period", "g1").counted
