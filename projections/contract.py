@@ -58,7 +58,7 @@ STATE_RULE_COLUMNS = {
     "team": "the number of the player's side in its game, from 0 on; missing in games without teams",
     "home": "1 if the player's side played at home, -1 if the other did, 0 if neither did or nobody says",
     "score": "the score, in units of the ruleset's score_decimals, negated where low wins; missing if not recorded",
-    "side_score": "the sum of `score` over the player's side; missing if a score is",
+    "side_score": "the score of the player's side: in a battle the sum, else the one that its members share",
     "games_before": "the counted games of the player on this ladder before this one, including those of a seed",
     "days_since": "the calendar days in the ruleset's zone since the player's last counted game there; 0 on the same "
     "day, missing for the first",
@@ -246,8 +246,9 @@ class Rule(NamedTuple):
                 the player, and then those of the opponent. `before` are the states at the period's start
     explain_period: (p, names, before, offsets, rows, params, after) -> (row, term) for every reason that player p's
                 column 0 changed; the row is -1 for what no single result gave, such as rounding
-    age:        (state, elapsed, constants) -> the state after so many calendar days, or whole periods, without a
-                counted game. It never changes column 0
+    age:        (state, elapsed, constants) -> the state after so many calendar days without a counted game; of rating
+                periods, how many later this one is than the player's last one, 1 for the next. It never changes
+                column 0
     new_season: (state, constants) -> the state with which a player begins another season
     enter:      (state, constants) -> the state when this version of the ruleset takes effect
     rank_by:    (state, params) -> what the ladder ranks by, highest first, in units of column 0; None: column 0
