@@ -6,11 +6,9 @@ from fractions import Fraction
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
+from ratings_ledger.projections.queries.standings import DEVIATION, Balance, Standing, Standings
 
 SPARK_WIDTH = 16
-# the number that stands behind the rating it is about
-DEVIATION = "deviation"
 
 
 def print_standings_csv(found: Standings) -> None:
@@ -56,20 +54,6 @@ def _number(row: Standing, name: str) -> str:
     return "" if row.state is ABSENT else row.state.get(name, "")
 
 
-def _rated(row: Standing) -> str:
-    """Return a rating as people write it: with its deviation, and a question mark while it is not reliable.
-
-    >>> _rated(Standing(1, "anna", Fraction(1638), 9, True, state={"rating": "1638", "deviation": "110"},
-    ...     state_exact={}, provisional=True))
-    '1638 ± 110?'
-    """
-    if row.state is ABSENT:
-        return ""
-    rating, deviation = next(iter(row.state.values()), ""), row.state.get(DEVIATION)
-    mark = "?" if row.provisional is True else ""
-    return f"{rating} ± {deviation}{mark}" if deviation else f"{rating}{mark}"
-
-
 def places_told(row: Standing) -> str:
     """Return the places that an annual list added up."""
     return " ".join(map(str, () if row.places is ABSENT else row.places))
@@ -104,7 +88,7 @@ def print_rows(rows: Sequence[Standing]) -> None:
         **_list_columns(rows, no_gold=""),
     }
     if states := _state_names(rows):
-        columns["points"] = [_rated(row) for row in rows]
+        columns["points"] = [row.rating or "" for row in rows]
         columns |= {name: [_number(row, name) for row in rows] for name in states[1:] if name != DEVIATION}
     # an overview's rows have them
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]

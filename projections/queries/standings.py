@@ -34,6 +34,9 @@ from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
 
+# the number that stands behind the rating it is about
+DEVIATION = "deviation"
+
 
 @dataclass(frozen=True, slots=True)
 class Standing(Result):
@@ -53,6 +56,21 @@ class Standing(Result):
     state: dict[str, str] | Absent = ABSENT
     state_exact: dict[str, str] | Absent = ABSENT
     provisional: bool | Absent = ABSENT
+
+    @property
+    def rating(self) -> str | None:
+        """Return the rating as people write it: with its deviation, and a question mark while it is not reliable; None
+        under a rule that keeps the points alone.
+
+        >>> Standing(1, "anna", Fraction(1638), 9, True, state={"rating": "1638", "deviation": "110"},
+        ...     state_exact={}, provisional=True).rating
+        '1638 ± 110?'
+        """
+        if self.state is ABSENT:
+            return None
+        rating, deviation = next(iter(self.state.values()), ""), self.state.get(DEVIATION)
+        mark = "?" if self.provisional is True else ""
+        return f"{rating} ± {deviation}{mark}" if deviation else f"{rating}{mark}"
 
 
 @dataclass(frozen=True, slots=True)
