@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import BadArgument, CannotPredict
 from ratings_ledger.ledger.rejections import shown
@@ -154,6 +154,7 @@ def predict_game(
     Raises `Unknown` (player-unknown), `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, `BadArgument` for sides that
     cannot play each other, and `CannotPredict`.
     """
+    _refuse_types(sides, home, numbers)
     players = [_read_side(ladders, side) for side in sides]
     _refuse_sides(players)
     trace = ladders.trace(ladder, keep=False)
@@ -185,6 +186,23 @@ def predict_game(
         tuple(pairs) if len(players) > 2 else ABSENT,
         times=times,
     )
+
+
+def _refuse_types(sides: Any, home: Any, numbers: Any) -> None:
+    """Raise `BadArgument` for what is no list of sides, no side, or no table of numbers."""
+    if not isinstance(sides, list | tuple) or not all(map(_is_side, sides)):
+        raise BadArgument('sides is a list of players or of lists of players, such as ["anna", "ben"]', "sides")
+    if home is not None and not _is_side(home):
+        raise BadArgument("home is one of the sides: a player or a list of players", "home")
+    if numbers is not None and not (
+        isinstance(numbers, Mapping)
+        and all(isinstance(name, str) and type(value) is int for name, value in numbers.items())
+    ):
+        raise BadArgument('numbers is a table of whole numbers by name, such as {"weight": 50}', "numbers")
+
+
+def _is_side(side: Any) -> bool:
+    return isinstance(side, str) or (isinstance(side, list | tuple) and all(isinstance(name, str) for name in side))
 
 
 def _read_side(ladders: Ladders, side: str | Sequence[str]) -> tuple[str, ...]:
