@@ -30,7 +30,7 @@ from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import why_not_counted
 from ratings_ledger.projections.replay.ladders import Stream, partition_values
-from ratings_ledger.projections.replay.replay import bring_to_game, replay_compiled, replay_interpreted
+from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, inexact_places, is_ours, quiet, rule_table
 from ratings_ledger.projections.rulesets.versions import Version
@@ -277,7 +277,9 @@ def _states_before(trace: Trace, game: int) -> list[list[int]]:
         return stored
     gaps, elapsed = trace.gaps, trace.gaps.elapsed()
     states = [
-        bring_to_game(version, stream.ladder, stream.row[game], state, gaps.changes_season[slot], int(elapsed[slot]))
+        containment.bring_to_game(
+            version, stream.ladder, stream.row[game], state, gaps.changes_season[slot], int(elapsed[slot])
+        )
         for slot, state in enumerate(zip(*stored, strict=True), low)
     ]
     return [list(column) for column in zip(*states, strict=True)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Columns
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.containment import age_state, begin_season, score_states
+from ratings_ledger.projections.replay.containment import bring_to_game, score_states
 from ratings_ledger.projections.replay.gaps import Joining, State, read_calendar
 from ratings_ledger.projections.replay.trace import Before
 from ratings_ledger.projections.rulesets.versions import Version
@@ -28,8 +28,7 @@ class Arrival(NamedTuple):
     """What a player brings to a game.
 
     stored:       the state that their last game left
-    rested:       the same after what a new season does to it
-    state:        the same after the time since; what the rule scores
+    state:        the same after a new season, if one begins, and the time since; what the rule scores
     games_before: how many games they have played on the ladder
     days_since:   the days since the last one, `MISSING` before the first
     first_of_season: whether it is their first game of a season
@@ -37,7 +36,6 @@ class Arrival(NamedTuple):
     """
 
     stored: State
-    rested: State
     state: State
     games_before: int
     days_since: int
@@ -71,16 +69,14 @@ def _arrive(facts: Facts, before: Before, version: Version, when: When, person: 
         joining = Joining(version.start_state)
     stored = joining.state if known is None else known
     if not version.rule.state:
-        return Arrival(stored, stored, stored, 0, MISSING, 0, known is None)
+        return Arrival(stored, stored, 0, MISSING, 0, known is None)
     ladder = before.trace.stream.ladder
     games, row = (0, None) if person is None else before.last_game_of(person)
     last = When(joining.last_day, joining.last_season) if row is None else read_when(facts, row, version)
-    rested, is_first = stored, last.season != when.season
-    if is_first and last.season != MISSING:
-        rested = begin_season(version, ladder, None, stored)
+    is_first = last.season != when.season
     days = MISSING if last.day == MISSING else max(when.day - last.day, 0)
-    aged = age_state(version, ladder, None, rested, days) if days > 0 else rested
-    return Arrival(stored, rested, aged, joining.games + games, days, int(is_first), known is None)
+    state = bring_to_game(version, ladder, None, stored, int(is_first and last.season != MISSING), days)
+    return Arrival(stored, state, joining.games + games, days, int(is_first), known is None)
 
 
 class Scored(NamedTuple):

@@ -326,6 +326,18 @@ def begin_season(version: Version, ladder: str, row: int | None, state: StateVal
     return _change_state(version, ladder, row, "new_season", state)
 
 
+def bring_to_game(
+    version: Version, ladder: str, row: int | None, state: StateValues, changes_season: int, elapsed: int
+) -> StateValues:
+    """Return the state that a player brings to a game, given the one that their last game left. Raises `RuleFailure`.
+
+    A new season begins, if one does, then the whole time since that game passes.
+    """
+    if changes_season:
+        state = begin_season(version, ladder, row, state)
+    return age_state(version, ladder, row, state, elapsed) if elapsed > 0 else state
+
+
 def enter_version(version: Version, ladder: str, row: int | None, state: StateValues) -> StateValues:
     """Return a player's state when this version of its ruleset takes effect. Raises `RuleFailure`."""
     return _change_state(version, ladder, row, "enter", state)

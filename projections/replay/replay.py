@@ -26,9 +26,8 @@ from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import (
     PeriodResults,
     RuleFailure,
-    age_state,
     balanced,
-    begin_season,
+    bring_to_game,
     failed,
     score_period_states,
     score_states,
@@ -392,18 +391,6 @@ def _read_steps(gaps: Gaps | None) -> Any:
     if gaps is None:
         return np.zeros((2, 0), dtype=np.int64)
     return np.stack([arrays.as_numpy(gaps.changes_season), gaps.elapsed()])
-
-
-def bring_to_game(
-    version: Version, ladder: str, row: int | None, state: State, changes_season: int, elapsed: int
-) -> State:
-    """Return the state that a player brings to a game, given the one that their last game left. Raises `RuleFailure`.
-
-    A new season begins, if one does, then the whole time since that game passes.
-    """
-    if changes_season:
-        state = begin_season(version, ladder, row, state)
-    return age_state(version, ladder, row, state, elapsed) if elapsed > 0 else state
 
 
 def _zeros(length: int) -> Any:
