@@ -1,4 +1,4 @@
-"""What docs/nightly.md says of cron, systemd and logs, tried with the programs themselves."""
+"""What docs/nightly.md says of cron and logs, tried with the programs themselves."""
 
 import re
 import shutil
@@ -34,30 +34,6 @@ def test_cron_line_prints_only_errors(ledger_url: str, tmp_path: Path) -> None:
     done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == f"ratings: backup: {tmp_path / 'backups'}: Not a directory\n"
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_accepts_the_units(tmp_path: Path) -> None:
-    """`systemd-analyze verify` finds nothing wrong with the units on the page."""
-    units = re.findall(r"```ini\n(.*?)```", section("systemd"), re.DOTALL)
-    names = ["ratings-nightly.service", "ratings-nightly.timer", "ratings-failed.service"]
-    for name, unit in zip(names, units, strict=True):
-        # the program and the account are where the tests run
-        unit = unit.replace("/opt/ratings/bin/ratings", str(COMMAND)).replace("User=ratings\n", "User=daemon\n")
-        (tmp_path / name).write_text(unit, encoding="utf-8")
-    done = subprocess.run(
-        ["systemd-analyze", "verify", *names], cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
-    )  # fmt: skip
-    told = [line for line in done.stderr.splitlines() if "ratings-" in line]
-    assert (done.returncode, told) == (0, []), done.stderr
-    broken = units[0].replace("ExecStart=", "ExecStrat=")
-    (tmp_path / names[0]).write_text(broken, encoding="utf-8")
-    done = subprocess.run(
-        ["systemd-analyze", "verify", names[0]], cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
-    )  # fmt: skip
-    assert "ExecStrat" in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("logrotate") is None, reason="logrotate is not installed")
