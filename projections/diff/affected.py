@@ -13,6 +13,7 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, known
 from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.store.log import known_events, known_of, read_records, read_where
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.queries.explain import row_of_game
@@ -134,7 +135,17 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
         (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
         == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)
         and (left.adjustments, left.seeds) == (right.adjustments, right.seeds)
+        and _have_same_dates(left, right)
         and have_same_points(left.previous, right.previous)
+    )
+
+
+def _have_same_dates(left: Stream, right: Stream) -> bool:
+    """Tell whether the games of two streams are in the same days, seasons and rating periods, if their rule asks."""
+    pairs = ((left.calendar, right.calendar), (left.periods, right.periods))
+    return all(
+        one is other or (one is not None and other is not None and all(map(arrays.equal, one, other)))
+        for one, other in pairs
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -202,6 +203,26 @@ def test_correction_three_periods_back_changes_what_follows_alone(played: tuple[
     assert states_of(trace_of(name)) == score_plainly(corrected, period, date(2100, 1, 1))
     assert run_command("rebuild", db=name) == 0
     assert run_command("verify", db=name) == 0
+
+
+def test_game_that_moves_to_the_next_period_moves_points(played: tuple[str, Games, str]) -> None:
+    """Where the order of games stays, but their periods do not, a comparison says who moved, as lists do."""
+    name, games, period = played
+    pairs = enumerate(pairwise(games))
+    number_of_game, at = next(
+        (n, at + timedelta(days=39)) for n, ((at, _), (then, _)) in pairs if n > 20 and (then - at).days == 40
+    )
+    moved_to = f"{at:%Y-%m-%dT%H:%MZ}"
+    assert number(local(at), period) != number(local(games[number_of_game][0]), period)
+    assert run_command("correct", f"g{number_of_game}", "--at", moved_to, "--reason", "wrong day", db=name) == 0
+    position = len(games) + 2
+    with rl.open(name) as ledger:
+        earlier, now = (ledger.at(known_at=at) for at in (position - 1, None))
+        before, after = ({row.player: row.points for row in one.standings("by-period").rows} for one in (earlier, now))
+        effects = {one.player: one.change for one in now.event_impact(position).rows if one.change}
+    moved = {player: after[player] - before[player] for player in before if after[player] != before[player]}
+    assert moved != {}
+    assert effects == moved
 
 
 def test_causes_of_a_change_sum_exactly(played: tuple[str, Games, str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -162,6 +163,23 @@ def test_adjustments_leave_other_columns_alone(played: tuple[str, Games]) -> Non
     assert has is not None
     assert (has[0] - had[0], has[1]) == (-40_000_000, had[1])
     assert had == before.state_of(anna, games_before, 0)
+
+
+def test_new_day_of_a_game_moves_what_follows(played: tuple[str, Games]) -> None:
+    """A game that is moved to another day, in its order, changes points: every comparison says which, as lists do."""
+    name, games = played
+    number = next(n for n, ((at, _), (then, _)) in enumerate(pairwise(games)) if n > 20 and (then - at).days == 30)
+    day = f"{games[number][0] + timedelta(days=9):%Y-%m-%dT%H:%MZ}"
+    assert run_command("correct", f"g{number}", "--at", day, "--reason", "wrong day", db=name) == 0
+    position = len(games) + 2
+    with rl.open(name) as ledger:
+        earlier, now = (ledger.at(known_at=at) for at in (position - 1, None))
+        before, after = ({row.player: row.points for row in one.standings("own-k").rows} for one in (earlier, now))
+        moved = {player: after[player] - before[player] for player in before if after[player] != before[player]}
+        effects = {one.player: one.change for one in now.event_impact(position).rows if one.change}
+        shares = {one.player: sum(one.amounts.values()) for one in now.decisions(position - 1).shares}
+    assert len(moved) > 2
+    assert effects == shares == moved
 
 
 def test_history_is_a_chain_in_which_seasons_have_rows_of_their_own(played: tuple[str, Games]) -> None:
