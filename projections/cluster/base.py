@@ -94,6 +94,7 @@ def put_base(
     }  # fmt: skip
     about = {
         "position": facts.position, "chain_hash": facts.chain_hash.hex(), "segments": segments, "games_at": games_at,
+        "recorded_until": facts.recorded_until,
     }  # fmt: skip
     name, content = named_by_content("base", object_bytes(columns, about))
     objects.create(name, content)
@@ -122,6 +123,7 @@ class SharedBase:
         self.name = name
         self.position: int = base.about["position"]
         self.chain_hash = bytes.fromhex(base.about["chain_hash"])
+        self.recorded_until: int = base.about["recorded_until"]
         self.games_at: dict[str, int] = base.about["games_at"]
         self.gone = base.column("gone")
         records = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True)
@@ -148,7 +150,7 @@ class SharedBase:
         """Return the same of games that were played in a window, the first numbers those of some players; and how many
         games the segments have. Raises `DamagedObject`.
         """
-        facts = Facts(self.position, self.chain_hash)
+        facts = Facts(self.position, self.chain_hash, recorded_until=self.recorded_until)
         for name in players:
             player_number(facts, name)
         own = {number: cell_number(facts, cell[:-2], *cell[-2:]) for number, cell in cells}

@@ -37,7 +37,7 @@ from ratings_ledger.projections.facts.column_files import (
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.gaps import read_calendar
-from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, parse_name, streams
+from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, find_seeded, parse_name, streams
 from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
 from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.faults import is_ours
@@ -257,12 +257,14 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
         columns["player"], Fetched(fetch), columns["version"], columns["row"], persons=persons,
     )  # fmt: skip
     stream.adjustments = [Inserted(*one) for one in about["inserted"]]
+    # it is continued only with the seeds that it was made with
+    stream.seeds = find_seeded(facts, ladder, versions)
     if stream.rule.state:
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
     several = range(1, stream.rule.width)
     states, before = ([columns[name.format(column)] for column in several] for name in STATE_COLUMNS)
     found = Trace(
-        stream, [columns["points"], *states], columns["games"], array("b", b"\1" * len(persons)), {},
+        stream, [columns["points"], *states], columns["games"], array("b", b"\1" * len(persons)), stream.seeds,
         [columns["before"], *before], columns["mint"], columns["adjusted_before"], *(about[total] for total in TOTALS),
     )  # fmt: skip
     found.began = columns["began"]

@@ -258,11 +258,11 @@ def streams(
     if any(version.params.carry_over for version in versions):
         _chain_seasons(found, ruleset.partition.by.index("season"))
     for stream in found.values():
-        stream.seeds = _read_seeds(facts, stream.ladder, versions)
+        stream.seeds = find_seeded(facts, stream.ladder, versions)
     return {stream.ladder: stream for stream in found.values()}
 
 
-def _read_seeds(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, Joining]:
+def find_seeded(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, Joining]:
     """Return with what seeded players join a ladder, by id."""
     first = oldest(versions)
     return {

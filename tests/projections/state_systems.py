@@ -1,0 +1,207 @@
+"""One ledger for all rules with state: a ruleset or two for each rule, and drawn games, seeds and corrections."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from tests.builders import Event, event
+
+PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "fritz", "ζωή", "hugo"]
+CLUBS = ["Rot-Weiß", "Blau", "Grün"]
+POWERS = ["Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey"]
+WHY = {"reason": "it was wrong"}
+SEATS = {"by": ["players"], "bands": ["3", "4"]}
+
+# by id: the rule, the games, and what else its ruleset says
+SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
+    "glicko": ("glicko-1/1", ["table"], {}),
+    "glicko-months": ("glicko-1/1", ["table", "chess"], {"period": "month"}),
+    "glicko-2": ("glicko-2/1", ["table"], {}),
+    "glicko-2-weeks": ("glicko-2/1", ["table", "go"], {"period": "week"}),
+    "weng-lin": ("weng-lin-pl/1", ["table", "doubles"], {}),
+    "weng-lin-bt": ("weng-lin-btf/1", ["table", "doubles"], {}),
+    "club-elo": ("pairwise-elo/2", ["football"], {
+        "season_by": [8], "score_decimals": 1, "params": {
+            "margin": "ln", "margin_unit": 10, "home": 65, "reversion": "1/3", "reversion_to": 1505,
+            "k": [{"below": 5, "k": 40}, {"k": 20}]}}),
+    "doubles-elo": ("pairwise-elo/2", ["doubles"], {
+        "season_by": "season", "params": {
+            "margin": "power", "teams": "sum", "reversion": "1/4",
+            "k": {"numerator": 250, "offset": 5, "power": "0.4"}}}),
+    "riichi": ("tenhou/1", ["riichi"], {"period": "day", "partition": SEATS}),
+    "egf": ("egf-gor/1", ["go"], {"period": "event", "period_by": "league"}),
+    "fide": ("fide-elo/1", ["chess"], {"period": "month", "params": {"start": 0, "lift": 40}}),
+    "c-diplo": ("c-diplo/1", ["diplomacy"], {"partition": {"by": ["league"]}}),
+    "squares": ("sum-of-squares/1", ["diplomacy"], {"partition": {"by": ["league"]}}),
+    "championship": ("placement-points/2", ["race"], {
+        "partition": {"by": ["season"]}, "params": {
+            "points": [9, 6, 4, 3, 2, 1], "bonus": {"fastest_lap": 1}, "parts": [{"rounds": 4, "best": 3}, {"best": 2}],
+            "tie_breaks": ["places", "last game"]}}),
+}  # fmt: skip
+SEEDS = {
+    "glicko": {"rating": "1800", "deviation": "60.5"}, "glicko-2": {"rating": "1200.5"}, "weng-lin": {"rating": "31"},
+    "club-elo": {"rating": "1700"}, "riichi/4": {"rating": "1850"}, "egf": {"rating": "2100"},
+    "glicko-2-weeks": {"rating": "1650", "volatility": "0.07"}, "fide": {"rating": "1900", "born": "1995"},
+}  # fmt: skip
+
+
+def rulesets() -> list[Event]:
+    """Return the events that publish them all."""
+    return [event("ruleset.published", "2010-01-01T00:00:00Z", **describe(name)) for name in SYSTEMS]
+
+
+def describe(name: str, version: str = "1", since: str = "1900-01-01", **members: Any) -> Event:
+    """Return what a version of a ruleset says."""
+    rule, games, more = SYSTEMS[name]
+    kind = "diplomacy" if "diplomacy" in games else "placing"
+    scope = {"game": games, "kind": [kind], "players_min": 3 if name == "riichi" else 2}
+    return {"id": name, "version": version, "rule": rule, "effective_from": since, "scope": scope, **more, **members}
+
+
+class Drawing:
+    """Draws the games of all systems, day after day, with what else happens between them."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = Random(seed)
+        self.at = datetime(2010, 6, 20, 17, tzinfo=UTC)
+        self.played: list[Event] = []
+        self.number = 0
+
+    def draw(self, rounds: int) -> Iterator[Event]:
+        """Yield so many rounds: a game of each kind, and a seed, a correction or something else now and then."""
+        yield from self._seeds(["anna", "ben", "cleo", "dora"])
+        for _ in range(rounds):
+            self.at += timedelta(hours=self.chance.choice([1, 5, 7, 24 * 3, 24 * 25]))
+            for draw in (self._table, self._chess, self._go, self._football, self._doubles, self._riichi,
+                         self._diplomacy, self._race):  # fmt: skip
+                yield self._game(**draw())
+            yield from self._something_else()
+
+    def correct(self, back: int) -> Event:
+        """Return a correction of the game that was recorded so many games ago: its first two places are exchanged."""
+        old = self.played[-back]["data"]
+        new = {**old, "participants": [{**one} for one in old["participants"]]}
+        self._exchange(new)
+        return event("game.corrected", self.now(), game_id=old["game_id"], game=new, **WHY)
+
+    def _exchange(self, game: Event) -> None:
+        one, other = game["participants"][0], game["participants"][-1]
+        for name in ("place", "score", "power"):
+            if name in one:
+                one[name], other[name] = other[name], one[name]
+        if "team" in one:  # whole sides
+            second, third = game["participants"][1:3]
+            for name in ("place", "score"):
+                second[name], third[name] = third[name], second[name]
+
+    def now(self) -> str:
+        """Return when the last round was played."""
+        return self.at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def _game(self, **data: Any) -> Event:
+        late = self.chance.random() < 0.1
+        at = self.at - timedelta(days=self.chance.choice([1, 20, 45])) if late else self.at
+        self.number += 1
+        drawn = event("game.recorded", at.strftime("%Y-%m-%dT%H:%M:%SZ"), game_id=f"g{self.number}", **data)
+        self.played.append(drawn)
+        return drawn
+
+    def _seeds(self, players: list[str]) -> Iterator[Event]:
+        for ladder, state in SEEDS.items():
+            for index, player in enumerate(players):
+                name = next(iter(state))
+                points = f"{float(state[name]) - index:g}"
+                yield event("player.seeded", "2010-01-02T00:00:00Z", f"seed {ladder} {player}", ladder=ladder,
+                            player=player, state={**state, name: points}, games=7 * index)  # fmt: skip
+
+    def _something_else(self) -> Iterator[Event]:
+        match self.chance.randrange(6):
+            case 0 if len(self.played) > 60:
+                yield self.correct(self.chance.randint(20, 60))
+            case 1:
+                name = self.chance.choice(["glicko", "glicko-months", "club-elo", "riichi/3", "egf", "weng-lin"])
+                player = self.chance.choice(PLAYERS)
+                points = self.chance.choice(["10", "-7.25"])
+                yield event("points.adjusted", self.now(), f"adjustment {self.number}", ladder=name, player=player,
+                            points=points, **WHY)  # fmt: skip
+            case 2 if len(self.played) > 60:
+                yield event("game.voided", self.now(), game_id=self.played.pop(-self.chance.randint(20, 60))["data"][
+                    "game_id"], **WHY)  # fmt: skip
+            case _:
+                pass
+
+    def _places(self, players: int) -> list[int]:
+        ranks = [self.chance.randint(1, players) for _ in range(players)]
+        return [1 + sum(better < rank for better in ranks) for rank in ranks]
+
+    def _seats(self, players: int) -> list[Event]:
+        chosen = self.chance.sample(PLAYERS, players)
+        return [{"player": name, "place": place} for name, place in zip(chosen, self._places(players), strict=True)]
+
+    def _table(self) -> Event:
+        return {"game": "table", "participants": self._seats(self.chance.randint(2, 5))}
+
+    def _chess(self) -> Event:
+        league = {"league": self.chance.choice(["open", "masters"])} if self.chance.random() < 0.5 else {}
+        return {"game": "chess", "participants": self._seats(2), **league}
+
+    def _go(self) -> Event:
+        seats = self._seats(2)
+        if self.chance.random() < 0.4:
+            seats[0]["numbers"] = {"handicap": self.chance.randint(1, 6)}
+        event_name = f"congress {self.number // 24}"
+        weight = {"numbers": {"weight": 75}} if self.chance.random() < 0.3 else {}
+        return {"game": "go", "participants": seats, "league": event_name, **weight}
+
+    def _football(self) -> Event:
+        seats = self._seats(2)
+        goals = sorted((self.chance.randint(0, 40) for _ in range(2)), reverse=True)
+        for one in seats:
+            one["score"] = f"{(goals[one['place'] - 1] if seats[0]['place'] != seats[1]['place'] else goals[0]) / 10:g}"
+            one["club"] = self.chance.choice(CLUBS)
+        if self.chance.random() < 0.8:
+            seats[0]["home"] = True
+        return {"game": "football", "participants": seats}
+
+    def _doubles(self) -> Event:
+        chosen, (left, right) = self.chance.sample(PLAYERS, 4), self._places(2)
+        goals = sorted((self.chance.randint(0, 21) for _ in range(2)), reverse=True)
+        seats = [
+            {"player": name, "place": place, "team": team, "score": goals[place - 1] if left != right else 5}
+            for name, team, place in zip(chosen, (1, 1, 2, 2), (left, left, right, right), strict=True)
+        ]
+        return {"game": "doubles", "participants": seats, "season": f"{self.at:%Y}"}
+
+    def _riichi(self) -> Event:
+        return {"game": "riichi", "participants": self._seats(self.chance.choice([3, 4, 4]))}
+
+    def _diplomacy(self) -> Event:
+        powers = self.chance.sample(POWERS, 7)
+        chosen = zip(self.chance.sample(PLAYERS, 7), powers, strict=True)
+        owners = [self.chance.choice(powers) for _ in range(self.chance.randint(20, 34))]
+        centres = {power: owners.count(power) for power in powers if power in owners}
+        seats = [{"player": name, "power": power} for name, power in chosen]
+        return {"game": "diplomacy", "kind": "diplomacy", "participants": seats, "centres": {"1901": centres},
+                "league": f"{self.at:%Y}"}  # fmt: skip
+
+    def _race(self) -> Event:
+        seats = self._seats(self.chance.randint(3, 8))
+        seats[0]["numbers"] = {"fastest_lap": 1}
+        return {"game": "race", "participants": seats, "season": f"{self.at:%Y}"}
+
+
+def draw_history(seed: int, rounds: int) -> list[Event]:
+    """Return the rulesets, and a history of so many rounds under them: seeds, games, corrections, voids, adjustments;
+    then somebody gets the id of somebody else, and what was taken back.
+    """
+    drawing = Drawing(seed)
+    log = [*rulesets(), *drawing.draw(rounds)]
+    at = drawing.now()
+    log.append(drawing.correct(30))
+    log.append(event("event.voided", at, id="seed glicko dora", **WHY))
+    log.append(event("player.seeded", at, ladder="glicko", player="dora", state={"rating": "1500", "deviation": "90"}))
+    log.append(event("event.voided", at, id="seed egf cleo", **WHY))
+    log.append(event("player.renamed", at, player="anna", new_player="anna the elder"))
+    log.append(event("club.renamed", at, club="Blau", new_club="Himmelblau"))
+    return log
