@@ -105,6 +105,7 @@ CODES = {
     "uncounted": "the game is eligible for a ladder whose rule cannot score it; --allow-uncounted records it",
     "score-too-fine": "the score has more decimals than the ruleset of a ladder reads, as its score_decimals says",
     "number-out-of-range": "the number is outside the range that the ruleset of a ladder declares",
+    "no-teams": "the rule of a ladder rates players who play each against all others, and the game has partners",
     "number-missing": "the ruleset of a ladder needs a number that the game does not have",
     "unknown-ladder": "no ruleset has this name, or the ladder's name is malformed",
     "ladder-not-adjustable": "the points of monthly, open and annual lists come from games alone",

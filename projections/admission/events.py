@@ -31,7 +31,9 @@ from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import (
     Uncountable,
     counted,
+    may_be_unreadable,
     reads_numbers,
+    takes_teams,
     why_not_eligible,
     why_not_of_kind,
     why_not_of_size,
@@ -88,8 +90,8 @@ class Admission:
         self._unusable: dict[str, str] = {}
         # by game: why a ruleset meant for it does not run here
         self._idle: dict[str, str] = {}
-        # by game name: the rulesets that score it
-        self._scoring: dict[str, list[list[Version]]] = {}
+        # by game name, and whether it has teams: the rulesets that may refuse it
+        self._scoring: dict[tuple[str, bool], list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
         # by game: since when it is scored, and by which ruleset
         self._since: dict[str, tuple[int, Ruleset] | None] = {}
@@ -219,10 +221,12 @@ class Admission:
 
     def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
         facts: Facts | None = None
-        if data["game"] not in self._scoring:
-            self._scoring[data["game"]] = [v for v in self.versions.values() if _may_refuse(v, data["game"])]
-        shape = _shape(data) if self._scoring[data["game"]] else None
-        for versions in self._scoring[data["game"]]:
+        has_teams = any("team" in participant for participant in data["participants"])
+        asked = data["game"], has_teams
+        if asked not in self._scoring:
+            self._scoring[asked] = [v for v in self.versions.values() if _may_refuse(v, *asked)]
+        shape = _shape(data) if self._scoring[asked] else None
+        for versions in self._scoring[asked]:
             candidates = _candidates(versions, occurred_at)
             seen = (shape, versions[0].ruleset.id, *(version.position for version in candidates))
             if seen in self._countable:
@@ -395,7 +399,7 @@ def _why_uncountable(facts: Facts, version: Version) -> Uncountable | None:
     participants = counted(facts, 0, version)
     if len(participants) < version.rule.counted_min:
         return None  # too few counted players is not the game's fault
-    if reads_numbers(version) and (unreadable := why_unreadable(facts, 0, version, participants)):
+    if may_be_unreadable(facts, version) and (unreadable := why_unreadable(facts, 0, version, participants)):
         return unreadable
     try:
         reason = why_not_scored(facts, 0, version, participants)
@@ -436,11 +440,16 @@ def _inactive(player: str, window: list[int], activity: Activity) -> str:
     return f"{told} by {local_time(min(window) + days * DAY - 1, time_zone).date()}"
 
 
-def _may_refuse(versions: Sequence[Version], game: str) -> bool:
-    """Tell whether a ruleset scores games of this name, and some of them cannot be scored."""
+def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool:
+    """Tell whether a ruleset scores games of this name, and some of them, with teams or without, cannot be scored."""
     return any(
         game in version.ruleset.scope.game
-        and (version.rule.check or "season" in version.ruleset.partition.by or reads_numbers(version))
+        and (
+            version.rule.check
+            or "season" in version.ruleset.partition.by
+            or reads_numbers(version)
+            or (has_teams and not takes_teams(version))
+        )
         for version in versions
     )
 

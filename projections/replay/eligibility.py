@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import MISSING, NUMBERS
+from ratings_ledger.projections.contract import MISSING, NUMBERS, PLAYERS_MAX
 from ratings_ledger.projections.facts.columns import (
     ABORTED,
     NONE,
@@ -32,7 +32,7 @@ from ratings_ledger.projections.facts.columns import (
     Facts,
 )
 from ratings_ledger.projections.replay.containment import RuleFailure, check
-from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns, padded
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, are_battles, bulk_columns, padded
 from ratings_ledger.projections.rulesets.columns import SCORES, reading_of
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
@@ -155,9 +155,23 @@ def reads_numbers(version: Version) -> bool:
     return bool(version.ruleset.numbers) or not SCORES.isdisjoint(version.rule.columns)
 
 
+def takes_teams(version: Version) -> bool:
+    """Tell whether the rule sees who plays together; any other would score partners as tied opponents."""
+    return "team" in version.rule.columns
+
+
+def may_be_unreadable(facts: Facts, version: Version) -> bool:
+    """Tell whether the version may be unable to read some of these games; `why_unreadable` says why."""
+    return reads_numbers(version) or (len(facts.optional.get("team", ())) > 0 and not takes_teams(version))
+
+
 def why_unreadable(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> Uncountable | None:
-    """Return why the ruleset cannot read a score or a custom number of a game's counted participants, or None."""
+    """Return why the ruleset cannot read the sides, a score or a custom number of a game's counted participants, or
+    None.
+    """
     ruleset = version.ruleset
+    if not takes_teams(version) and (told := _why_no_teams(facts, row, version, participants)):
+        return Uncountable("no-teams", told)
     for name, limits in ruleset.numbers.items():
         for participant, number in zip(participants, facts.column(f"{NUMBERS}{name}", row, participants), strict=True):
             if number == MISSING and limits.absent == "refuse":
@@ -182,6 +196,23 @@ def why_unreadable(facts: Facts, row: int, version: Version, participants: Seque
     return None
 
 
+def _why_no_teams(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
+    """Return which participants of a game play together although the rule takes none who do, or None.
+
+    Two players of one seat are no partners. The sides of a battle are what its rules read.
+    """
+    if facts.label("kind", row) == "battle":
+        return None
+    first: dict[int, int] = {}
+    for participant, team in zip(participants, facts.column("team", row, participants), strict=True):
+        if team == MISSING or facts.replaced[participant]:
+            continue
+        if (mate := first.setdefault(team, participant)) != participant:
+            mates = f"{facts.name_of(mate)} and {facts.name_of(participant)}"
+            return f"{mates} are partners, and the rule {version.rule.id} rates no teams"
+    return None
+
+
 def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
     """Return why the rule does not score an eligible game with these counted participants, or None.
 
@@ -193,7 +224,7 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
         return "one person takes part under two ids"
     if reason := why_out_of_season(facts, row, version):
         return reason
-    if reads_numbers(version) and (unreadable := why_unreadable(facts, row, version, participants)):
+    if may_be_unreadable(facts, version) and (unreadable := why_unreadable(facts, row, version, participants)):
         return unreadable.reason
     if version.rule.check is None:
         return None
@@ -457,21 +488,35 @@ def _scorable(
 
 
 def _readable(facts: Facts, versions: Sequence[Version], found: Selected) -> Selected:
-    """Return the games without those whose numbers their ruleset cannot read; `why_unreadable` says why."""
-    if not any(map(reads_numbers, versions)):
+    """Return the games without those that their ruleset cannot read; `why_unreadable` says why."""
+    if not any(may_be_unreadable(facts, version) for version in versions):
         return found
     offset = arrays.as_numpy(found.offset)
     size, slot = np.diff(offset), arrays.as_numpy(found.slot)
     version_of = np.repeat(arrays.as_numpy(found.version), size)
     wrong = np.zeros(len(slot), dtype=bool)
     for index, version in enumerate(versions):
+        mine = version_of == index
         if reads_numbers(version):
-            mine = version_of == index
             wrong[mine] = _are_unreadable(facts, version, slot[mine])
+        if not takes_teams(version):
+            wrong[mine] |= _are_partners(facts, arrays.as_numpy(found.row), size, slot)[mine]
     if not wrong.any():
         return found
     games = np.repeat(np.arange(len(size)), size)[wrong]
     return _without(found, np.unique(games).tolist())
+
+
+def _are_partners(facts: Facts, row: Any, size: Any, slot: Any) -> Any:
+    """Tell of the participants of some games whether they play together with one before them; not in battles."""
+    team = padded(facts, "team", slot)
+    apart = (team == NONE) | (arrays.as_numpy(facts.replaced)[slot] != 0) | np.repeat(are_battles(facts, row), size)
+    partners = np.zeros(len(slot), dtype=bool)
+    together = np.flatnonzero(~apart)
+    sides = np.repeat(np.arange(len(size)), size)[together] * (PLAYERS_MAX + 1) + team[together]
+    _, first = np.unique(sides, return_index=True)
+    partners[np.delete(together, first)] = True
+    return partners
 
 
 def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:

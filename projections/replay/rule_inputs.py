@@ -111,7 +111,7 @@ def padded(facts: Facts, name: str, slot: Any) -> Any:
     return source[slot] if inside.all() else np.where(inside, source[np.where(inside, slot, 0)], usual)
 
 
-def _are_battles(facts: Facts, row: Any) -> Any:
+def are_battles(facts: Facts, row: Any) -> Any:
     """Tell of some games whether they are battles, in which sides have scores of their own."""
     kinds = np.array([facts.texts[cell.kind] == "battle" for cell in facts.cells], dtype=bool)
     return kinds[arrays.as_numpy(facts.cell)[row]]
@@ -120,7 +120,7 @@ def _are_battles(facts: Facts, row: Any) -> Any:
 def _of_battles(facts: Facts, name: str, games: GameSlots) -> tuple[Any, Any]:
     """Return which participants are in battles, and the numbers that these have in a column."""
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
-    battles = _are_battles(facts, row)
+    battles = are_battles(facts, row)
     inside = np.repeat(battles, size)
     shift = (arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row])[battles]
     at = slot[inside] + np.repeat(shift, size[battles])
@@ -134,7 +134,7 @@ def _teams(facts: Facts, games: GameSlots) -> Any:
     inside, side = _of_battles(facts, "side", games)
     if len(side):
         row, size = map(arrays.as_numpy, (games.row, games.size))
-        battles = _are_battles(facts, row)
+        battles = are_battles(facts, row)
         first = arrays.as_numpy(facts.of_kind["side"])[arrays.as_numpy(facts.kind_start)[row[battles]]]
         found[inside] = side != np.repeat(first, size[battles])
     return found

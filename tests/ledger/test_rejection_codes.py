@@ -298,6 +298,11 @@ CASES = {
         measured(seat("anna", 1, score="7.5"), seat("ben", 2, score=3), numbers={"length": 5})
     ),
     "number-out-of-range": Case(measured(seat("anna", 1, score=7), seat("ben", 2, score=3), numbers={"length": 10})),
+    "no-teams": Case(
+        game(
+            seat("anna", 1, team="reds"), seat("ben", 1, team="reds"), seat("cleo", 3, team=2), group="basic"
+        )
+    ),
     "number-missing": Case(measured(seat("anna", 1, score=7), seat("ben", 2, score=3))),
     "unknown-ladder": Case(adjusted("club-catan-elo/9-10", "5")),
     "finer-than-scale": Case(adjusted("club-catan-elo/all", "0.0000001")),
