@@ -10,7 +10,7 @@ from fractions import Fraction
 from random import Random
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
 from ratings_ledger.ledger.events.game_clocks import ClockTimers as ClockTimers
 from ratings_ledger.ledger.events.games import LEAVER_STATUSES, STATUSES
@@ -121,6 +121,22 @@ def _fraction(text: int | str) -> int | str:
 
 # a positive number, exact: an integer, or a string such as "7.5" or "64/3"
 PositiveFraction = Annotated[int | str, AfterValidator(_fraction)]
+
+
+def needs(form: str) -> WrapValidator:
+    """Return a validator that says in one sentence what a value with several forms has to be."""
+
+    def check_form(value: Any, check_value: Callable[[Any], Any]) -> Any:
+        try:
+            return check_value(value)
+        except ValidationError:
+            raise ValueError(f"{form} is needed") from None
+
+    return WrapValidator(check_form)
+
+
+# the same, or 0
+FractionOrZero = Annotated[PositiveFraction | Literal[0], needs('0, or a positive fraction such as 8, "7.5" or "64/3"')]
 
 
 class SeasonPart(BaseModel):

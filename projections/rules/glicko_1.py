@@ -16,7 +16,7 @@ game or period do not sum to zero, the difference is minted or burned. The rule 
 from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ from ratings_ledger.projections.contract import (
     MISSING,
     ONE,
     Columns,
+    FractionOrZero,
     Numbers,
     Params,
     PositiveFraction,
@@ -59,8 +60,8 @@ class Glicko1Params(Params):
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
     start_deviation: PositiveFraction = 350
-    c: PositiveFraction | Literal[0] = "8.1"
-    deviation_floor: PositiveFraction | Literal[0] = 30
+    c: FractionOrZero = "8.1"
+    deviation_floor: FractionOrZero = 30
     provisional_deviation: PositiveFraction = 110
 
 

@@ -21,7 +21,7 @@ solutions, sigma' is the one nearest to sigma. `solve_volatility` proves that it
 from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -30,6 +30,7 @@ from ratings_ledger.projections.contract import (
     MISSING,
     ONE,
     Columns,
+    FractionOrZero,
     Numbers,
     Params,
     PositiveFraction,
@@ -70,7 +71,7 @@ class Glicko2Params(Params):
     start_deviation: PositiveFraction = 350
     start_volatility: PositiveFraction = "0.06"
     tau: PositiveFraction = "0.5"
-    aging: PositiveFraction | Literal[0] = 1
+    aging: FractionOrZero = 1
     provisional_deviation: PositiveFraction = 110
 
 

@@ -21,17 +21,18 @@ the changes do not sum to zero, the difference is minted or burned. A season may
     expected 0.592466, factor 2.019767, so +16.462462 and -16.462462
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import BaseModel, ConfigDict, Field
 
 from ratings_ledger.projections.contract import (
     MISSING,
     ONE,
     Columns,
+    FractionOrZero,
     Numbers,
     Params,
     PositiveFraction,
@@ -43,6 +44,7 @@ from ratings_ledger.projections.contract import (
     exp,
     joined,
     ln,
+    needs,
     no_table,
     power,
     real,
@@ -87,21 +89,8 @@ class KFormula(Exact):
     power: PositiveFraction
 
 
-def needs(form: str) -> WrapValidator:
-    """Return a validator that says in one sentence what a value with several forms has to be."""
-
-    def check_form(value: Any, check_value: Callable[[Any], Any]) -> Any:
-        try:
-            return check_value(value)
-        except ValidationError:
-            raise ValueError(f"{form} is needed") from None
-
-    return WrapValidator(check_form)
-
-
 K_FORMS = "a number such as 20, steps such as [{below = 30, k = 40}, {k = 20}], or {numerator, offset, power}"
 KOfGames = Annotated[PositiveFraction | KFormula | list[KStep], needs(K_FORMS)]
-Fractional = Annotated[PositiveFraction | Literal[0], needs('0, or a positive fraction such as 8, "7.5" or "64/3"')]
 
 
 class PairwiseElo2Params(Params):
@@ -118,18 +107,18 @@ class PairwiseElo2Params(Params):
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
     k: KOfGames = 20
     scale: Annotated[int, Field(ge=1, le=100_000)] = 400
-    home: Fractional = 0
-    kappa: Fractional = 0
+    home: FractionOrZero = 0
+    kappa: FractionOrZero = 0
     margin: Literal["none", "ln", "power", "table"] = "none"
     margin_divisor: PositiveFraction | None = None
-    margin_slope: Fractional | None = None
+    margin_slope: FractionOrZero | None = None
     margin_offset: PositiveFraction = 3
     margin_power: PositiveFraction = "0.8"
     margin_factors: Annotated[list[PositiveFraction], Field(max_length=100)] = []
     margin_unit: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     weight_one: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     teams: Literal["mean", "sum"] = "mean"
-    reversion: Fractional = 0
+    reversion: FractionOrZero = 0
     reversion_to: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
     provisional_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -33,6 +33,7 @@ from ratings_ledger.projections.contract import (
     MISSING,
     ONE,
     Columns,
+    FractionOrZero,
     Numbers,
     Params,
     PositiveFraction,
@@ -64,7 +65,7 @@ class WengLinParams(Params):
     sigma: PositiveFraction = "25/3"
     beta: PositiveFraction = "25/6"
     kappa: PositiveFraction = "0.0001"
-    tau: Literal[0] | PositiveFraction = "25/300"
+    tau: FractionOrZero = "25/300"
     rank_deviations: Annotated[int, Field(ge=0, le=10)] = 3
     provisional_deviation: PositiveFraction = 5
 

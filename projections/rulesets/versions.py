@@ -168,7 +168,7 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProb
     try:
         ruleset = Ruleset.model_validate(data)
     except ValidationError as error:
-        return None, _problems(error, "", Ruleset)
+        return None, _problems(error, "", Ruleset, data)
     version, problems = bind(ruleset)
     if problems == [_not_installed(ruleset)]:
         # the author of a ruleset can choose another rule; a published one waits for its package
@@ -192,7 +192,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     try:
         params = found.params.model_validate(ruleset.params)
     except ValidationError as error:
-        return None, _problems(error, "params", found.params)
+        return None, _problems(error, "params", found.params, ruleset.params)
     except FAULTS as error:
         return None, [RulesetProblem("params", f"{found.id} cannot read them: {fault(error, None)}")]
     problems = [
@@ -445,17 +445,40 @@ def _inexact(value: Any, key: str = "") -> list[str]:
     return [] if isinstance(value, (str, int)) else [key]
 
 
-def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> list[RulesetProblem]:
-    found = []
-    for problem in error.errors(include_url=False):
-        parts = [str(part) for part in problem["loc"] if not isinstance(part, int) and part != "[key]"]
-        key = ".".join([table] * bool(table) + parts)
-        message = {
+def _problems(error: ValidationError, table: str, model: type[BaseModel], data: Any) -> list[RulesetProblem]:
+    # of a value that may have several forms there is an error for each form; they are one problem
+    forms: dict[tuple[Any, ...], list[str]] = {}
+    values: dict[tuple[Any, ...], str] = {}
+    for number, problem in enumerate(error.errors(include_url=False)):
+        keys, is_form = _keys_of(problem, data)
+        key = ".".join([table] * bool(table) + keys)
+        own = {
             "extra_forbidden": f"there is no key of this name here{_whose(key, table, model)}",
             "missing": "this key must be given",
-        }.get(problem["type"]) or f"{_needed(problem)} (it is {shown(problem['input'])})"
-        found.append(RulesetProblem(key, message))
-    return found
+        }.get(problem["type"])
+        place = key, None if is_form else number
+        forms.setdefault(place, []).append(own or _needed(problem))
+        values[place] = "" if own else f" (it is {shown(problem['input'])})"
+    return [
+        RulesetProblem(place[0], "; or ".join(dict.fromkeys(needed)) + values[place]) for place, needed in forms.items()
+    ]
+
+
+def _keys_of(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
+    """Return the keys that lead to what is wrong in some data, and whether it is wrong for one of several forms."""
+    keys: list[str] = []
+    for index, part in enumerate(problem["loc"]):
+        is_missing = problem["type"] == "missing" and index == len(problem["loc"]) - 1
+        if part == "[key]":
+            continue
+        if isinstance(part, int) and isinstance(data, list):
+            data = data[part]
+        elif isinstance(data, dict) and (part in data or is_missing):
+            keys.append(str(part))
+            data = data.get(part)
+        else:
+            return keys, True
+    return keys, False
 
 
 NEEDED = {
