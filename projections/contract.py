@@ -217,12 +217,15 @@ Score = Callable[[int, Any, Columns, Numbers, Numbers, Any], int]
 class State(NamedTuple):
     """A column of what a rule keeps about a player: whole numbers in units of 1/`scale`.
 
-    `decimals` is how many places people are shown.
+    `decimals` is how many places people are shown. A seed is from `low` to `high`, in units: the rule can score nothing
+    else.
     """
 
     name: str
     scale: int
     decimals: int = 0
+    low: int = -UNITS_MAX
+    high: int = UNITS_MAX
 
 
 class Rule(NamedTuple):

@@ -17,7 +17,7 @@ from ratings_ledger.ledger.store.log import known_of, read_live, read_where
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import UNITS_MAX, joined
+from ratings_ledger.projections.contract import decimal, joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.replay.eligibility import why_not_of_kind, why_not_of_size
 from ratings_ledger.projections.replay.ladders import parse_name, state_columns, streams
@@ -59,9 +59,9 @@ def refuse_columns(ladder: str, versions: Sequence[Version], state: Mapping[str,
                 if value * column.scale != int(value * column.scale):
                     step = "whole numbers" if column.scale == 1 else f"steps of 1/{column.scale}"
                     raise Refused("finer-than-scale", f"{ladder} counts {name} in {step}; {text} is finer")
-                if abs(value) * column.scale > UNITS_MAX:
-                    most = UNITS_MAX // column.scale
-                    raise Refused("out-of-range", f"{name} on {ladder} is at most {most:,} either way, not {text}")
+                if not column.low <= value * column.scale <= column.high:
+                    low, high = (decimal(limit, column.scale, 15) for limit in (column.low, column.high))
+                    raise Refused("out-of-range", f"{name} on {ladder} is from {low} to {high}, not {text}")
 
 
 class SeedChecks:

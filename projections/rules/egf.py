@@ -39,6 +39,8 @@ from ratings_ledger.projections.contract import (
 SCALE = 1_000_000
 # ratings lower than minus a million count as that: no product leaves the range of exact arithmetic
 RATING_MIN = -(10**12)
+# the formulas are for ratings below 3300; everybody is at least a point below
+STATE = (State("rating", SCALE, low=RATING_MIN, high=3_299 * SCALE),)
 HANDICAP_MAX = 9
 WEIGHT_MAX = 10
 COLUMNS = ("place", "numbers.handicap", "numbers.weight")
@@ -237,6 +239,6 @@ def sample(n: int, random: Any, params: EgfParams) -> Columns:
 RULE = Rule(
     name="egf-gor", number=1, scale=SCALE, params=EgfParams, columns=COLUMNS, prepare=prepare, table=no_table,
     refuse_params=refuse_params, check=check, score=score, explain=explain, score_period=score_period,
-    explain_period=explain_period, chance=chance, state=(State("rating", SCALE),), start=start,
+    explain_period=explain_period, chance=chance, state=STATE, start=start,
     provisional=provisional, sample=sample,
 )  # fmt: skip

@@ -44,7 +44,11 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE = 1_000_000
-STATE = (State("rating", SCALE), State("born", 1), State("reached", 1))
+STATE = (
+    State("rating", SCALE, low=0, high=4_000 * SCALE),
+    State("born", 1, low=0, high=9_999),
+    State("reached", 1, low=0, high=1),
+)
 RATING, BORN, REACHED = range(len(STATE))
 COLUMNS = ("place", "games_before", "league", "year")
 PLACE, GAMES_BEFORE, LEAGUE, YEAR = range(len(COLUMNS))

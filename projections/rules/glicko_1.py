@@ -224,7 +224,7 @@ RULE = Rule(
     score=score,
     explain=explain,
     chance=chance,
-    state=(State("rating", SCALE), State("deviation", SCALE)),
+    state=(State("rating", SCALE), State("deviation", SCALE, low=1, high=DEVIATION_MAX * SCALE)),
     start=start,
     score_period=score_period,
     explain_period=explain_period,

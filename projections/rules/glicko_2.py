@@ -312,7 +312,11 @@ RULE = Rule(
     score=score,
     explain=explain,
     chance=chance,
-    state=(State("rating", SCALE), State("deviation", SCALE), State("volatility", VOLATILITY_SCALE, 4)),
+    state=(
+        State("rating", SCALE),
+        State("deviation", SCALE, low=1, high=DEVIATION_MAX * SCALE),
+        State("volatility", VOLATILITY_SCALE, 4, low=1, high=100 * VOLATILITY_SCALE),
+    ),
     start=start,
     score_period=score_period,
     explain_period=explain_period,

@@ -56,6 +56,7 @@ SCALE = 1_000_000
 LN10 = 2.302585092994046
 # larger ratings, margins and weights than these count as these: no product leaves the range of exact arithmetic
 RATING_MAX = 10**12
+STATE = (State("rating", SCALE, low=-RATING_MAX, high=RATING_MAX),)
 MARGIN_MAX = 100_000
 WEIGHT_MAX = 100
 # the most points that a game between two may move
@@ -424,5 +425,5 @@ def sample(n: int, random: Any, params: PairwiseElo2Params) -> Columns:
 RULE = Rule(
     name="pairwise-elo", number=2, scale=SCALE, params=PairwiseElo2Params, columns=COLUMNS, prepare=prepare,
     table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain, chance=chance, draw=draw,
-    state=(State("rating", SCALE),), start=start, new_season=new_season, provisional=provisional, sample=sample,
+    state=STATE, start=start, new_season=new_season, provisional=provisional, sample=sample,
 )  # fmt: skip

@@ -39,6 +39,7 @@ from ratings_ledger.projections.contract import (
 SCALE = 1_000_000
 # ratings beyond a million points count as a million: no product leaves the range of exact arithmetic
 RATING_MAX = 10**12
+STATE = (State("rating", SCALE, low=-RATING_MAX, high=RATING_MAX),)
 BASE_MAX = 100_000
 COLUMNS = ("place", "seats", "tied", "games_before", "status")
 PLACE, SEATS, TIED, GAMES_BEFORE, STATUS = range(len(COLUMNS))
@@ -228,5 +229,5 @@ def sample(n: int, random: Any, params: TenhouParams) -> Columns:
 RULE = Rule(
     name="tenhou", number=1, scale=SCALE, params=TenhouParams, columns=COLUMNS, prepare=prepare, table=no_table,
     refuse_params=refuse_params, check=check, score=score, explain=explain, score_period=score_period,
-    explain_period=explain_period, state=(State("rating", SCALE),), start=start, provisional=provisional, sample=sample,
+    explain_period=explain_period, state=STATE, start=start, provisional=provisional, sample=sample,
 )  # fmt: skip

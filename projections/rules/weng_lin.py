@@ -378,7 +378,10 @@ PLACKETT_LUCE = Rule(
     score=score_pl,
     explain=explain_pl,
     chance=chance,
-    state=(State("rating", SCALE, 2), State("deviation", SCALE, 2)),
+    state=(
+        State("rating", SCALE, 2, low=-LARGEST * SCALE, high=LARGEST * SCALE),
+        State("deviation", SCALE, 2, low=1, high=LARGEST * SCALE),
+    ),
     start=start,
     rank_by=rank_by,
     provisional=is_provisional,

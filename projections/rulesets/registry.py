@@ -146,6 +146,8 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
             yield f"has the scale {column.scale!r} for {column.name}; a whole number of units is needed"
         elif not isinstance(column.decimals, int) or not 0 <= column.decimals <= DECIMALS_MAX:
             yield f"shows {column.decimals!r} decimals of {column.name}; a number from 0 to {DECIMALS_MAX} is needed"
+        elif not (isinstance(column.low, int) and isinstance(column.high, int) and column.low <= column.high):
+            yield f"takes {column.name} from {column.low!r} to {column.high!r}; whole numbers of units are needed"
     names = [column.name for column in state]
     if len(set(names)) < len(names):
         yield f"has two columns of one name in its state: {', '.join(map(str, names))}"

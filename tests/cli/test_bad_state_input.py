@@ -209,3 +209,47 @@ def test_partners_are_never_tied_opponents(name: str, ladder: str, db: str, rati
     assert whatif.exit_code == 0, whatif
     assert ratings("rebuild", "--check", db=db).exit_code == 0
     assert ratings("verify", db=db).exit_code == 0
+
+
+CHESS = "glicko-chess/all"
+SEEDS = {
+    "a column of another rule": (("anna", "points=1650"), "seed-column"),
+    "a misspelt column": (("anna", "devation=80"), "seed-column"),
+    "a column twice": (("anna", "rating=1650", "rating=1660"), "bad-value"),
+    "no column": (("anna", "1650"), "bad-value"),
+    "an empty value": (("anna", "rating="), "bad-decimal"),
+    "not a number": (("anna", "rating=nan"), "bad-decimal"),
+    "infinity": (("anna", "rating=inf"), "bad-decimal"),
+    "minus infinity": (("anna", "deviation=-Infinity"), "bad-decimal"),
+    "an exponent": (("anna", "rating=1e3"), "bad-decimal"),
+    "a fraction": (("anna", "rating=1/2"), "bad-decimal"),
+    "too fine": (("anna", "deviation=80.0000001"), "finer-than-scale"),
+    "too much": (("anna", "rating=10000000001"), "out-of-range"),
+    "no deviation": (("anna", "deviation=0"), "out-of-range"),
+    "a negative deviation": (("anna", "deviation=-80"), "out-of-range"),
+    "a deviation above that of a new player": (("anna", "deviation=10001"), "out-of-range"),
+    "a negative count of games": (("anna", "rating=1650", "--games", "-1"), "out-of-range"),
+    "a ladder that does not exist": (("anna", "rating=1650", "glicko-go/all"), "unknown-ladder"),
+    "a rating beyond exact arithmetic": (("anna", "rating=1000001", "club-elo-tennis/all"), "out-of-range"),
+}
+
+
+@pytest.mark.parametrize("what", SEEDS)
+def test_bad_seed_is_refused(what: str, db: str, ratings: Ratings) -> None:
+    """A seed that no player of the ladder can have is refused by `seed` and by an import, with its code."""
+    (player, *values), code = SEEDS[what]
+    ladder = values.pop() if "/all" in values[-1] else CHESS
+    before = ratings("status", "--format", "json", db=db).stdout
+    told = ratings("seed", ladder, player, *values, "--reason", "a list", "--format", "json", db=db)
+    if code == "unknown-ladder":
+        assert told.exit_code == 2, told
+    else:
+        assert (told.exit_code, [one["code"] for one in json.loads(told.stdout)["rejected"]]) == (1, [code]), told
+    assert "this is a bug" not in told.stderr
+    if "--games" not in values and all(value.count("=") == 1 for value in values) and len(values) == 1:
+        state = dict(value.split("=") for value in values)
+        data = {"ladder": ladder, "player": player, "state": state}
+        line = json.dumps({"type": "player.seeded", "occurred_at": AT, "data": data})
+        told = ratings("import", "-", "--format", "json", db=db, input=line)
+        assert [one["code"] for one in json.loads(told.stdout)["rejected"]] == [code], told
+    assert ratings("status", "--format", "json", db=db).stdout == before
