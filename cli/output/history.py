@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import heading, print_csv_at
+from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
 from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.shown_states import mark_rating
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
 
@@ -14,12 +16,13 @@ COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", 
 def print_history_csv(found: History) -> None:
     """One line per change."""
     points = {"before", "change", "after"}
-    rows = [(row, row.model_dump()) for row in found.rows]
-    cells = [
-        [*(render.spreadsheet(told[name]) if name in points else told[name] for name in COLUMNS), _published(row)]
-        for row, told in rows
-    ]
-    print_csv_at((*COLUMNS, "published"), cells, found.at)
+    rows = [row.model_dump() for row in found.rows]
+    columns: dict[str, Sequence[render.Cell]] = {
+        name: [render.spreadsheet(row[name]) if name in points else row[name] for row in rows] for name in COLUMNS
+    }
+    columns["published"] = [_published(row) for row in found.rows]
+    columns |= list_state_columns(found.rows)
+    print_csv_at([*columns], render.rows_of(columns), found.at)
 
 
 def print_history(found: History) -> None:
@@ -41,7 +44,11 @@ def print_history(found: History) -> None:
         "place": [_place(row, found.player) for row in rows],
         "before": render.column([row.before for row in rows]),
         "change": render.column([row.change for row in rows], signed=True),
-        "after": render.column([row.after for row in rows]),
+        "after": [
+            points if row.state is ABSENT else mark_rating(points, row.state, row.provisional)
+            for row, points in zip(rows, render.column([row.after for row in rows]), strict=True)
+        ],
+        **list_other_columns(rows),
     }
     if marked := any(row.published is not ABSENT for row in rows):
         columns["published"] = [_published(row) for row in rows]

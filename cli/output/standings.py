@@ -5,8 +5,9 @@ from fractions import Fraction
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import heading, print_csv_at
+from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.standings import DEVIATION, Balance, Standing, Standings
+from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
 
 SPARK_WIDTH = 16
 
@@ -29,9 +30,7 @@ def print_standings_csv(found: Standings) -> None:
             "points_exact": [str(row.points) for row in rows],
         }
     columns |= _list_columns(rows)
-    columns |= {name: [_number(row, name) for row in rows] for name in _state_names(rows)}
-    if any(row.provisional is not ABSENT for row in rows):
-        columns["provisional"] = ["" if row.provisional is ABSENT else row.provisional for row in rows]
+    columns |= list_state_columns(rows)
     print_csv_at([*columns], render.rows_of(columns), found.at)
 
 
@@ -43,15 +42,6 @@ def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[st
     if any(row.places is not ABSENT for row in rows):
         columns["places"] = [places_told(row) for row in rows]
     return columns
-
-
-def _state_names(rows: Sequence[Standing]) -> list[str]:
-    """Return the names of the numbers that a rule keeps about each player."""
-    return [*next((row.state for row in rows if row.state is not ABSENT), {})]
-
-
-def _number(row: Standing, name: str) -> str:
-    return "" if row.state is ABSENT else row.state.get(name, "")
 
 
 def places_told(row: Standing) -> str:
@@ -87,9 +77,9 @@ def print_rows(rows: Sequence[Standing]) -> None:
         "games": [row.games for row in rows],
         **_list_columns(rows, no_gold=""),
     }
-    if states := _state_names(rows):
+    if any(row.state is not ABSENT for row in rows):
         columns["points"] = [row.rating or "" for row in rows]
-        columns |= {name: [_number(row, name) for row in rows] for name in states[1:] if name != DEVIATION}
+        columns |= list_other_columns(rows)
     # an overview's rows have them
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):

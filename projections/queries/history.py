@@ -42,7 +42,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times, m
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result
-from ratings_ledger.projections.queries.shown_states import ShownState, show_state
+from ratings_ledger.projections.queries.shown_states import ShownState, show_state_after
 from ratings_ledger.projections.queries.standings import rows_of_players
 from ratings_ledger.projections.replay.ladders import (
     Inserted,
@@ -145,7 +145,11 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     games = played(facts, steps)
     records = records_of(connection, games)
     standing = StandingGames(connection, facts.position, records)
-    states = [show_state(newest(stream.versions), state) for state in trace.states_after(number, steps)]
+    version, after = newest(stream.versions), trace.games_after(number, steps)
+    states = [
+        show_state_after(version, ladder, state, games)
+        for state, games in zip(trace.states_after(number, steps), after, strict=True)
+    ]
     found = Course(stream, facts.player_numbers[player], steps, games, records, standing, states)
     found.published = _contradicted(connection, ladders, ladder, player, found)
     return found
@@ -374,7 +378,8 @@ class Shown(Result):
 class Change(Result):
     """What a game or an adjustment did to a player; an adjustment has a `reason` and no game. What the beginning of a
     season did has a `cause`, and the position and time of the first game in it. Under a rule that keeps several numbers
-    about a player, `state` are those after it, as decimals for people, and `state_exact` the same exactly.
+    about a player, `state` are those after it, as decimals for people, and `state_exact` the same exactly;
+    `provisional` says whether the rule finds them not reliable yet.
 
     `published` are lists that showed other points then; `revised_at` is when the game was corrected last, or counted
     again, None for one that stands as it was recorded. `game` is the game as it stands, with its players' current ids.
@@ -394,6 +399,7 @@ class Change(Result):
     cause: str | Absent = ABSENT
     state: dict[str, str] | Absent = ABSENT
     state_exact: dict[str, str] | Absent = ABSENT
+    provisional: bool | Absent = ABSENT
     revised_at: datetime | None = field(default=None, metadata=HIDDEN, kw_only=True)
     game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, kw_only=True, compare=False)
 
@@ -490,7 +496,7 @@ class Course(Sequence[Change]):
         if not self._states:
             return change
         state = self._states[index]
-        return replace(change, state=state.decimals, state_exact=state.exact)
+        return replace(change, state=state.decimals, state_exact=state.exact, provisional=state.provisional)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,9 +12,13 @@ from ratings_ledger.projections.contract import MISSING, StateValues, decimal, e
 from ratings_ledger.projections.contract import State as StateColumn
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.local_days import local_days
+from ratings_ledger.projections.queries.results import Absent
 from ratings_ledger.projections.replay.containment import age_state, is_provisional
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version
+
+# the number that stands behind the rating it is about
+DEVIATION = "deviation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +51,37 @@ class ShownStates:
 
     def aged(self, player: str) -> StateValues:
         """Return the numbers of a player on the ladder on the day. Raises `RuleFailure`."""
-        trace = self._trace
-        number = trace.stream.numbers[self._facts.person[self._facts.player_numbers[player]]]
+        trace, number = self._trace, self._number(player)
         state, last = trace.state(number), trace.gaps.last_day[number]
         elapsed = 0 if MISSING in (last, self._day) else self._day - last
         return age_state(self._version, trace.stream.ladder, None, state, elapsed) if elapsed > 0 else state
 
-    def of(self, player: str, games: int) -> ShownState:
-        """Return what people see of a player who has played so many games. Raises `RuleFailure`."""
-        state = self.aged(player)
-        provisional = is_provisional(self._version, self._trace.stream.ladder, state, games)
-        return show_state(self._version, state, provisional)
+    def _number(self, player: str) -> int:
+        """Return the number of a player on the ladder."""
+        return self._trace.stream.numbers[self._facts.person[self._facts.player_numbers[player]]]
+
+    def of(self, player: str) -> ShownState:
+        """Return what people see of a player. Raises `RuleFailure`."""
+        return show_state_after(
+            self._version, self._trace.stream.ladder, self.aged(player), self._trace.gaps.played[self._number(player)]
+        )
+
+
+def mark_rating(rating: str, state: Mapping[str, str], is_provisional: bool | Absent) -> str:
+    """Return a rating as people write it: with its deviation, and a question mark while it is not reliable.
+
+    >>> mark_rating("1638", {"deviation": "110"}, True), mark_rating("1500", {"rating": "1500"}, False)
+    ('1638 ± 110?', '1500')
+    """
+    deviation, mark = state.get(DEVIATION), "?" if is_provisional is True else ""
+    return f"{rating} ± {deviation}{mark}" if deviation else f"{rating}{mark}"
+
+
+def show_state_after(version: Version, ladder: str, state: StateValues, games: int) -> ShownState:
+    """Return what people see of a state after so many games: those on the ladder, and those that count as played
+    before it. Nothing else decides which ratings are provisional. Raises `RuleFailure`.
+    """
+    return show_state(version, state, is_provisional(version, ladder, state, games))
 
 
 def show_state(version: Version, state: StateValues, provisional: bool = False) -> ShownState:

@@ -29,13 +29,10 @@ from ratings_ledger.projections.queries.results import (
     LadderAnswer,
     Result,
 )
-from ratings_ledger.projections.queries.shown_states import ShownStates
+from ratings_ledger.projections.queries.shown_states import ShownStates, mark_rating
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
-
-# the number that stands behind the rating it is about
-DEVIATION = "deviation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,7 @@ class Standing(Result):
         """
         if self.state is ABSENT:
             return None
-        rating, deviation = next(iter(self.state.values()), ""), self.state.get(DEVIATION)
-        mark = "?" if self.provisional is True else ""
-        return f"{rating} ± {deviation}{mark}" if deviation else f"{rating}{mark}"
+        return mark_rating(next(iter(self.state.values()), ""), self.state, self.provisional)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +164,7 @@ def standing_row(row: RankedRow, scale: int, shown: ShownStates | None) -> Stand
     plain = Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
     if shown is None:
         return plain
-    state = shown.of(row.player, row.games)
+    state = shown.of(row.player)
     return replace(plain, state=state.decimals, state_exact=state.exact, provisional=state.provisional)
 
 

@@ -65,9 +65,10 @@ def find_arrivals(
 def _arrive(facts: Facts, before: Before, version: Version, when: When, person: int | None, name: str) -> Arrival:
     known = None if person is None else before.state_of(person)
     joining = before.trace.joining.get(name)
-    if joining is None or not (joining.is_seed or version.params.carry_over):
-        joining = Joining(version.start_state)
-    stored = joining.state if known is None else known
+    begun = joining and joining.begin(version)
+    if joining is None or begun is None:
+        joining, begun = Joining(version.start_state), version.start_state
+    stored = begun if known is None else known
     if not version.rule.state:
         return Arrival(stored, stored, 0, MISSING, 0, known is None)
     ladder = before.trace.stream.ladder

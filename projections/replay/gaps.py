@@ -16,6 +16,7 @@ from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay import loops
+from ratings_ledger.projections.rulesets.versions import Version
 
 # what a player has: a number for each of the rule's columns, the points first
 State: TypeAlias = tuple[int, ...]
@@ -24,14 +25,21 @@ State: TypeAlias = tuple[int, ...]
 class Joining(NamedTuple):
     """What somebody has who joins a ladder otherwise than as a new player: after an earlier season, or by a seed.
 
-    `games`, `last_day` and `last_season` are of the games that count as played before.
+    `games`, `last_day` and `last_season` are of the games that count as played before. What a seed gives depends on
+    the version under which the player joins: `seeded` has the states by the names of the versions, and `state` none.
     """
 
     state: State
     games: int = 0
     last_day: int = MISSING
     last_season: int = MISSING
-    is_seed: bool = False
+    seeded: Mapping[str, State] | None = None
+
+    def begin(self, version: Version) -> State | None:
+        """Return the state with which the player joins under a version; None for one who joins as a new player."""
+        if self.seeded is not None:
+            return self.seeded[version.ruleset.name]
+        return self.state if version.params.carry_over else None
 
 
 class Calendar(NamedTuple):

@@ -263,10 +263,11 @@ def streams(
 
 
 def find_seeded(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, Joining]:
-    """Return with what seeded players join a ladder, by id."""
-    first = oldest(versions)
+    """Return with what seeded players join a ladder, by id: under each version, in the numbers that its rule keeps."""
     return {
-        facts.players[person]: Joining(seeded_state(seed, first, versions), seed.games, is_seed=True)
+        facts.players[person]: Joining(
+            (), seed.games, seeded={one.ruleset.name: seeded_state(seed, one, versions) for one in versions}
+        )
         for person, seed in seeds_of(facts, ladder).items()
     }
 
@@ -286,8 +287,16 @@ def _add_adjustments(
             league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
             instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
             if name.values not in found:
-                found[name.values] = Stream(adjustment.ladder, versions[0].rule, list(versions))
+                found[name.values] = _begin_stream(facts, adjustment.ladder, versions)
             _add_adjustment(found[name.values], facts, adjustment, instant)
+
+
+def _begin_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> Stream:
+    """Return the stream of a ladder without games."""
+    stream = Stream(ladder, versions[0].rule, list(versions))
+    if any(version.rule.state for version in versions):
+        stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
+    return stream
 
 
 def seeds_of(facts: Facts, ladder: str) -> Mapping[int, Seed]:

@@ -56,8 +56,8 @@ def starting_points(player: str, version: Version, joining: Mapping[str, Joining
 
 def starting_state(player: str, version: Version, joining: Mapping[str, Joining]) -> State:
     """Return the state with which a player joins a ladder."""
-    one = joining.get(player)
-    return one.state if one is not None and (one.is_seed or version.params.carry_over) else version.start_state
+    known = joining.get(player)
+    return (known and known.begin(version)) or version.start_state
 
 
 def _find_joining(stream: Stream) -> dict[str, Joining]:

@@ -264,6 +264,15 @@ class Trace:
             states.append((step.before + step.change, *others))
         return states
 
+    def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
+        """Return how many games a player had played after each of their steps, those before the ladder included, of a
+        rule that keeps several numbers; else nothing.
+        """
+        if not self.stream.rule.state:
+            return []
+        games = self.gaps.played[player] - sum(step.game is not None for step in steps)
+        return [games := games + (step.game is not None) for step in steps]
+
     def last_points(self, player: int, last: int) -> list[int]:
         """Return what a player had after each of so many last steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]

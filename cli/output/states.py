@@ -1,0 +1,35 @@
+"""How the numbers look that a rule keeps about a player: as columns of tables and of CSV."""
+
+from collections.abc import Sequence
+
+from ratings_ledger.cli.output import render
+from ratings_ledger.projections.queries.history import Change
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.shown_states import DEVIATION
+from ratings_ledger.projections.queries.standings import Standing
+
+Rows = Sequence[Standing] | Sequence[Change]
+
+
+def list_state_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
+    """Return every number that a rule keeps, as a column, and whether it is provisional; nothing for the points alone.
+
+    A row without a state has empty cells.
+    """
+    columns: dict[str, Sequence[render.Cell]] = {name: _column(rows, name) for name in _names(rows)}
+    if any(row.provisional is not ABSENT for row in rows):
+        columns["provisional"] = ["" if row.provisional is ABSENT else row.provisional for row in rows]
+    return columns
+
+
+def list_other_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
+    """Return the numbers that stand in columns of their own where people read: all but a rating and its deviation."""
+    return {name: _column(rows, name) for name in _names(rows)[1:] if name != DEVIATION}
+
+
+def _names(rows: Rows) -> list[str]:
+    return [*next((row.state for row in rows if row.state is not ABSENT), {})]
+
+
+def _column(rows: Rows, name: str) -> list[render.Cell]:
+    return ["" if row.state is ABSENT else row.state.get(name, "") for row in rows]

@@ -1,0 +1,149 @@
+"""Provisional ratings: a seed's games elsewhere count, wherever the mark stands; and seeds under several versions."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import set_paths
+
+import ratings_ledger as rl
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.replay import kept_traces
+from ratings_ledger.projections.replay import replay as replaying
+from tests import own_rules
+from tests.builders import draft, drafted, event
+from tests.ledgers import append_drafts, create_ledger, reading
+from tests.projections.state_rules import BY_GAME
+
+Ratings = Callable[..., Any]
+LADDER = "club-elo-chess/all"
+
+
+@pytest.fixture
+def db(ratings: Ratings, store: str) -> str:
+    """A ladder on which a rating is provisional for ten games: anna played seven elsewhere, then four with ben."""
+    assert ratings("init", "--for", "chess", "--system", "club-elo", "--zone", "UTC", db=store).exit_code == 0
+    seeded = event("player.seeded", ladder=LADDER, player="anna", state={"rating": "1700"}, games=7)
+    games = (drafted(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T12:00:00Z", game="chess") for n in range(1, 5))
+    append_drafts(store, draft(seeded), *games)
+    return store
+
+
+def read_csv(text: str) -> list[dict[str, str]]:
+    return [*csv.DictReader(io.StringIO(text))]
+
+
+def test_games_elsewhere_count_wherever_the_mark_stands(ratings: Ratings, db: str) -> None:
+    """After the third game, her tenth with those elsewhere, anna's rating is no longer provisional, in every form."""
+    with rl.open(db) as ledger:
+        for games, expected in enumerate([True, True, False, False], 1):
+            then = ledger.at(as_of=f"2024-01-0{games}")
+            rows = {row.player: row.provisional for row in then.standings(LADDER).rows}
+            assert rows == {"anna": expected, "ben": True}
+            overview = then.overview(LADDER).rows
+            assert {row.player: row.provisional for row in overview} == rows
+            profile = then.profile(LADDER, "anna")
+            assert profile.standing is not None
+            assert profile.standing.provisional is expected
+        history = ledger.at().history(LADDER, "anna")
+    assert [row.provisional for row in history.rows] == [True, True, False, False]
+    data = json.loads(ratings("history", "anna", LADDER, "--format", "json", db=db).stdout)
+    assert [row["provisional"] for row in data["rows"]] == [True, True, False, False]
+    rows_of_csv = read_csv(ratings("history", "anna", LADDER, "--format", "csv", db=db).stdout)
+    assert [row["provisional"] for row in rows_of_csv] == ["True", "True", "False", "False"]
+    assert [row["rating"] for row in rows_of_csv] == [str(round(float(row["after"]))) for row in rows_of_csv]
+    text = ratings("history", "anna", LADDER, db=db).stdout
+    assert [line.split()[6][-1] == "?" for line in text.splitlines()[3:]] == [True, True, False, False]
+    rows_of_csv = read_csv(ratings("standings", LADDER, "--format", "csv", db=db).stdout)
+    assert {row["player"]: row["provisional"] for row in rows_of_csv} == {"anna": "False", "ben": "True"}
+    exported = ratings("export", "standings", LADDER, db=db)
+    assert {row["player"]: row["provisional"] for row in json.loads(exported.stdout)["rows"]} == {
+        "anna": False, "ben": True
+    }  # fmt: skip
+
+
+def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace that was kept and is continued counts a seed's games: for the mark, and for the K of the next game."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    monkeypatch.setattr(replaying, "TENTH", 0)
+    with open_ledger(db).reading() as connection:
+        facts = decode(connection)
+        Ladders(facts).trace(LADDER)
+        assert [*tmp_path.rglob("traces/*")]
+    for number in range(5, 8):
+        append_drafts(db, drafted(f"g{number}", "ben", "anna", at=f"2024-01-0{number}T12:00:00Z", game="chess"))
+        with open_ledger(db).reading() as connection:
+            kept, whole = Ladders(decode(connection)), Ladders(decode(connection, cached=False))
+            marks = []
+            for ladders in (kept, whole):
+                found, _ = ladders.ranked(ladders.trace(LADDER))
+                assert found.shown is not None
+                marks.append({row.player: found.shown.of(row.player).provisional for row in found.rows})
+            assert [*kept.trace(LADDER).whole().gaps.games_before] == [*whole.trace(LADDER).gaps.games_before]
+            assert kept.trace(LADDER).whole().is_like(whole.trace(LADDER))
+            assert marks[0] == marks[1] == {"anna": False, "ben": True}
+
+
+def test_ladder_of_adjustments_alone(ratings: Ratings, store: str) -> None:
+    """Somebody who was given points and never played has a rating with its deviation, and is provisional."""
+    assert ratings("init", "--for", "chess", "--system", "glicko", "--zone", "UTC", db=store).exit_code == 0
+    adjusted = event("points.adjusted", ladder="glicko-chess/all", player="anna", points="50", reason="x")
+    append_drafts(store, draft(adjusted))
+    with rl.open(store) as ledger:
+        (row,) = ledger.at().standings("glicko-chess/all").rows
+        (change,) = ledger.at().history("glicko-chess/all", "anna").rows
+    assert row.rating == "1550 ± 350?"
+    assert (change.state, change.provisional) == (row.state, True)
+
+
+TEXT = """
+id = "own-k"
+version = "{0}"
+rule = "own-k/1"
+effective_from = {1}
+scope = {{game = ["chess"], kind = ["placing"], players_min = 2}}
+params = {{start = {2}, k = {3}}}
+"""
+
+
+@pytest.fixture
+def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A ledger with two versions of a ruleset, of which the second gives new players another rating and K."""
+    own_rules.offer_rule(monkeypatch, BY_GAME._replace(enter=None))
+    name = create_ledger(f"sqlite:///{tmp_path}/versions.db")
+    for version in (("1", "1900-01-01", 1500, 40), ("2", "2020-01-01", 1000, 20)):
+        own_rules.publish_untried(name, TEXT.format(*version))
+    return name
+
+
+def test_seed_begins_under_the_version_in_force(versions: str) -> None:
+    """What a seed leaves open is that of the version under which the player joins; the rest is the same under all."""
+    seeds = {"anna": {"rating": "1700"}, "ben": {"k": "33"}, "cleo": {"rating": "1700"}, "dora": {"k": "33"}}
+    append_drafts(
+        versions,
+        *(draft(event("player.seeded", ladder="own-k", player=name, state=state)) for name, state in seeds.items()),
+        drafted("g1", "anna", "ben", at="2019-12-31T12:00:00Z", game="chess"),
+        drafted("g2", "cleo", "dora", at="2020-01-01T12:00:00Z", game="chess"),
+        drafted("g3", "emil", "anna", at="2020-01-02T12:00:00Z", game="chess"),
+    )
+    with reading(versions) as connection:
+        trace = Ladders(decode(connection)).trace("own-k")
+    names, million = trace.stream.names, 1_000_000
+    before = {
+        names[player]: tuple(column[slot] // million for column in trace.states_before)
+        for slot, player in reversed([*enumerate(trace.stream.players)])
+    }
+    assert before == {
+        "anna": (1700, 40), "ben": (1500, 33), "cleo": (1700, 20), "dora": (1000, 33), "emil": (1000, 20)
+    }  # fmt: skip
+    with rl.open(versions) as ledger:
+        explained = [{one.player: one.before for one in ledger.at().explain("own-k", g).players} for g in ("g1", "g2")]
+    assert explained == [{"anna": 1700, "ben": 1500}, {"cleo": 1700, "dora": 1000}]
