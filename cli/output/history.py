@@ -45,7 +45,7 @@ def print_history(found: History) -> None:
         "before": render.column([row.before for row in rows]),
         "change": render.column([row.change for row in rows], signed=True),
         "after": [
-            points if row.state is ABSENT else mark_rating(points, row.state, row.provisional)
+            points if row.state is ABSENT else mark_rating(points, row.state, is_provisional=row.provisional is True)
             for row, points in zip(rows, render.column([row.after for row in rows]), strict=True)
         ],
         **list_other_columns(rows),

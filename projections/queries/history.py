@@ -65,7 +65,7 @@ CAUSES = {"season": "a new season", "period": "the rating period closed"}
 
 def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[str, Any]) -> Change:
     """Return what a step did to a person, by the number of their current id, given its event as recorded."""
-    place = game.places[game.persons.index(person)] if game.persons else None
+    place = game.places[game.persons.index(person)] if step.game is not None and game.persons else None
     return Change(
         event["position"],
         event["id"],
@@ -491,7 +491,7 @@ class Course(Sequence[Change]):
         event = from_json(self._records[game.live_position], cache_strings="keys")
         change = change_of(self.person, step, game, self.scale, event)
         shown = tuple(self.published[index]) if index in self.published else ABSENT
-        standing = None if self._standing is None else self._standing.game(event)
+        standing = None if self._standing is None or change.game_id is None else self._standing.game(event)
         change = replace(change, published=shown, game=standing)
         if not self._states:
             return change

@@ -12,7 +12,6 @@ from ratings_ledger.projections.contract import MISSING, StateValues, decimal, e
 from ratings_ledger.projections.contract import State as StateColumn
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.local_days import local_days
-from ratings_ledger.projections.queries.results import Absent
 from ratings_ledger.projections.replay.containment import age_state, is_provisional
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version
@@ -67,13 +66,13 @@ class ShownStates:
         )
 
 
-def mark_rating(rating: str, state: Mapping[str, str], is_provisional: bool | Absent) -> str:
+def mark_rating(rating: str, state: Mapping[str, str], *, is_provisional: bool) -> str:
     """Return a rating as people write it: with its deviation, and a question mark while it is not reliable.
 
-    >>> mark_rating("1638", {"deviation": "110"}, True), mark_rating("1500", {"rating": "1500"}, False)
+    >>> mark_rating("1638", {"deviation": "110"}, is_provisional=True), mark_rating("1500", {}, is_provisional=False)
     ('1638 ± 110?', '1500')
     """
-    deviation, mark = state.get(DEVIATION), "?" if is_provisional is True else ""
+    deviation, mark = state.get(DEVIATION), "?" if is_provisional else ""
     return f"{rating} ± {deviation}{mark}" if deviation else f"{rating}{mark}"
 
 

@@ -65,7 +65,8 @@ class Standing(Result):
         """
         if self.state is ABSENT:
             return None
-        return mark_rating(next(iter(self.state.values()), ""), self.state, self.provisional)
+        rating = next(iter(self.state.values()), "")
+        return mark_rating(rating, self.state, is_provisional=self.provisional is True)
 
 
 @dataclass(frozen=True, slots=True)

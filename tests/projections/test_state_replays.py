@@ -192,6 +192,7 @@ def test_history_is_a_chain_in_which_seasons_have_rows_of_their_own(played: tupl
     seasons = [row for row in rows if row.cause == "season"]
     assert len(seasons) >= 3
     assert all(row.game_id is None and row.reason == "a new season" for row in seasons)
+    assert all(row.place is None and row.game is None for row in seasons)
     ks = [row.state_exact for row in rows if row.game_id is not None]
     own = [states["anna"] for states, (_, who) in zip(after, games, strict=True) if "anna" in who]
     assert ks == [{"rating": str(Fraction(rating, 1_000_000))} for rating, _ in own]
