@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 _LIBRARY = "ratings_ledger.library"
 
+# a type checker knows the names from the library above; with this function, it would take any name for one
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> object:
-    """Return a public name of the interface. Raises `AttributeError`."""
-    if name == "__all__" or not name.startswith("_"):
-        library = import_module(_LIBRARY)
-        if name == "__all__" or name in library.__all__:
-            return getattr(library, name)
-    raise AttributeError(f"module 'ratings_ledger' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Return a public name of the interface. Raises `AttributeError`."""
+        if name == "__all__" or not name.startswith("_"):
+            library = import_module(_LIBRARY)
+            if name == "__all__" or name in library.__all__:
+                return getattr(library, name)
+        raise AttributeError(f"module 'ratings_ledger' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

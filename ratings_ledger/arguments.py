@@ -124,7 +124,7 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "Sequence[str]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_text), "a list of texts"),
     "Sequence[int]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_number),
                       "a list of whole numbers"),
-    "Mapping[str, Any]": (lambda value: isinstance(value, Mapping), "a dictionary"),
+    "Mapping[str, object]": (lambda value: isinstance(value, Mapping), "a dictionary"),
     "Snapshot": (lambda value: isinstance(value, Snapshot), "a view"),
     "CoordinateSpec": (lambda value: isinstance(value, CoordinateSpec), "what `published` gives"),
 }  # fmt: skip

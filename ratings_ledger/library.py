@@ -15,6 +15,7 @@ from ratings_ledger.ledger import clock as _clock
 from ratings_ledger.ledger.errors import (
     AlreadyRunning,
     BadArgument,
+    CannotPredict,
     ClockBehind,
     LedgerError,
     NoLedger,
@@ -76,7 +77,10 @@ from ratings_ledger.projections.queries.explain import (
     GameExplanation,
     PlayedGame,
     PlayerExplanation,
+    RatingPeriod,
+    StateChange,
 )
+from ratings_ledger.projections.queries.forecast import PartnerStakes, PredictedPair, PredictedSide, Prediction, Stakes
 from ratings_ledger.projections.queries.game_timelines import GameTimeline, TimelineEntry
 from ratings_ledger.projections.queries.games_log import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
 from ratings_ledger.projections.queries.history import Change, History, PlayerChange, RankChange, Ranks, Shown
@@ -86,7 +90,15 @@ from ratings_ledger.projections.queries.players import Opponent, Person, PlaceCo
 from ratings_ledger.projections.queries.published import Publication, PublicationRow, Publications
 from ratings_ledger.projections.queries.results import ABSENT, Absent, Failed, LastEvent, Result
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetRow, RulesetState, ScoringDays
-from ratings_ledger.projections.queries.standings import Account, Balance, Overview, OverviewRow, Standing, Standings
+from ratings_ledger.projections.queries.standings import (
+    Account,
+    Balance,
+    Overview,
+    OverviewRow,
+    PeriodState,
+    Standing,
+    Standings,
+)
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Everybody, LadderRow, ListRow, PersonRow
 from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
 from ratings_ledger.projections.snapshot import Snapshot
@@ -106,6 +118,7 @@ __all__ = [
     "AttributedEnd",
     "BadArgument",
     "Balance",
+    "CannotPredict",
     "Change",
     "ChangedMeanwhile",
     "ClockBehind",
@@ -151,7 +164,9 @@ __all__ = [
     "OtherResult",
     "Overview",
     "OverviewRow",
+    "PartnerStakes",
     "PauseAsked",
+    "PeriodState",
     "Person",
     "PersonRow",
     "PlaceCount",
@@ -162,6 +177,9 @@ __all__ = [
     "PlayerTimers",
     "PointsAttributed",
     "Predicted",
+    "PredictedPair",
+    "PredictedSide",
+    "Prediction",
     "Profile",
     "Proposal",
     "Publication",
@@ -172,6 +190,7 @@ __all__ = [
     "Quality",
     "RankChange",
     "Ranks",
+    "RatingPeriod",
     "RecordedEvent",
     "RecordedEvents",
     "RecordedGame",
@@ -190,8 +209,10 @@ __all__ = [
     "SimulatedLadder",
     "Simulation",
     "Snapshot",
+    "Stakes",
     "Standing",
     "Standings",
+    "StateChange",
     "Statement",
     "StatementLine",
     "StoreDamaged",
@@ -243,7 +264,7 @@ class Ledger:
     @_checked
     def propose(
         self,
-        events: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+        events: Mapping[str, object] | Iterable[Mapping[str, object]],
         by: str,
         *,
         strict: bool = False,
@@ -332,7 +353,9 @@ class Ledger:
             return attributed(sides, ladder, player, _asked(before), _asked(after))
 
     @_checked
-    def simulate(self, ruleset: str | Mapping[str, Any], view: Snapshot, ladders: Collection[str] = ()) -> Simulation:
+    def simulate(
+        self, ruleset: str | Mapping[str, object], view: Snapshot, ladders: Collection[str] = ()
+    ) -> Simulation:
         """What if a ruleset, as TOML or as the tables in it, had scored its games from the start? On some ladders.
 
         Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.

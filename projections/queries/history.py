@@ -514,15 +514,14 @@ class History(Answer):
     player: str
     ladder: str
     at: Coordinates
-    steps: Any = field(metadata=ROWS, repr=False, hash=False)
+    steps: Course = field(metadata=ROWS, repr=False, hash=False)
     sums_lists: bool = field(default=False, metadata=HIDDEN, kw_only=True)
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
     @property
     def rows(self) -> tuple[Change, ...]:
         """Return every change, made of the `steps` of the course."""
-        found: tuple[Change, ...] = self.steps.rows
-        return found
+        return self.steps.rows
 
 
 # the number of changes whose events are read at once

@@ -107,7 +107,7 @@ class Profile(Answer):
     standing: Standing | None
     ranked: int
     players: int
-    steps: Any = field(metadata=COURSE, repr=False, hash=False)
+    steps: Course = field(metadata=COURSE, repr=False, hash=False)
     highest: Change | None
     lowest: Change | None
     first_game: Change | None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import INSTANT_MIN
@@ -86,7 +86,7 @@ class Standings(LadderAnswer):
     the period of a list runs, of which `remark` tells; `period` says how far games are scored by rating periods.
     """
 
-    ranking: Any = field(metadata=DIGEST, repr=False, hash=False)
+    ranking: Ranking = field(metadata=DIGEST, repr=False, hash=False)
     open: bool | Absent
     published: Publication | Absent
     rows: tuple[Standing, ...]
@@ -96,7 +96,7 @@ class Standings(LadderAnswer):
     @property
     def digest(self) -> str:
         """Return the hash of the ruleset and all rows."""
-        return str(self.ranking.digest)
+        return self.ranking.digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,95 @@
+"""A program on the library, as a user writes it: type checkers find nothing wrong, and know each type."""
+
+from datetime import date, datetime
+from fractions import Fraction
+from typing import assert_type
+
+import ratings_ledger as rl
+
+
+def show_standings(ledger: rl.Ledger, ladder: str) -> list[str]:
+    """Return the lines of a table."""
+    view = ledger.at(as_of=date(2024, 12, 31), known_at=52)
+    assert_type(view, rl.Snapshot)
+    standings = view.standings(ladder, limit=10)
+    assert_type(standings, rl.Standings)
+    assert_type(standings.digest, str)
+    lines: list[str] = []
+    for row in standings.rows:
+        assert_type(row, rl.Standing)
+        assert_type(row.points, Fraction)
+        assert_type(row.rank, int | None)
+        rank = "-" if row.rank is None else str(row.rank)
+        lines.append(f"{rank} {row.player} {float(row.points):.2f} {row.games}")
+    return lines
+
+
+def explain_changes(view: rl.Snapshot, ladder: str, player: str) -> dict[str, Fraction]:
+    """Return what each opponent gave and took."""
+    total: dict[str, Fraction] = {}
+    history = view.history(ladder, player)
+    assert_type(history.rows, tuple[rl.Change, ...])
+    for change in history.rows:
+        assert_type(change.occurred_at, datetime)
+        if change.game_id is None:
+            continue
+        explanation = view.explain(ladder, change.game_id)
+        assert_type(explanation, rl.GameExplanation)
+        for person in explanation.players:
+            if person.player == player:
+                for term in person.terms:
+                    assert_type(term.amount, Fraction | None)
+                    total[term.term] = total.get(term.term, Fraction(0)) + (term.amount or 0)
+    return total
+
+
+def look_around(ledger: rl.Ledger) -> None:
+    """Ask the other questions."""
+    view = ledger.at()
+    assert_type(ledger.head.position, int)
+    assert_type(view.ladders(), rl.AllLadders)
+    assert_type(view.balance("elo-catan/all").sum, Fraction)
+    assert_type(view.profile("elo-catan/all", "mira"), rl.Profile)
+    assert_type(view.statistics("mira"), rl.PlayerStatistics)
+    assert_type(view.league("spring"), rl.LeagueState)
+    assert_type(view.games(player="mira").rows, tuple[rl.RecordedGame, ...])
+    assert_type(view.events("game:wl-09").rows, tuple[rl.RecordedEvent, ...])
+    assert_type(view.last_event("elo-catan/all", "mira"), rl.LastEvent)
+    prediction = view.predict("elo-catan/all", ["mira", "yusuf"])
+    assert_type(prediction, rl.Prediction)
+    assert_type([side.chance for side in prediction.sides], list[Fraction])
+    for one in view.every_standings():
+        if isinstance(one, rl.Failed):
+            assert_type(one.reason, str)
+        else:
+            assert_type(one, rl.Standings)
+    assert_type(ledger.compare(view, ledger.published()), rl.Differences)
+    assert_type(ledger.attribute("elo-catan/all", "mira", view, ledger.at()), rl.PointsAttributed)
+    assert_type(ledger.simulate({"id": "elo-catan", "version": "2"}, view), rl.Simulation)
+
+
+def record_game(ledger: rl.Ledger, game: dict[str, object], by: str) -> int:
+    """Record a game and return its position, or that of the head if it was refused."""
+    plan = ledger.propose({"type": "game.recorded", "data": game, "occurred_at": datetime.now().astimezone()}, by)
+    assert_type(plan, rl.Proposal)
+    for rejection in plan.rejections:
+        assert_type(rejection, rl.Rejection)
+        print(rejection.code, rejection.message)  # noqa: T201
+    try:
+        return plan.commit().position
+    except rl.ChangedMeanwhile:
+        return record_game(ledger, game, by)
+    except rl.Refused as problem:
+        assert_type(problem.code, str)
+        return ledger.head.position
+
+
+def main(path: str) -> None:
+    """Open a ledger and ask."""
+    try:
+        with rl.open(path) as ledger:
+            assert_type(ledger, rl.Ledger)
+            print("\n".join(show_standings(ledger, "elo-catan/all")))  # noqa: T201
+    except rl.LedgerError as problem:
+        assert_type(problem.exit_code, int)
+        raise SystemExit(problem.exit_code) from None
