@@ -13,6 +13,7 @@ from ratings_ledger.projections.contract import State as StateColumn
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay.containment import age_state, is_provisional
+from ratings_ledger.projections.replay.periods import number_day
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -51,13 +52,22 @@ class ShownStates:
     def aged(self, player: str) -> StateValues:
         """Return the numbers of a player on the ladder on the day. Raises `RuleFailure`."""
         trace, number = self._trace, self._number(player)
-        state, last = trace.state(number), trace.gaps.last_day[number]
-        elapsed = 0 if MISSING in (last, self._day) else self._day - last
+        state, elapsed = trace.state(number), self._elapsed(number)
         return age_state(self._version, trace.stream.ladder, None, state, elapsed) if elapsed > 0 else state
 
     def _number(self, player: str) -> int:
         """Return the number of a player on the ladder."""
         return self._trace.stream.numbers[self._facts.person[self._facts.player_numbers[player]]]
+
+    def _elapsed(self, number: int) -> int:
+        """Return how much time passed since a player's last game: days, or rating periods."""
+        if self._day == MISSING:
+            return 0
+        if self._trace.stream.periods is None:
+            last = self._trace.gaps.last_day[number]
+            return 0 if last == MISSING else self._day - last
+        period = self._trace.last_period_of(number)
+        return 0 if period is None else number_day(self._day, self._version.ruleset.period) - period
 
     def of(self, player: str) -> ShownState:
         """Return what people see of a player. Raises `RuleFailure`."""

@@ -125,6 +125,11 @@ _UNITS = {
 }
 
 
+def number_day(day: int, period: str) -> int:
+    """Return the number of the period that a day, given as days since 1970, is in; between events days count."""
+    return int(_UNITS[period].count(np.array([day]))[0]) if period in _UNITS else day
+
+
 def _begin(day: int, zone: str) -> int:
     """Return the first instant of a day, given as days since 1970; at both ends of time the first or last one."""
     if day <= FIRST_DAY:

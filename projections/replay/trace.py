@@ -364,6 +364,16 @@ class Trace:
             return row
         return earlier.last_row_of(player) if earlier and player < len(earlier.points) else None
 
+    def last_period_of(self, player: int) -> int | None:
+        """Return the number of the last rating period in which a player played, as `Periods.last` has it; None for
+        somebody without games.
+        """
+        periods, slots = self.stream.periods, self.slots
+        assert periods is not None
+        if slots.start[player] == slots.end[player]:
+            return None
+        return int(periods.last[periods.of_game[_game_at(self.stream, slots.order[slots.end[player] - 1])]])
+
     def _step(self, begin: int, game: int, before: int, change: int) -> Step:
         stream = self.stream
         return Step(begin + game, before, change, stream.row[game], stream.versions[stream.version[game]])
