@@ -135,9 +135,9 @@ class _Had:
             ladders = self.ladders.at(instant)
             trace = ladders.trace(self.ladder, keep=False)
             found = ladders.ranked(trace)[0]
-            self._of[instant] = {row.player: row.value(found.scale) for row in found.rows}, trace.joining
-        rows, joining = self._of[instant]
+            self._of[instant] = {row.player: row.value(found.scale) for row in found.rows}, trace
+        rows, trace = self._of[instant]
         if player in rows:
             return Fraction(rows[player])
         version = in_force(self.versions, instant) or oldest(self.versions)
-        return Fraction(starting_points(player, version, joining), version.rule.scale)
+        return Fraction(starting_points(trace.stream, player, version, trace.joining), version.rule.scale)

@@ -89,6 +89,8 @@ def draw_columns(
         for column, values in zip(columns, drawn, strict=True):
             column.extend(values)
     for one in stream.adjustments:
+        if one.enters:
+            continue
         before = bisect_left(games, one.game)
         scored.adjustments.append(one._replace(game=before, player=_renumber(stream, scored, one.player), version=0))
     scored.columns = columns

@@ -211,7 +211,7 @@ def _try_states(trace: Trace) -> None:
     for player in range(len(trace.games)):
         state, games = trace.state(player), trace.games[player]
         for what, ask in (
-            ("enter", partial(containment.enter_version, version, ladder, row, state)),
+            ("enter", partial(containment.enter_version, version, ladder, state)),
             ("new_season", partial(containment.begin_season, version, ladder, row, state)),
             ("age", partial(containment.age_state, version, ladder, row, state, DAYS_AWAY)),
             ("rank_by", partial(containment.rank_by, version, ladder, state)),

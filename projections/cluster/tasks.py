@@ -283,7 +283,9 @@ def _continued(
     ).get(ladder)  # fmt: skip
     if there is None:
         return earlier
-    stream = replace(there, batch=None) if earlier is None else numbered_after(earlier.stream, there)
+    # what a version does after the last game is done by the window of the next one
+    there = replace(there, batch=None, until=None)
+    stream = there if earlier is None else numbered_after(earlier.stream, there)
     return _light(replay(stream, keep=False, earlier=earlier))
 
 
@@ -293,9 +295,10 @@ def _light(trace: Trace) -> Trace:
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)
     return replace(
-        trace, earlier=None, states_before=[none] * len(trace.states), mints=none, adjusted_before=none,
+        trace, earlier=None, states_before=[none] * len(trace.states), mints=none,
+        adjusted_before=[none] * len(trace.states),
         stream=replace(stream, offsets=array("q", [0]), players=array("i"), columns=(), adjustments=[],
-                       row=range(trace.count), version=version),
+                       row=range(trace.count), version=version, entered=trace.entered_until),
     )  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
     return (
         (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
         == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)
-        and (left.adjustments, left.seeds) == (right.adjustments, right.seeds)
+        and (left.adjustments, left.seeds, left.until) == (right.adjustments, right.seeds, right.until)
         and _have_same_dates(left, right)
         and have_same_points(left.previous, right.previous)
     )

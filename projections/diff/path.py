@@ -140,7 +140,7 @@ class PlayerState:
     @property
     def last(self) -> Moment:
         """Return the moment of the last game or adjustment."""
-        adjusted = [(one.occurred_at, one.position) for one in self.stream.adjustments]
+        adjusted = [one.moment for one in self.stream.adjustments]
         return max([*map(self.moment, self.stream.row[-1:]), *adjusted], default=(-NEVER, 0))
 
     @cached_property
@@ -159,7 +159,8 @@ class PlayerState:
     @cached_property
     def adjusted(self) -> list[Inserted]:
         """Return the player's adjustments."""
-        return [one for one in self.stream.adjustments if self.stream.names[one.player] == self.player]
+        own = [one for one in self.stream.adjustments if self.stream.names[one.player] == self.player]
+        return [one for one in own if not one.enters]
 
     @cached_property
     def closings(self) -> dict[int, int] | None:

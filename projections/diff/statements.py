@@ -88,7 +88,7 @@ def statement_of(
     """
     course = course_of(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
-    units = starting_points(player, newest(trace.stream.versions), trace.joining)
+    units = starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
     start = course.start if course else Fraction(units, trace.stream.rule.scale)
     one, then = _last_list(connection, ladders, ladder)
     covered = 0 if one is None else bisect_right(course.instants, then)

@@ -60,7 +60,11 @@ WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
 # what changes points besides games and adjustments, in words
-CAUSES = {"season": "a new season", "period": "the rating period closed"}
+CAUSES = {
+    "season": "a new season",
+    "period": "the rating period closed",
+    "version": "a version of the ruleset took effect",
+}
 
 
 def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[str, Any]) -> Change:
@@ -273,7 +277,7 @@ def _had(trace: Trace, player: int) -> list[int]:
     """Return the points that a player had after their games and adjustments, in ascending order."""
     slots, before, changes = trace.slots, trace.before, trace.changes
     own = slots.order[slots.start[player] : slots.end[player]]
-    adjusted = zip(trace.stream.adjustments, trace.adjusted_before, strict=True)
+    adjusted = zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True)
     return sorted(
         {before[slot] + changes[slot] for slot in own}
         | {points + one.units for one, points in adjusted if one.player == player}
@@ -282,7 +286,7 @@ def _had(trace: Trace, player: int) -> list[int]:
 
 def _adjusted(trace: Trace, had: Sequence[int]) -> Iterator[Moved]:
     """Yield where adjustments left players."""
-    for one, before in zip(trace.stream.adjustments, trace.adjusted_before, strict=True):
+    for one, before in zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True):
         level = bisect_left(had, before + one.units)
         yield Moved(one.game, None, None, one, (one.player,), (level,))
 

@@ -619,8 +619,8 @@ def is_prefix(stream: Stream) -> bool:
 
 
 def up_to(facts: Facts, trace: Trace, as_of: int) -> Trace:
-    """Return the trace of what was played up to an instant."""
-    return trace.up_to(*trace.place(facts, (as_of + 1, 0)))
+    """Return the trace of what happened up to an instant. Raises `RuleFailure`."""
+    return trace.up_to(*trace.place(facts, (as_of + 1, 0))).enter_until(as_of)
 
 
 def ranking_version(trace: Trace) -> Version:

@@ -13,6 +13,7 @@ from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Column
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.containment import bring_to_game, score_states
 from ratings_ledger.projections.replay.gaps import Joining, State, read_calendar
+from ratings_ledger.projections.replay.replay import starting_state
 from ratings_ledger.projections.replay.trace import Before
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -64,10 +65,10 @@ def find_arrivals(
 
 def _arrive(facts: Facts, before: Before, version: Version, when: When, person: int | None, name: str) -> Arrival:
     known = None if person is None else before.state_of(person)
-    joining = before.trace.joining.get(name)
-    begun = joining and joining.begin(version)
-    if joining is None or begun is None:
-        joining, begun = Joining(version.start_state), version.start_state
+    stream, joining = before.trace.stream, before.trace.joining.get(name)
+    if joining is None or joining.begin(version) is None:
+        joining = Joining(version.start_state)
+    begun = starting_state(stream, name, version, before.trace.joining) if known is None else known
     stored = begun if known is None else known
     if not version.rule.state:
         return Arrival(stored, stored, 0, MISSING, 0, known is None)

@@ -338,9 +338,9 @@ def bring_to_game(
     return age_state(version, ladder, row, state, elapsed) if elapsed > 0 else state
 
 
-def enter_version(version: Version, ladder: str, row: int | None, state: StateValues) -> StateValues:
+def enter_version(version: Version, ladder: str, state: StateValues) -> StateValues:
     """Return a player's state when this version of its ruleset takes effect. Raises `RuleFailure`."""
-    return _change_state(version, ladder, row, "enter", state)
+    return _change_state(version, ladder, None, "enter", state)
 
 
 def _change_state(

@@ -25,14 +25,16 @@ State: TypeAlias = tuple[int, ...]
 class Joining(NamedTuple):
     """What somebody has who joins a ladder otherwise than as a new player: after an earlier season, or by a seed.
 
-    `games`, `last_day` and `last_season` are of the games that count as played before. What a seed gives depends on
-    the version under which the player joins: `seeded` has the states by the names of the versions, and `state` none.
+    `games`, `last_day` and `last_season` are of the games that count as played before; versions that took effect up to
+    the instant `entered` have changed the state. What a seed gives depends on the version under which the player joins:
+    `seeded` has the states by the names of the versions, and `state` none.
     """
 
     state: State
     games: int = 0
     last_day: int = MISSING
     last_season: int = MISSING
+    entered: int = MISSING
     seeded: Mapping[str, State] | None = None
 
     def begin(self, version: Version) -> State | None:

@@ -50,8 +50,8 @@ COLUMNS = {
     "row": "q", "version": "h", "offset": "q", "player": "i", "before": "q", "mint": "q", "person": "i", "points": "q",
     "games": "q", "first": "q", "slot": "i", "adjusted_before": "q", "began": "q",
 }  # fmt: skip
-# by state column from the second one on: everybody's states at the end, and those before every game
-STATE_COLUMNS = "state {}", "before {}"
+# by state column from the second one on: everybody's states at the end, and those before every game and adjustment
+STATE_COLUMNS = "state {}", "before {}", "adjusted_before {}"
 TOTALS = ("started", "minted", "burned", "adjusted")
 # the folders of all modules that decide about points
 DECIDING_FOLDERS = (
@@ -111,10 +111,10 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
         "row": [stream.row], "version": [stream.version], "offset": [stream.offsets], "player": [stream.players],
         "before": [trace.before], "mint": [trace.mints], "person": [persons], "points": [trace.points],
         "games": [trace.games], "first": [first], "slot": trace.slots_in_parts(first),
-        "adjusted_before": [trace.adjusted_before], "began": [trace.began],
+        "adjusted_before": [trace.adjusted_before[0]], "began": [trace.began],
     }  # fmt: skip
     for column in range(1, len(trace.states)):
-        for name, own in zip(STATE_COLUMNS, (trace.states, trace.states_before), strict=True):
+        for name, own in zip(STATE_COLUMNS, (trace.states, trace.states_before, trace.adjusted_before), strict=True):
             parts[name.format(column)] = [own[column]]
     columns = {column: (code, parts[column]) for column, code in _codes(versions).items()}
     about = {total: getattr(trace, total) for total in TOTALS} | {
@@ -223,7 +223,8 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
     for name, end in ends.items():
         columns[name].within(0, end)
     for own in range(1, versions[0].rule.width):
-        lengths |= {STATE_COLUMNS[0].format(own): people, STATE_COLUMNS[1].format(own): slots}
+        of_column = people, slots, lengths["adjusted_before"]
+        lengths |= {name.format(own): length for name, length in zip(STATE_COLUMNS, of_column, strict=True)}
     for name in file.codes.keys() - ends.keys() - {"mint"}:
         columns[name].within(-UNITS_MAX, UNITS_MAX + 1)
     if not (
@@ -232,7 +233,7 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
         and all(isinstance(file.about[name], int) for name in TOTALS)
         and all(
             0 <= game <= games and 0 <= who < people and 0 <= version < len(versions)
-            for game, who, _, version, _, _ in file.about["inserted"]
+            for game, who, _, version, *_ in file.about["inserted"]
         )
     ):
         raise ValueError("its columns do not fit")
@@ -262,10 +263,11 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
     if stream.rule.state:
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
     several = range(1, stream.rule.width)
-    states, before = ([columns[name.format(column)] for column in several] for name in STATE_COLUMNS)
+    states, before, adjusted = ([columns[name.format(column)] for column in several] for name in STATE_COLUMNS)
     found = Trace(
         stream, [columns["points"], *states], columns["games"], array("b", b"\1" * len(persons)), stream.seeds,
-        [columns["before"], *before], columns["mint"], columns["adjusted_before"], *(about[total] for total in TOTALS),
+        [columns["before"], *before], columns["mint"], [columns["adjusted_before"], *adjusted],
+        *(about[total] for total in TOTALS),
     )  # fmt: skip
     found.began = columns["began"]
     found.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])

@@ -13,13 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import UNITS_MAX, Rule, State, StateValues
+from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State, StateValues
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.containment import RuleFailure
@@ -34,7 +35,7 @@ from ratings_ledger.projections.replay.partition import (
     partition,
     values_when,
 )
-from ratings_ledger.projections.replay.periods import Periods, label_alone, number_periods
+from ratings_ledger.projections.replay.periods import Periods, end_of_period, label_alone, number_periods
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, padded, rule_columns
 from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest, period_of
 
@@ -45,7 +46,8 @@ LONG_SLOTS = 20_000_000
 class Inserted(NamedTuple):
     """An adjustment at its place in a stream: `units` are added before the game at index `game`.
 
-    `version` indexes the version whose start value a new player has at that moment.
+    `version` indexes the version whose start value a new player has at that moment. If it `enters`, that version takes
+    effect then and changes what the player has; `units` are the points that gives, once it is replayed.
     """
 
     game: int
@@ -54,6 +56,12 @@ class Inserted(NamedTuple):
     version: int
     position: int
     occurred_at: int
+    enters: bool = False
+
+    @property
+    def moment(self) -> tuple[int, int]:
+        """Return its place in the order of games and adjustments: a version is in force from its first instant on."""
+        return self.occurred_at, NONE if self.enters else self.position
 
 
 @dataclass
@@ -97,7 +105,9 @@ class Stream:
     rule's check fails at one of its games. A `known` one has been replayed: that is its trace. A rule with state also
     needs the `calendar`; the replay leaves the `gaps` before all slots. `seeds` are what some players join with, by id.
     If games are scored by `periods`, these are the closed ones, and the games are theirs, period by period;
-    `open_games` more are in periods that are not closed yet, the first of which begins at `open_from`.
+    `open_games` more are in periods that are not closed yet, the first of which begins at `open_from`. What changes
+    points without a game happened up to the instant `until`, by default with the last game; a stream whose earlier part
+    is left out says up to when versions have `entered` there.
     """
 
     ladder: str
@@ -122,6 +132,8 @@ class Stream:
     open_games: int = 0
     open_from: int | None = None
     seeds: Mapping[str, Joining] = field(default_factory=dict)
+    until: int | None = None
+    entered: int = MISSING
 
     @cached_property
     def ranking(self) -> RankingList:
@@ -152,14 +164,14 @@ class Stream:
             bisect_left(
                 self.row, moment, 0, among, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
             ),
-            bisect_left(self.adjustments, moment, key=lambda one: (one.occurred_at, one.position)),
+            bisect_left(self.adjustments, moment, key=lambda one: one.moment),
         )
 
     def _place_closed(self, periods: Periods, moment: tuple[int, int], among: int | None) -> tuple[int, int]:
         """Return how many games are in periods closed before a moment, and how many adjustments are counted by then."""
         games = int(periods.offsets[periods.count_closed(moment[0] - 1)])
         games = games if among is None else min(games, among)
-        there = bisect_left(self.adjustments, moment, key=lambda one: (one.occurred_at, one.position))
+        there = bisect_left(self.adjustments, moment, key=lambda one: one.moment)
         return games, bisect_right(self.adjustments, games, 0, there, key=lambda one: one.game)
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
@@ -184,10 +196,11 @@ class Stream:
             self, names=self.names[:joined], offsets=self.offsets[: games + 1], players=self.players[:slots],
             columns=self._first_of_columns(slots), version=self.version[:games],
             row=self.row[:games], persons=self.persons[:joined], adjustments=[], batch=None, known=None, gaps=None,
-            calendar=self.calendar.first(games) if self.calendar else None,
-            periods=self.periods.first_with(games) if self.periods else None,
-            open_games=self.open_games + len(self.row) - games if self.periods else 0,
+            calendar=self.calendar.first(games) if self.calendar else None, until=None,
         )  # fmt: skip
+        if self.periods is not None:
+            found.periods, found.open_games = self.periods.first_with(games), self.open_games + len(self.row) - games
+            found.open_from = self.periods.open_from(len(found.periods.begin), self.open_from)
         for one in self.adjustments[:adjustments]:
             person = self.persons[one.player]
             found.adjustments.append(one._replace(player=found.number(person, self.names[one.player])))
@@ -258,7 +271,7 @@ def streams(
     if any(version.params.carry_over for version in versions):
         _chain_seasons(found, ruleset.partition.by.index("season"))
     for stream in found.values():
-        stream.seeds = find_seeded(facts, stream.ladder, versions)
+        stream.seeds, stream.until = find_seeded(facts, stream.ladder, versions), as_of
     return {stream.ladder: stream for stream in found.values()}
 
 
@@ -391,6 +404,66 @@ def _played(
     return found
 
 
+class VersionStart(NamedTuple):
+    """A version that takes effect: the instant, and its index among the versions."""
+
+    instant: int
+    version: int
+
+
+def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
+    """Return the changes of the version in force at which the new one changes ratings, in order.
+
+    The first version changes nothing, and none does where ladders keep the version of their league's start. What takes
+    effect within a day, week or month that is scored as a whole changes ratings at its end.
+    """
+    if versions[0].ruleset.freeze != "none" or not any(version.rule.enter for version in versions):
+        return []
+    ruleset = versions[0].ruleset
+    in_order = [
+        VersionStart(end_of_period(instant, ruleset.period, ruleset.time_zone), version)
+        for instant, version in zip(*timeline(versions), strict=True)
+        if version != NONE
+    ]
+    return [
+        after
+        for before, after in pairwise(in_order)
+        if before.version != after.version and versions[after.version].rule.enter is not None
+    ]
+
+
+def insert_entries(stream: Stream, people: int = 0, begun: int | None = None) -> Stream:
+    """Return the same stream with the entries before its last game or adjustment.
+
+    An entry is a version that takes effect for somebody who is on the ladder. It is to a ladder what an adjustment is,
+    and follows from the games before it, so nothing of it is stored. The stream's first `people` are there already, for
+    whom versions up to the instant `begun` have taken effect. See `Trace.enter_until` for what comes after the last.
+    """
+    changes = [one for one in find_changes(stream.versions) if begun is None or one.instant > begun]
+    if not changes:
+        return stream
+    adjustments = [one for one in stream.adjustments if not one.enters]
+    in_force = np.array([version.effective_from or MISSING for version in stream.versions], dtype=np.int64)
+    since = in_force[arrays.as_numpy(stream.version)] if len(stream.version) else in_force[:0]
+    there = set(range(people))
+    found = list(adjustments)
+    for change in changes:
+        later = np.flatnonzero(since >= change.instant)
+        game = int(later[0]) if len(later) else len(since)
+        if not len(later) and not any(one.occurred_at >= change.instant for one in adjustments):
+            break
+        joined = np.unique(arrays.as_numpy(stream.players)[: stream.offsets[game]]).tolist()
+        adjusted = {one.player for one in adjustments if (one.game, one.occurred_at) < (game, change.instant)}
+        found += [make_entry(stream, player, game, change) for player in sorted({*there, *joined, *adjusted})]
+    return replace(stream, adjustments=sorted(found, key=lambda one: (one.game, one.moment)))
+
+
+def make_entry(stream: Stream, player: int, game: int, change: VersionStart, units: int = 0) -> Inserted:
+    """Return the entry of a player just before a game."""
+    position = stream.versions[change.version].position
+    return Inserted(game, player, units, change.version, position, change.instant, enters=True)
+
+
 def close_periods(facts: Facts, stream: Stream, until: int | None) -> Stream:
     """Return the same stream with the games of its closed periods alone, period by period."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.row)
@@ -414,7 +487,7 @@ def close_periods(facts: Facts, stream: Stream, until: int | None) -> Stream:
         columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
         version=arrays.as_column(_versions_at(stream, games, starts, of_game)),
         row=arrays.as_column(rows[games]), open_games=periods.count_open_games(closed),
-        open_from=int(periods.begin[closed:].min()) if closed < len(periods.begin) else None,
+        open_from=periods.open_from(closed),
         periods=periods._replace(
             begin=starts, end=periods.end[:closed], first=periods.first[:closed], last=periods.last[:closed],
             games=np.arange(len(games)), offsets=periods.offsets[: closed + 1], of_game=of_game,
@@ -449,8 +522,6 @@ def why_not_replayed(versions: Sequence[Version]) -> str | None:
     kept = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
     if len(kept) > 1 and any(version.rule.state for version in versions):
         return f"its versions keep different numbers about a player: {'; '.join(map(', '.join, sorted(kept)))}"
-    if len(versions) > 1 and any(version.rule.enter for version in versions):
-        return "what a version does to ratings when it takes effect is not carried out yet"
     return None
 
 

@@ -127,6 +127,11 @@ def new_season(state: StateValues, constants: Numbers) -> StateValues:
     return state
 
 
+def enter(state: StateValues, constants: Numbers) -> StateValues:
+    """Return a state as it is: a stand-in for a rule's function of this name, as `score` is."""
+    return state
+
+
 def change_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
@@ -215,7 +220,7 @@ def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
         return (("score", rule.score),)
     return (
         ("score", rule.score or score),  # type: ignore[truthy-function]
-        ("age", rule.age or age), ("new_season", rule.new_season or new_season),
+        ("age", rule.age or age), ("new_season", rule.new_season or new_season), ("enter", rule.enter or enter),
         ("take_state", TAKE_STATE[rule.width]), ("change_states", change_several_states),
         ("bring_forward", bring_states_forward), ("score_period", rule.score_period or score_period),
     )  # fmt: skip
@@ -250,8 +255,8 @@ def run_ladder(
     constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, offset: Numbers, number: Numbers,
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, states: Numbers, games: Numbers, seen: Numbers,
     totals: Numbers, given: Numbers, change: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, mints_at: int,
-    adjusted_at: Numbers, adjusted_player: Numbers, adjusted_units: Numbers, adjusted_begin: Numbers,
-    adjusted_before: Numbers,
+    adjusted_at: Numbers, adjusted_player: Numbers, adjusted_units: Numbers, adjusted_enters: Numbers,
+    adjusted_begin: Numbers, adjusted_before: Numbers, own: int,
 ) -> int:  # fmt: skip
     """Add the adjustments and score the games from `first` up to `last`, with the adjustments just before `last`.
 
@@ -265,7 +270,9 @@ def run_ladder(
     gaps:      as `bring_states_forward` has it
     before:    receives every slot's states as the player's last game left them, and `mints` from `mints_at` on what was
                minted with a game; or both are empty
-    adjusted_at: for every adjustment the game it comes before; then whose, how much, their begin, and what they had
+    adjusted_at: for every adjustment the game it comes before; then whose, how much, the version that takes effect with
+                 it or `NOWHERE`, their begin, and what they had, by state column
+    own:         the version that scores; those just before `last` with which another takes effect are left to that one
     """
     # column 0 apart: nearly all rules have no other
     points, points_given, points_change, points_before = states[0], given[0], change[0], before[0]
@@ -273,13 +280,13 @@ def run_ladder(
     for game in range(first, last + 1):
         totals[5] = game
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == game:
-            at, who = totals[4], adjusted_player[totals[4]]
+            at = totals[4]
+            if adjusted_enters[at] != NOWHERE and adjusted_enters[at] != own:
+                break
+            who = adjusted_player[at]
             if not seen[who]:
                 join(who, adjusted_begin, at, states, seen, totals)
-            adjusted_before[at] = points[who]
-            points[who] += adjusted_units[at]
-            totals[3] += adjusted_units[at]
-            if abs(points[who]) > UNITS_MAX:
+            if not adjust(at, who, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
                 return ADJUSTED
             totals[4] += 1
         if game == last:
@@ -341,7 +348,7 @@ def run_periods(
     constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, people: Numbers, people_from: Numbers,
     rows_from: Numbers, rows: Numbers, states: Numbers, seen: Numbers, totals: Numbers, given: Numbers, after: Numbers,
     offsets: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, adjusted_at: Numbers, adjusted_player: Numbers,
-    adjusted_units: Numbers, adjusted_begin: Numbers, adjusted_before: Numbers,
+    adjusted_units: Numbers, adjusted_enters: Numbers, adjusted_begin: Numbers, adjusted_before: Numbers, own: int,
 ) -> int:  # fmt: skip
     """Add the adjustments and score the periods from `first` up to `last`, with the adjustments just before `last`.
 
@@ -356,13 +363,13 @@ def run_periods(
     for period in range(first, last + 1):
         totals[5] = period
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == period:
-            at, who = totals[4], adjusted_player[totals[4]]
+            at = totals[4]
+            if adjusted_enters[at] != NOWHERE and adjusted_enters[at] != own:
+                break
+            who = adjusted_player[at]
             if not seen[who]:
                 join(who, adjusted_begin, at, states, seen, totals)
-            adjusted_before[at] = states[0][who]
-            states[0][who] += adjusted_units[at]
-            totals[3] += adjusted_units[at]
-            if abs(states[0][who]) > UNITS_MAX:
+            if not adjust(at, who, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
                 return ADJUSTED
             totals[4] += 1
         if period == last:
@@ -411,6 +418,32 @@ def join(player: int, begin: Numbers, at: int, states: Numbers, seen: Numbers, t
 
 
 # compiled: what it works on comes as flat arrays, one by one
+def adjust(
+    at: int, who: int, states: Numbers, constants: Numbers, totals: Numbers, units: Numbers, enters: Numbers,
+    before: Numbers,
+) -> bool:  # fmt: skip
+    """Carry out the adjustment at `at`; return whether the player's states stay within bounds.
+
+    `before` receives what they had, and `units` the points that a version gives which takes effect.
+    """
+    for column in range(len(states)):
+        before[column][at] = states[column][who]
+    if enters[at] == NOWHERE:
+        states[0][who] += units[at]
+        totals[3] += units[at]
+        return not abs(states[0][who]) > UNITS_MAX
+    state = enter(take_state(states, who), constants)
+    is_within = True
+    for column in range(len(states)):
+        states[column][who] = state[column]
+        is_within = is_within and abs(state[column]) <= UNITS_MAX
+    units[at] = states[0][who] - before[0][at]
+    totals[1] += max(units[at], 0)
+    totals[2] += max(-units[at], 0)
+    return is_within
+
+
+# compiled: what it works on comes as flat arrays, one by one
 def run_ladders(
     constants: Numbers, table: Numbers, ladder_from: Numbers, slot_from: Numbers, names_from: Numbers,
     offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, states: Numbers, games: Numbers, seen: Numbers,
@@ -425,8 +458,8 @@ def run_ladders(
         stopped[ladder] = run_ladder(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], begin, offset, number, columns,
             ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], states, games, seen,
-            totals[ladder], given, change, no_states, before, mints, ladder_from[ladder], none, none, none, no_states,
-            none,
+            totals[ladder], given, change, no_states, before, mints, ladder_from[ladder], none, none, none, none,
+            no_states, no_states, NOWHERE,
         )  # fmt: skip
 
 

@@ -15,15 +15,16 @@ from ratings_ledger.projections.replay.periods import LadderSlots, Periods, Resu
 class PeriodSlots:
     """What the periods of a stream consist of: who played in each, with which results, and after which gaps.
 
+    periods: those of the stream
     entry: for every slot of the stream which of `results.people` it is
     gaps:  as `loops.bring_states_forward` has them, of each of `results.people`
     """
 
     def __init__(self, stream: Stream, gaps: Gaps) -> None:
-        periods, players = stream.periods, arrays.as_numpy(stream.players).astype(np.int64)
-        assert periods is not None
+        assert stream.periods is not None
+        self.periods, players = stream.periods, arrays.as_numpy(stream.players).astype(np.int64)
         sizes = np.diff(arrays.as_numpy(stream.offsets))
-        of_slot = np.repeat(arrays.as_numpy(periods.of_game), sizes)
+        of_slot = np.repeat(arrays.as_numpy(self.periods.of_game), sizes)
         most = max(len(stream.names), 1)
         people, first, self.entry = np.unique(of_slot * most + players, return_index=True, return_inverse=True)
         columns = np.zeros((len(stream.rule.columns), len(players)), dtype=np.int64)
@@ -36,10 +37,10 @@ class PeriodSlots:
                 column[:] = column[first[self.entry]]
         at = stream.rule.columns.index("team") if "team" in stream.rule.columns else None
         slots = LadderSlots(arrays.as_numpy(stream.offsets), players, columns, None if at is None else columns[at])
-        self.results: ResultRows = build_results(periods, slots)
+        self.results: ResultRows = build_results(self.periods, slots)
         seasons = np.zeros(len(people), dtype=np.int64)
         np.maximum.at(seasons, self.entry, arrays.as_numpy(gaps.changes_season))
-        self.gaps = np.stack([seasons, _elapsed(periods, people // most, people % most)])
+        self.gaps = np.stack([seasons, _elapsed(self.periods, people // most, people % most)])
 
 
 def _elapsed(periods: Periods, period: Any, player: Any) -> Any:

@@ -56,6 +56,10 @@ class Periods(NamedTuple):
         """Return how many games are in other periods than the `closed` first ones."""
         return len(self.games) - int(self.offsets[closed])
 
+    def open_from(self, closed: int, otherwise: int | None = None) -> int | None:
+        """Return the first instant of all periods but the `closed` first ones; `otherwise` if there are no more."""
+        return int(self.begin[closed:].min()) if closed < len(self.begin) else otherwise
+
     def closed_to(self, closed: int) -> int | None:
         """Return the instant up to which everything is scored if so many periods are closed; None if none is."""
         return int(self.end[closed - 1]) - 1 if closed else None
@@ -89,6 +93,18 @@ def number_periods(instants: Any, period: str, zone: str, labels: Any = None) ->
     changes = np.concatenate([[True], index[1:] != index[:-1]])
     at = index[changes]
     return _gather(starts[at], starts[at + 1], numbers[at], numbers[at], np.cumsum(changes) - 1)
+
+
+def end_of_period(instant: int, period: str, zone: str) -> int:
+    """Return the first instant from this one on with which a day, week or month of the zone begins; of other periods
+    the instant itself.
+    """
+    if period not in _UNITS:
+        return instant
+    unit = _UNITS[period]
+    number = int(unit.count(local_days(np.array([instant]), zone))[0])
+    starts = (_begin(unit.day(one), zone) for one in (number, number + 1))
+    return next(start for start in starts if start >= instant)
 
 
 def _numbers_around(instants: Any, unit: _Unit) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import UNITS_MAX, Columns
+from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Columns
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay import loops
@@ -28,16 +28,25 @@ from ratings_ledger.projections.replay.containment import (
     RuleFailure,
     balanced,
     bring_to_game,
+    enter_version,
     failed,
     score_period_states,
     score_states,
 )
 from ratings_ledger.projections.replay.eligibility import rows_in_order
 from ratings_ledger.projections.replay.gaps import Gaps, Joining, State, fill_in_history, measure_gaps, reads_history
-from ratings_ledger.projections.replay.ladders import LadderBatch, Stream, parse_name, seeds_of, streams
+from ratings_ledger.projections.replay.ladders import (
+    Inserted,
+    LadderBatch,
+    Stream,
+    find_changes,
+    insert_entries,
+    parse_name,
+    seeds_of,
+    streams,
+)
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
-from ratings_ledger.projections.replay.periods import Periods
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
 from ratings_ledger.projections.rulesets.versions import Version, games_of
@@ -49,15 +58,31 @@ BEYOND = 3 * UNITS_MAX
 OUT_OF_BOUNDS = "the points grow out of bounds"
 
 
-def starting_points(player: str, version: Version, joining: Mapping[str, Joining]) -> int:
+def starting_points(stream: Stream, player: str, version: Version, joining: Mapping[str, Joining]) -> int:
     """Return the points, in units, with which a player joins a ladder."""
-    return starting_state(player, version, joining)[0]
+    return starting_state(stream, player, version, joining)[0]
 
 
-def starting_state(player: str, version: Version, joining: Mapping[str, Joining]) -> State:
-    """Return the state with which a player joins a ladder."""
+def starting_state(stream: Stream, player: str, version: Version, joining: Mapping[str, Joining]) -> State:
+    """Return the state with which a player joins a ladder under one of its versions. Raises `RuleFailure`."""
     known = joining.get(player)
-    return (known and known.begin(version)) or version.start_state
+    begun = None if known is None else known.begin(version)
+    if known is None or begun is None:
+        return version.start_state
+    return _enter_later(stream, known, version) if known.seeded is None else begun
+
+
+def _enter_later(stream: Stream, joining: Joining, version: Version) -> State:
+    """Return with what somebody joins a season whose first game a version scores: the state that the last season left,
+    and what versions changed since.
+
+    Raises `RuleFailure`.
+    """
+    state = joining.state
+    for change in find_changes(stream.versions):
+        if joining.entered < change.instant <= (version.effective_from or MISSING):
+            state = enter_version(stream.versions[change.version], stream.ladder, state)
+    return state
 
 
 def _find_joining(stream: Stream) -> dict[str, Joining]:
@@ -90,8 +115,16 @@ def replay(
     if isinstance(stream.known, Trace):
         return stream.known
     joining = _find_joining(stream) if joining is None else joining
+    there = () if earlier is None else (len(earlier.points), earlier.entered_until)
+    stream = insert_entries(stream, *there)
+    trace = _replay(stream, joining, keep, earlier)
+    return trace if stream.until is None else trace.enter_until(stream.until)
+
+
+def _replay(stream: Stream, joining: Mapping[str, Joining], keep: bool, earlier: Trace | None) -> Trace:
+    """Return the trace of a stream, by whichever loop suits it. Raises `RuleFailure`."""
     if stream.periods is not None:
-        return replay_periods(stream, stream.periods, joining)
+        return replay_periods(stream, joining)
     if stream.batch is not None and not stream.adjustments and not joining:
         together = _replay_in_batch(stream, stream.batch, keep)
         if together is not None:
@@ -194,8 +227,21 @@ def _play_carefully(stream: Stream, version: Version, totals: list[int]) -> dict
         return _bring_all_forward(version, stream.ladder, stream.row[totals[5]], given, own)
 
     if rule.state:
-        return {"change_states": change_several_states, "bring_forward": bring_all_forward}
+        adjust = _adjust_carefully(stream, version)
+        return {"change_states": change_several_states, "bring_forward": bring_all_forward, "adjust": adjust}
     return {"change_states": change_states}
+
+
+def _adjust_carefully(stream: Stream, version: Version) -> Callable[..., Any]:
+    """Return what the loops call for an adjustment, interpreted: what a rule does wrong to a rating when it takes
+    effect is a failure of its version.
+    """
+
+    def enter(state: State, _: Any) -> State:
+        return enter_version(version, stream.ladder, tuple(map(int, state)))
+
+    parts = {"enter": enter, "take_state": loops.TAKE_STATE[version.rule.width]}
+    return FunctionType(loops.adjust.__code__, {**vars(loops), **parts})
 
 
 def replay_compiled(
@@ -220,7 +266,7 @@ def replay_compiled(
     return _run(way, stream, joining, keep, earlier)
 
 
-def replay_periods(stream: Stream, periods: Periods, joining: Mapping[str, Joining]) -> Trace:
+def replay_periods(stream: Stream, joining: Mapping[str, Joining]) -> Trace:
     """Return the trace of a stream whose games are scored by periods. Raises `RuleFailure`.
 
     All games of a player in one period have the states at its start before them.
@@ -229,50 +275,53 @@ def replay_periods(stream: Stream, periods: Periods, joining: Mapping[str, Joini
     assert gaps is not None
     slots = PeriodSlots(stream, gaps)
     if compiling.is_worthwhile(len(stream.row)):
-        trace = _run_periods(_compiled_periods, stream, periods, slots, joining)
+        trace = _run_periods(_compiled_periods, stream, slots, joining)
         if trace is not None:
             return trace
     with quiet(*(version.rule for version in stream.versions)):
-        trace = _run_periods(_play_periods_carefully, stream, periods, slots, joining)
+        trace = _run_periods(_play_periods_carefully, stream, slots, joining)
     assert trace is not None
     return trace
 
 
 def _run_periods(
-    find_run: Callable[[Stream, Version, Any], Callable[..., int | None]], stream: Stream, periods: Periods,
-    slots: PeriodSlots, joining: Mapping[str, Joining],
-) -> Trace | None:  # fmt: skip
+    find_run: Callable[[Stream, Version, Any], Callable[..., int | None]],
+    stream: Stream,
+    slots: PeriodSlots,
+    joining: Mapping[str, Joining],
+) -> Trace | None:
     """Return the trace of a stream scored by periods; None if the loop stops. Raises what it raises."""
-    width, results, count = stream.rule.width, slots.results, len(periods.begin)
+    periods, results = slots.periods, slots.results
+    width, count = stream.rule.width, len(periods.begin)
     states, before = _zero_rows(width, len(stream.names)), _zero_rows(width, len(results.people))
     seen, totals, mints = np.zeros(len(stream.names), dtype=np.int8), np.zeros(6, dtype=np.int64), _zeros(count)
-    adjusted_before = _zeros(len(stream.adjustments))
+    adjusted_before = _zero_rows(width, len(stream.adjustments))
     most = int(np.diff(results.people_from).max(initial=0))
     room = [*compiling.room_for_a_game(width, most), _zeros(most + 1)]
     adjusted = [*map(arrays.as_numpy, _read_adjustments(stream))]
     adjusted[0] = np.searchsorted(periods.offsets, adjusted[0], "left").astype(np.int64)
-    scored_by = arrays.as_numpy(stream.version)[periods.offsets[:-1]]
-    cuts = arrays.change_indices(arrays.as_column(scored_by)) if count else [0]
-    for first, last in pairwise([*cuts, count]) if count else [(0, 0)]:
-        version = stream.versions[int(scored_by[first]) if count else 0]
+    scored_by = arrays.as_column(arrays.as_numpy(stream.version)[periods.offsets[:-1]])
+    for own, first, last in _segments(stream, scored_by, adjusted[0].tolist()):
+        version = stream.versions[own]
         run = find_run(stream, version, totals)
         code = run(
             first, last, _read_starts(stream, version, joining, width), results.people, results.people_from,
             results.rows_from, results.rows, states, seen, totals, *room, slots.gaps, before, mints, *adjusted,
-            _read_starts_of_adjusted(stream, joining, width), adjusted_before,
+            _read_starts_of_adjusted(stream, joining, width), adjusted_before, own,
         )  # fmt: skip
         if code != NOWHERE:
             return None
+    stream.adjustments = _with_units(stream, adjusted[2].tolist())
     # what a period minted stands at its last game
     of_games = _zeros(len(stream.row))
     of_games[periods.offsets[1:] - 1] = mints
     counts = np.bincount(arrays.as_numpy(stream.players), minlength=len(stream.names)).astype(np.int64)
-    games, is_there, minted, adjusted_points = _view_as_columns((counts, seen, of_games, adjusted_before))
+    games, is_there, minted = _view_as_columns((counts, seen, of_games))
     stored = _view_as_columns(np.ascontiguousarray(before[:, slots.entry]))
     started, total_minted, burned, total_adjusted = map(int, totals[:4])
     return Trace(
-        stream, _view_as_columns(states), games, is_there, joining, stored, minted, adjusted_points, started,
-        total_minted, burned, total_adjusted,
+        stream, _view_as_columns(states), games, is_there, joining, stored, minted, _view_as_columns(adjusted_before),
+        started, total_minted, burned, total_adjusted,
     )  # fmt: skip
 
 
@@ -302,7 +351,8 @@ def _play_periods_carefully(stream: Stream, version: Version, totals: Any) -> Ca
     def bring_all_forward(n: int, low: int, given: Any, gaps: Any, _: Any) -> tuple[int, int]:
         return _bring_all_forward(version, stream.ladder, row(), given, gaps[:, low : low + n].tolist())
 
-    parts = {"score_period": score_period, "bring_forward": bring_all_forward}
+    adjust = _adjust_carefully(stream, version)
+    parts = {"score_period": score_period, "bring_forward": bring_all_forward, "adjust": adjust}
     loop = FunctionType(loops.run_periods.__code__, {**vars(loops), **parts})
 
     def run(*arguments: Any) -> int:
@@ -338,10 +388,11 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
     there, names, games = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
     width = len(way.room[0])
     states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
-    new_games, mints, adjusted_before = _view_as_columns(map(_zeros, (names, games * keep, len(stream.adjustments))))
+    new_games, mints = _view_as_columns(map(_zeros, (names, games * keep)))
+    adjusted_before, adjusted = _zero_rows(width, len(stream.adjustments)), [*_read_adjustments(stream)]
     trace = Trace(
         stream, _view_as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), joining,
-        _view_as_columns(before), mints, adjusted_before, earlier=earlier,
+        _view_as_columns(before), mints, _view_as_columns(adjusted_before), earlier=earlier,
     )  # fmt: skip
     if earlier is not None:
         states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
@@ -351,17 +402,41 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
         *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0, see_rows(states),
         *map(see, (trace.games, trace.seen)), way.totals, *way.room, see_rows(way.gaps), see_rows(before),
         see(trace.mints), 0,
-        *map(see, _read_adjustments(stream)), see_rows(_read_starts_of_adjusted(stream, joining, width)),
-        see(trace.adjusted_before),
+        *map(see, adjusted), see_rows(_read_starts_of_adjusted(stream, joining, width)), see_rows(adjusted_before),
     ]  # fmt: skip
-    cuts = arrays.change_indices(stream.version) if len(stream.versions) > 1 else [0]
-    for first, last in pairwise([*cuts, games]) if games else [(0, 0)]:
-        version = stream.versions[stream.version[first] if games else 0]
-        if way.run(version, first, last, see_rows(_read_starts(stream, version, joining, width)), *fixed) != NOWHERE:
+    for own, first, last in _segments(stream, stream.version, [one.game for one in stream.adjustments]):
+        version = stream.versions[own]
+        begin = see_rows(_read_starts(stream, version, joining, width))
+        if way.run(version, first, last, begin, *fixed, own) != NOWHERE:
             return None
+    stream.adjustments = _with_units(stream, adjusted[2])
     accounts = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
     trace.started, trace.minted, trace.burned, trace.adjusted = map(int.__add__, accounts, map(int, way.totals[:4]))
     return trace
+
+
+def _segments(stream: Stream, scored_by: Column, adjusted_at: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield which version scores from which game, or period, up to which one, in order.
+
+    A version that takes effect where it scores nothing has a part without games.
+
+    scored_by:   for every game, or period, the version that scores it
+    adjusted_at: for every adjustment of the stream the game, or period, that it comes before
+    """
+    count = len(scored_by)
+    cuts = arrays.change_indices(scored_by) if count and len(stream.versions) > 1 else [0]
+    parts = {(cut, scored_by[cut] if count else 0) for cut in cuts}
+    entering = {(at, one.version) for at, one in zip(adjusted_at, stream.adjustments, strict=True) if one.enters}
+    in_order = sorted(parts | entering, key=lambda part: (part[0], stream.versions[part[1]].effective_from or MISSING))
+    for (first, version), (last, _) in pairwise([*in_order, (count, 0)]):
+        yield int(version), first, last
+
+
+def _with_units(stream: Stream, units: Sequence[int]) -> list[Inserted]:
+    """Return the adjustments of a stream, with the points that versions gave which took effect."""
+    return [
+        one._replace(units=gained) if one.enters else one for one, gained in zip(stream.adjustments, units, strict=True)
+    ]
 
 
 def _find_gaps(stream: Stream, joining: Mapping[str, Joining], earlier: Trace | None) -> Gaps | None:
@@ -407,16 +482,18 @@ def _view_as_columns(rows: Iterable[Any]) -> list[Column]:
 
 
 def _read_adjustments(stream: Stream) -> Iterator[Column]:
-    """Yield the adjustments as the loop reads them: before which game, whose, and how much."""
+    """Yield the adjustments as the loop reads them: before which game, whose, how much, and what takes effect."""
     yield array("q", [one.game for one in stream.adjustments])
     yield array("q", [one.player for one in stream.adjustments])
     yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in stream.adjustments])
+    yield array("q", [one.version if one.enters else NOWHERE for one in stream.adjustments])
 
 
 def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining], width: int) -> Any:
     """Return with what the player of each adjustment would join the ladder, as rows by state column."""
     states = [
-        starting_state(stream.names[one.player], stream.versions[one.version], joining) for one in stream.adjustments
+        starting_state(stream, stream.names[one.player], stream.versions[one.version], joining)
+        for one in stream.adjustments
     ]
     return _join_rows(states, width)
 
@@ -425,7 +502,7 @@ def _read_starts(stream: Stream, version: Version, joining: Mapping[str, Joining
     """Return with what every player of a stream would join the ladder, as rows by state column."""
     if not joining:
         return _repeat_state(version.start_state, len(stream.names))
-    return _join_rows([starting_state(name, version, joining) for name in stream.names], width)
+    return _join_rows([starting_state(stream, name, version, joining) for name in stream.names], width)
 
 
 def _repeat_state(state: State, people: int) -> Any:
@@ -472,7 +549,8 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | 
     return Trace(
         stream, [column[first:last] for column in states], games[first:last], seen[first:last], {},
         [column[low:high] for column in before],
-        mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]], array("q"), *totals[ladder][:4].tolist(),
+        mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]], [array("q")] * len(states),
+        *totals[ladder][:4].tolist(),
     )  # fmt: skip
 
 
@@ -578,7 +656,7 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
         return continued(trace.whole(), since, facts, ladder, versions)
     row = trace.last_row if games == trace.count else trace.stream.row[games - 1]
     boundary = (facts.occurred_at[row], facts.first_position[row])
-    earlier = trace.up_to(games, sum((one[0], one[1]) < boundary for one in since.adjustments))
+    earlier = trace.up_to(games, trace.place(facts, boundary, games)[1])
     # who is whom may also decide about games that were not counted
     among = rows_in_order(facts, None, boundary[0]) if others else None
     behind = [] if games == trace.count else trace.stream.row[games:]

@@ -9,17 +9,18 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.replay.containment import begin_season
+from ratings_ledger.projections.replay.containment import begin_season, enter_version
 from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, State, measure_gaps
-from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream
+from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, VersionStart, find_changes, make_entry
 from ratings_ledger.projections.rulesets.versions import Version
 
 PARTS_MAX = 8
@@ -31,7 +32,7 @@ class Step(NamedTuple):
 
     `game` counts the games of the ladder, `row` leads to its facts, and `version` scored it; an adjustment has none of
     them, but its own `position` and `occurred_at`. What a new season did has a `cause` and, instead of a game, the
-    `row` of the first one in it.
+    `row` of the first one in it; what a version did that took effect has a `cause`, its position and its time.
     """
 
     game: int | None
@@ -80,8 +81,8 @@ class Trace:
     `states` are those at the end, by state column and player, `games` how many each has played. `states_before` are
     those of every participant of every game before it, in the order of the stream, and `mints` what every game minted;
     both are empty unless they were kept. The books are kept of column 0, the points, and adjustments change it alone:
-    `adjusted_before` are the points before each of them. `joining` is, by player id, what those begin with who do not
-    join as new players; `started` is the sum of the points that everybody on the ladder began with.
+    `adjusted_before` are the states before each of them, by state column. `joining` is, by player id, what those begin
+    with who do not join as new players; `started` is the sum of the points that everybody on the ladder began with.
 
     If it continues an `earlier` trace, the stream's first players are that one's, and its games and adjustments come
     after that one's; points and totals are those of both.
@@ -94,7 +95,7 @@ class Trace:
     joining: Mapping[str, Joining]
     states_before: Sequence[Column]
     mints: Column
-    adjusted_before: Column
+    adjusted_before: Sequence[Column]
     started: int = 0
     minted: int = 0
     burned: int = 0
@@ -128,11 +129,11 @@ class Trace:
 
     def leave(self, player: int) -> Joining:
         """Return with what a player joins the ladder of the next season."""
-        state = self.state(player)
+        state, entered = self.state(player), self.entered_until
         if self.stream.calendar is None:
-            return Joining(state)
+            return Joining(state, entered=entered)
         gaps = self.gaps
-        return Joining(state, gaps.played[player], gaps.last_day[player], gaps.last_season[player])
+        return Joining(state, gaps.played[player], gaps.last_day[player], gaps.last_season[player], entered)
 
     @property
     def is_kept(self) -> bool:
@@ -194,7 +195,7 @@ class Trace:
         found, adjusted = arrays.zeros("q", len(self.before)), [one.player for one in self.stream.adjustments]
         self._run(
             loops.changes_of, self.stream.players, self.before, self._adjusted_at, array("q", adjusted),
-            self.adjusted_before, _copy(self.points), found,
+            self.adjusted_before[0], _copy(self.points), found,
         )  # fmt: skip
         return found
 
@@ -251,18 +252,35 @@ class Trace:
             return []
         whole = self.whole()
         number = whole.stream.numbers[self.stream.persons[player]]
-        own = whole.slots.order[whole.slots.start[number] : whole.slots.end[number]]
-        stored = [tuple(column[slot] for column in whole.states_before) for slot in own] + [whole.state(number)]
-        states, games, others = [], 0, stored[0][1:]
+        stored, versions = whole._stored_states(number)
+        states, done = list[State](), 0
         for step in steps:
-            if step.game is not None:
-                games += 1
-                others = stored[games][1:]
-            elif step.cause and games < len(own):
-                version = whole.stream.versions[whole.stream.version[_game_at(whole.stream, own[games])]]
-                others = begin_season(version, whole.stream.ladder, step.row, stored[games])[1:]
-            states.append((step.before + step.change, *others))
+            if step.cause == "season":
+                others = begin_season(versions[done], whole.stream.ladder, step.row, stored[done])
+            else:
+                done += step.cause != "period"
+                others = stored[done]
+            states.append((step.before + step.change, *others[1:]))
         return states
+
+    def _stored_states(self, player: int) -> tuple[list[State], list[Version]]:
+        """Return what a player had before each of their games and adjustments, and at the end; and what scored them.
+
+        Versions that took effect without changing their points are left out, as in their steps.
+        """
+        stream, slots = self.stream, self.slots
+        own = slots.order[slots.start[player] : slots.end[player]]
+        parts = [
+            ((slot, len(stream.adjustments)), self.states_before, slot, stream.version[_game_at(stream, slot)])
+            for slot in own
+        ] + [
+            ((self._adjusted_at[at], at), self.adjusted_before, at, one.version)
+            for at, one in enumerate(stream.adjustments)
+            if one.player == player and (one.units or not one.enters)
+        ]
+        parts.sort(key=lambda part: part[0])
+        stored = [tuple(int(column[at]) for column in columns) for _, columns, at, _ in parts]
+        return [*stored, self.state(player)], [stream.versions[version] for *_, version in parts]
 
     def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
         """Return how many games a player had played after each of their steps, those before the ladder included, of a
@@ -296,7 +314,8 @@ class Trace:
         ]
         for at in reversed([at for at, one in enumerate(stream.adjustments) if one.player == player]):
             one = stream.adjustments[at]
-            parts.insert(bisect_left(games, one.game), [_adjusted(one, self.adjusted_before[at])])
+            if one.units or not one.enters:
+                parts.insert(bisect_left(games, one.game), [_adjusted(one, self.adjusted_before[0][at])])
         found = [*chain.from_iterable(parts)]
         left = None if last is None else last - len(found)
         if earlier and player < len(earlier.points) and (left is None or left > 0):
@@ -328,8 +347,7 @@ class Trace:
         at = bisect_right(self.slots.order, slot, self.slots.start[number], self.slots.end[number])
         if at < self.slots.end[number] and self.slots.order[at] < end:
             return [step]
-        after = self.before[self.slots.order[at]] if at < self.slots.end[number] else self.points[number]
-        period = Step(None, step.before, after - step.before, step.row, cause="period")
+        period = Step(None, step.before, step.change, step.row, cause="period")
         return [step._replace(change=0), period]
 
     def players_of(self, game: int) -> Column:
@@ -389,7 +407,8 @@ class Trace:
         at, adjustment = next(adjustments)
         for game in range(len(stream.row) + 1):
             while adjustment is not None and adjustment.game == game:
-                yield adjustment.player, _adjusted(adjustment, self.adjusted_before[at])
+                if adjustment.units or not adjustment.enters:
+                    yield adjustment.player, _adjusted(adjustment, self.adjusted_before[0][at])
                 at, adjustment = next(adjustments)
             if game < len(stream.row):
                 for slot in range(stream.offsets[game], stream.offsets[game + 1]):
@@ -413,11 +432,36 @@ class Trace:
         stream = self.stream
         return (
             stream.offsets, stream.players, stream.version, stream.row, *self.states_before, *self.states, self.games,
-            self.mints, self.adjusted_before,
+            self.mints, *self.adjusted_before,
         )  # fmt: skip
 
     def _accounts(self) -> tuple[int, ...]:
         return self.started, self.minted, self.burned, self.adjusted
+
+    @cached_property
+    def entered_until(self) -> int:
+        """Return the instant up to which every version that took effect is in it; `MISSING` for an empty one."""
+        stream = self.stream
+        instants = [stream.entered, *(one.occurred_at for one in stream.adjustments[-1:])]
+        version = self.last_version
+        if version is not None and version.effective_from is not None:
+            instants.append(version.effective_from)
+        if self.earlier is not None:
+            instants.append(self.earlier.entered_until)
+        return max(instants)
+
+    def enter_until(self, instant: int) -> Trace:
+        """Return the same with the entries of the versions that take effect after the last game, up to an instant.
+
+        Raises `RuleFailure`.
+        """
+        found, opens = self, self.stream.open_from
+        # within a rating period it takes effect at the close
+        instant = instant if opens is None else min(instant, opens)
+        for change in find_changes(self.stream.versions):
+            if self.entered_until < change.instant <= instant and self.step_count:
+                found = _enter_all(found, change)
+        return found
 
     def compact(self) -> Trace:
         """Join the parts if there are many: each question about a player goes through all of them."""
@@ -453,7 +497,7 @@ class Trace:
         ]
         later = next((index for index in own if index >= adjustments and self._adjusted_at[index] <= slot), None)
         if later is not None:
-            state[0] = int(self.adjusted_before[later])
+            return tuple(int(column[later]) for column in self.adjusted_before)
         return tuple(state)
 
     def last_game_of(self, person: int, games: int) -> tuple[int, int | None]:
@@ -499,10 +543,12 @@ class Trace:
         found = Trace(
             stream, [arrays.taken(column, numbers) for column in states], arrays.taken(played, numbers),
             array("b", b"\1" * len(numbers)), self.joining,
-            [column[:end] for column in self.states_before], self.mints[:games], self.adjusted_before[:adjustments],
+            [column[:end] for column in self.states_before], self.mints[:games],
+            [column[:adjustments] for column in self.adjusted_before],
             started=started + arrays.total(arrays.taken(self.began, numbers[there:])),
-            minted=minted + arrays.total(self.mints[:games]),
-            adjusted=adjusted + sum(one.units for one in stream.adjustments), earlier=earlier,
+            minted=minted + arrays.total(self.mints[:games])
+            + sum(max(one.units, 0) for one in stream.adjustments if one.enters),
+            adjusted=adjusted + sum(one.units for one in stream.adjustments if not one.enters), earlier=earlier,
         )  # fmt: skip
         found.burned = found.started + found.minted + found.adjusted - arrays.total(found.points)
         found.slots = Slots(
@@ -518,7 +564,8 @@ class Trace:
             player = self.stream.adjustments[at].player
             later = following[player] < slots.end[player]
             if not later or self._adjusted_at[at] <= slots.order[following[player]]:
-                states[0][player] = self.adjusted_before[at]
+                for column, before in zip(states, self.adjusted_before, strict=True):
+                    column[player] = before[at]
         return states, games, following
 
     @cached_property
@@ -532,7 +579,7 @@ class Trace:
         for at in reversed(range(len(self._adjusted_at))):
             player = self.stream.adjustments[at].player
             if first[player] == NONE or self._adjusted_at[at] <= first[player]:
-                points[player] = self.adjusted_before[at]
+                points[player] = self.adjusted_before[0][at]
         return points
 
 
@@ -541,7 +588,30 @@ def _game_at(stream: Stream, slot: int) -> int:
 
 
 def _adjusted(one: Inserted, before: int) -> Step:
-    return Step(None, before, one.units, position=one.position, occurred_at=one.occurred_at)
+    cause = "version" if one.enters else ""
+    return Step(None, before, one.units, position=one.position, occurred_at=one.occurred_at, cause=cause)
+
+
+def _enter_all(trace: Trace, change: VersionStart) -> Trace:
+    """Return a trace in which a version takes effect at the end."""
+    stream, version = trace.stream, trace.stream.versions[change.version]
+    before = [trace.state(player) for player in range(len(stream.names))]
+    after = [enter_version(version, stream.ladder, state) for state in before]
+    gains = [new[0] - old[0] for new, old in zip(after, before, strict=True)]
+    entries = [make_entry(stream, player, len(stream.row), change, units) for player, units in enumerate(gains)]
+    found = replace(
+        trace,
+        stream=replace(stream, adjustments=[*stream.adjustments, *entries], known=None),
+        states=[arrays.as_column(np.array(column, dtype=np.int64)) for column in zip(*after, strict=True)],
+        adjusted_before=[
+            arrays.concatenated("q", [column, arrays.as_column(np.array(states, dtype=np.int64))])
+            for column, states in zip(trace.adjusted_before, zip(*before, strict=True), strict=True)
+        ],
+        minted=trace.minted + sum(max(units, 0) for units in gains),
+        burned=trace.burned + sum(max(-units, 0) for units in gains),
+    )
+    found.slots = trace.slots
+    return found
 
 
 def _joined(parts: Sequence[Trace]) -> Trace:
@@ -576,7 +646,7 @@ def _joined(parts: Sequence[Trace]) -> Trace:
         array("q", [last.games[old] for old in order]), last.seen, last.joining,
         [arrays.concatenated("q", same) for same in zip(*(part.states_before for part in parts), strict=True)],
         arrays.concatenated("q", [part.mints for part in parts]),
-        arrays.concatenated("q", [part.adjusted_before for part in parts]),
+        [arrays.concatenated("q", same) for same in zip(*(part.adjusted_before for part in parts), strict=True)],
         last.started, last.minted, last.burned, last.adjusted,
     )  # fmt: skip
 
