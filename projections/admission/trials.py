@@ -244,7 +244,7 @@ def _try_game(trace: Trace, game: int) -> None:
     version, row, ladder = stream.versions[stream.version[game]], stream.row[game], stream.ladder
     low, high = stream.offsets[game], stream.offsets[game + 1]
     columns = [
-        (trace.gaps.history(name) if name in HISTORY_COLUMNS else column)[low:high].tolist()
+        (trace.gaps.column(name) if name in HISTORY_COLUMNS else column)[low:high].tolist()
         for name, column in zip(version.rule.columns, stream.columns, strict=True)
     ]
     before = _states_before(trace, game)
@@ -275,10 +275,10 @@ def _states_before(trace: Trace, game: int) -> list[list[int]]:
     stored = [column[low:high].tolist() for column in trace.states_before]
     if not version.rule.state:
         return stored
-    gaps, elapsed = trace.gaps, trace.gaps.elapsed()
+    changes_season, days_since = trace.gaps.column("changes_season"), trace.gaps.column("days_since")
     states = [
         containment.bring_to_game(
-            version, stream.ladder, stream.row[game], state, gaps.changes_season[slot], int(elapsed[slot])
+            version, stream.ladder, stream.row[game], state, changes_season[slot], days_since[slot]
         )
         for slot, state in enumerate(zip(*stored, strict=True), low)
     ]

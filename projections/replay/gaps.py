@@ -6,13 +6,13 @@ or a correction changes what follows as if it had been there from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING
+from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Rule
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay import loops
@@ -55,28 +55,47 @@ class Calendar(NamedTuple):
         return Calendar(self.day[:games], self.season[:games])
 
 
-class Gaps(NamedTuple):
-    """For every slot of a ladder what lies before it, as `loops.find_gaps` has it; and the end, by player.
+# what `loops.find_gaps` fills in for every slot; the loop over games reads the last two
+SLOT_COLUMNS = ("games_before", "first_of_season", "changes_season", "days_since")
 
-    `last_day`, `last_season` and `played` are those after all games.
+
+class Gaps:
+    """What lies before every slot of a ladder, as `loops.find_gaps` has it; and the end, by player.
+
+    A column is measured with the others if a rule needs it, or else when it is first read. `last_day`, `last_season`
+    and `played` are those after all games.
     """
 
-    games_before: Column
-    days_since: Column
-    first_of_season: Column
-    changes_season: Column
-    last_day: Column
-    last_season: Column
-    played: Column
+    def __init__(
+        self, calendar: Calendar, offsets: Column, players: Column, begin: Sequence[Any], needed: Collection[str]
+    ) -> None:
+        self._slots, self._begin = (offsets, players, *calendar), begin
+        # the system zeroes pages when they are first touched: a column that nobody reads takes no memory
+        self._rows = np.zeros((len(SLOT_COLUMNS), len(players)), dtype=np.int64)
+        self._measured: set[str] = set()
+        self.last_day, self.last_season, self.played = self._measure(needed)
 
-    def history(self, name: str) -> Column:
-        """Return a column that rules read, one of `HISTORY_COLUMNS`."""
-        column: Column = getattr(self, name)
-        return column
+    def column(self, name: str) -> Column:
+        """Return one of `SLOT_COLUMNS`."""
+        if name not in self._measured:
+            self._measure([name])
+        return arrays.as_column(self._rows[SLOT_COLUMNS.index(name)])
 
-    def elapsed(self) -> Any:
-        """Return the days since everybody's last game, 0 before the first one, as an array."""
-        return np.maximum(arrays.as_numpy(self.days_since), 0)
+    @property
+    def steps(self) -> Any:
+        """Return what `loops.bring_states_forward` reads; what no rule of the ladder needs is zero there."""
+        return self._rows[-2:]
+
+    def _measure(self, names: Collection[str]) -> list[Column]:
+        """Fill in some columns; return the end."""
+        self._measured.update(names)
+        last = [arrays.as_column(column.copy()) for column in self._begin]
+        rows = [row if name in names else row[:0] for name, row in zip(SLOT_COLUMNS, self._rows, strict=True)]
+        compiling.run_loop(
+            loops.find_gaps, *self._slots, *last, *map(arrays.as_column, rows),
+            as_compiled=compiling.is_worthwhile(len(self._slots[0])),
+        )  # fmt: skip
+        return last
 
 
 def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
@@ -112,34 +131,39 @@ def _number_seasons(facts: Facts, rows: Any, days: Any, ruleset: Ruleset) -> Any
 
 def measure_gaps(
     calendar: Calendar, offsets: Column, players: Column, names: Sequence[str], joining: Mapping[str, Joining],
-    earlier: Gaps | None = None,
+    earlier: Gaps | None = None, needed: Collection[str] = (),
 ) -> Gaps:  # fmt: skip
-    """Return what lies before every slot of a stream, whose first players are those of an `earlier` part."""
-    slots, people = len(players), len(names)
-    ends = [np.full(people, MISSING, dtype=np.int64) for _ in range(2)] + [np.zeros(people, dtype=np.int64)]
-    there = 0 if earlier is None else len(earlier.played)
+    """Return what lies before every slot of a stream, whose first players are those of an `earlier` part; the `needed`
+    columns are measured at once.
+    """
+    people, there = len(names), 0 if earlier is None else len(earlier.played)
+    begin = [np.full(people, MISSING, dtype=np.int64) for _ in range(2)] + [np.zeros(people, dtype=np.int64)]
     if joining:
         for number, name in enumerate(names[there:], there):
             if one := joining.get(name):
-                for end, value in zip(ends, (one.last_day, one.last_season, one.games), strict=True):
-                    end[number] = value
+                for column, value in zip(begin, (one.last_day, one.last_season, one.games), strict=True):
+                    column[number] = value
     if earlier is not None:
-        for end, before in zip(ends, earlier[-3:], strict=True):
-            end[:there] = arrays.as_numpy(before)
-    before_slots = [arrays.zeros("q", slots) for _ in range(4)]
-    last = [arrays.as_column(end) for end in ends]
-    compiling.run_loop(
-        loops.find_gaps, offsets, players, *calendar, *last, *before_slots,
-        as_compiled=compiling.is_worthwhile(len(offsets)),
-    )  # fmt: skip
-    return Gaps(*before_slots, *last)
+        for column, end in zip(begin, (earlier.last_day, earlier.last_season, earlier.played), strict=True):
+            column[:there] = arrays.as_numpy(end)
+    return Gaps(calendar, offsets, players, begin, needed)
+
+
+def list_needed(rules: Sequence[Rule]) -> set[str]:
+    """Return which of `SLOT_COLUMNS` a ladder of these rules is replayed with."""
+    needed = {name for rule in rules for name in rule.columns if name in HISTORY_COLUMNS}
+    if any(rule.age for rule in rules):
+        needed.add("days_since")
+    if any(rule.new_season for rule in rules):
+        needed.add("changes_season")
+    return needed
 
 
 def fill_in_history(columns: Any, names: Sequence[str], gaps: Gaps, slots: Any = slice(None)) -> None:
     """Fill in what a rule reads of earlier games, for some slots; `columns` are rows of an array, by name."""
     for column, name in zip(columns, names, strict=False):
         if name in HISTORY_COLUMNS:
-            column[slots] = arrays.as_numpy(gaps.history(name))[slots]
+            column[slots] = arrays.as_numpy(gaps.column(name))[slots]
 
 
 def reads_history(names: Sequence[str]) -> bool:

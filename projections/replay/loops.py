@@ -165,7 +165,7 @@ def bring_states_forward(n: int, low: int, given: Numbers, gaps: Numbers, consta
     """Bring the states of n players from their last games to the game whose slots begin at `low`.
 
     A new season begins, then the whole gap passes. Returns by how much the points grew and shrank, which are minted
-    and burned. gaps: for every slot whether a season begins, and the time elapsed since the player's last game.
+    and burned. gaps: for every slot whether a season begins, and the time elapsed since the player's last game, if any.
     """
     minted = burned = 0
     for i in range(n):
@@ -218,32 +218,40 @@ def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
     """Return what takes the place of functions of this module, by name, where the loop runs for a rule."""
     if not rule.state:
         return (("score", rule.score),)
+    is_brought_forward = rule.age or rule.new_season
     return (
         ("score", rule.score or score),  # type: ignore[truthy-function]
         ("age", rule.age or age), ("new_season", rule.new_season or new_season), ("enter", rule.enter or enter),
         ("take_state", TAKE_STATE[rule.width]), ("change_states", change_several_states),
-        ("bring_forward", bring_states_forward), ("score_period", rule.score_period or score_period),
+        ("bring_forward", bring_states_forward if is_brought_forward else bring_forward),
+        ("score_period", rule.score_period or score_period),
     )  # fmt: skip
 
 
 # compiled: what it works on comes as flat arrays, one by one
 def find_gaps(
     offset: Numbers, number: Numbers, day: Numbers, season: Numbers, last_day: Numbers, last_season: Numbers,
-    played: Numbers, games_before: Numbers, days_since: Numbers, first_of_season: Numbers, changes_season: Numbers,
+    played: Numbers, games_before: Numbers, first_of_season: Numbers, changes_season: Numbers, days_since: Numbers,
 ) -> None:  # fmt: skip
-    """Fill in for every slot what lies before it: the player's earlier games, the days since the last one, whether it
-    is the first of a season, and whether an earlier season lies before that.
+    """Fill in for every slot what lies before it: the player's earlier games, whether it is the first of a season,
+    whether an earlier season lies before that, and the days since the last game, `MISSING` before the first one. A
+    column that is not needed comes empty.
 
     `day` and `season` are by game. The next three are by player and hold what was before the first game, `MISSING` for
     who had not played; they are left as after the last.
     """
+    counts, seasons, changes, days = len(games_before), len(first_of_season), len(changes_season), len(days_since)
     for game in range(len(offset) - 1):
         for slot in range(offset[game], offset[game + 1]):
             player = number[slot]
-            games_before[slot] = played[player]
-            days_since[slot] = MISSING if last_day[player] == MISSING else max(day[game] - last_day[player], 0)
-            first_of_season[slot] = 0 if last_season[player] == season[game] else 1
-            changes_season[slot] = 0 if last_season[player] == MISSING else first_of_season[slot]
+            if counts:
+                games_before[slot] = played[player]
+            if seasons:
+                first_of_season[slot] = 0 if last_season[player] == season[game] else 1
+            if changes:
+                changes_season[slot] = 0 if last_season[player] in (MISSING, season[game]) else 1
+            if days:
+                days_since[slot] = MISSING if last_day[player] == MISSING else max(day[game] - last_day[player], 0)
         for slot in range(offset[game], offset[game + 1]):  # apart: nobody's own game lies before it
             player = number[slot]
             played[player] += 1

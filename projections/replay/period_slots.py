@@ -39,7 +39,7 @@ class PeriodSlots:
         slots = LadderSlots(arrays.as_numpy(stream.offsets), players, columns, None if at is None else columns[at])
         self.results: ResultRows = build_results(self.periods, slots)
         seasons = np.zeros(len(people), dtype=np.int64)
-        np.maximum.at(seasons, self.entry, arrays.as_numpy(gaps.changes_season))
+        np.maximum.at(seasons, self.entry, arrays.as_numpy(gaps.column("changes_season")))
         self.gaps = np.stack([seasons, _elapsed(self.periods, people // most, people % most)])
 
 

@@ -34,7 +34,15 @@ from ratings_ledger.projections.replay.containment import (
     score_states,
 )
 from ratings_ledger.projections.replay.eligibility import rows_in_order
-from ratings_ledger.projections.replay.gaps import Gaps, Joining, State, fill_in_history, measure_gaps, reads_history
+from ratings_ledger.projections.replay.gaps import (
+    Gaps,
+    Joining,
+    State,
+    fill_in_history,
+    list_needed,
+    measure_gaps,
+    reads_history,
+)
 from ratings_ledger.projections.replay.ladders import (
     Inserted,
     LadderBatch,
@@ -440,11 +448,14 @@ def _with_units(stream: Stream, units: Sequence[int]) -> list[Inserted]:
 
 
 def _find_gaps(stream: Stream, joining: Mapping[str, Joining], earlier: Trace | None) -> Gaps | None:
-    """Return what lies before every slot of a stream, which keeps it; None where no rule asks."""
+    """Return what lies before every slot of a stream, which keeps it; None where no rule has state."""
     if stream.calendar is None:
         return None
     before = None if earlier is None else earlier.gaps
-    stream.gaps = measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, joining, before)
+    needed = list_needed([version.rule for version in stream.versions])
+    stream.gaps = measure_gaps(
+        stream.calendar, stream.offsets, stream.players, stream.names, joining, before, needed
+    )  # fmt: skip
     return stream.gaps
 
 
@@ -463,9 +474,7 @@ def _read_columns(stream: Stream, gaps: Gaps | None) -> Any:
 
 def _read_steps(gaps: Gaps | None) -> Any:
     """Return what the loop needs of the gaps, as rows of an array."""
-    if gaps is None:
-        return np.zeros((2, 0), dtype=np.int64)
-    return np.stack([arrays.as_numpy(gaps.changes_season), gaps.elapsed()])
+    return _zero_rows(2, 0) if gaps is None else gaps.steps
 
 
 def _zeros(length: int) -> Any:

@@ -327,7 +327,7 @@ class Trace:
         version = step.version
         if self.stream.periods is not None:
             return self._at_period(slot, step)
-        if version is None or version.rule.new_season is None or not self.gaps.changes_season[slot]:
+        if version is None or version.rule.new_season is None or not self.gaps.column("changes_season")[slot]:
             return [step]
         stored = tuple(column[slot] for column in self.states_before)
         points = begin_season(version, self.stream.ladder, step.row, stored)[0]
