@@ -55,14 +55,12 @@ def exp(value: float) -> float:
     odd = 1.0 / 39916800.0 + square * (1.0 / 6227020800.0)
     odd = 1.0 / 120.0 + square * (1.0 / 5040.0 + square * (1.0 / 362880.0 + square * odd))
     series = even + rest * (1.0 + square * (1.0 / 6.0 + square * odd))
-    factor = 2.0 if steps >= 0 else 0.5
-    power, left = 1.0, abs(steps)
-    while left > 0:
-        if left & 1:
-            power = power * factor
-        factor = factor * factor
-        left = left >> 1
-    return series * power
+    power, doublings = 1.0, abs(steps)
+    while doublings > 62:
+        power, doublings = power * 4611686018427387904.0, doublings - 62
+    power = power * float(1 << doublings)
+    # a power of two is exact either way
+    return series * (power if steps >= 0 else 1.0 / power)
 
 
 def ln(value: float) -> float:

@@ -45,7 +45,8 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE = 1_000_000
-Q = 0.0057564627324851142
+# the kernels reckon in units throughout: to convert every number would take longer than the formulas
+Q = 0.0057564627324851142 / SCALE
 THREE_BY_PI_SQUARED = 0.30396355092701331
 # a larger lead counts as this one: both give an expected score of 1
 LEAD_MAX = 10**15
@@ -99,20 +100,20 @@ def sample(n: int, random: Random, params: Glicko1Params) -> Columns:
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
     """Return the state after so many days or periods, the deviation at most that of a new player."""
-    deviation, growth = real(state[1], SCALE), real(constants[1], SCALE)
+    deviation, growth = real(state[1], 1), real(constants[1], 1)
     grown = root(deviation * deviation + growth * growth * real(elapsed, 1))
-    return (state[0], min(units(grown, SCALE), constants[0]))
+    return (state[0], min(units(grown, 1), constants[0]))
 
 
 def weaken(deviation: float) -> float:
-    """Return g: the factor by which an opponent's deviation weakens what a result says."""
+    """Return g: the factor by which an opponent's deviation, in units, weakens what a result says."""
     return 1.0 / root(1.0 + THREE_BY_PI_SQUARED * (Q * deviation) * (Q * deviation))
 
 
 def compare(gap: int, deviation: int, place: int, opponents_place: int) -> tuple[float, float]:
     """Return g (s - E) and g^2 E (1 - E) for a result against an opponent with this deviation, `gap` units below."""
-    weight = weaken(real(deviation, SCALE))
-    lead = Q * weight * real(max(min(gap, LEAD_MAX), -LEAD_MAX), SCALE)
+    weight = weaken(real(deviation, 1))
+    lead = Q * real(max(min(gap, LEAD_MAX), -LEAD_MAX), 1) * weight
     upset = logistic(-abs(lead))
     win, loss = (1.0 - upset, upset) if lead >= 0.0 else (upset, 1.0 - upset)
     scored = 1.0 if place < opponents_place else 0.0 if place > opponents_place else 0.5
@@ -120,8 +121,8 @@ def compare(gap: int, deviation: int, place: int, opponents_place: int) -> tuple
 
 
 def update(deviation: int, surprise: float, information: float) -> tuple[float, float]:
-    """Return q RD'^2, by which a rating moves for every unit of surprise, and RD'."""
-    square = real(deviation, SCALE) * real(deviation, SCALE)
+    """Return q RD'^2, by how many units a rating moves for a surprise of 1, and RD' in units."""
+    square = real(deviation, 1) * real(deviation, 1)
     square = square / (1.0 + Q * Q * square * information)
     return Q * square, root(square)
 
@@ -129,9 +130,9 @@ def update(deviation: int, surprise: float, information: float) -> tuple[float, 
 def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
     """Fill in the state of a player after the results with these sums; return the change of the rating."""
     step, deviation = update(before[1][i], surprise, information)
-    change = units(step * surprise, SCALE)
+    change = units(step * surprise, 1)
     after[0][i] = before[0][i] + change
-    after[1][i] = max(units(deviation, SCALE), constants[2])
+    after[1][i] = max(units(deviation, 1), constants[2])
     return change
 
 
@@ -166,8 +167,8 @@ def score_period(
 def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
     """Return the expected score of i against j with the deviations of both, in units of 2^-32."""
     gap = max(min(before[0][i] - before[0][j], LEAD_MAX), -LEAD_MAX)
-    own, theirs = real(before[1][i], SCALE), real(before[1][j], SCALE)
-    lead = Q * weaken(root(own * own + theirs * theirs)) * real(gap, SCALE)
+    own, theirs = real(before[1][i], 1), real(before[1][j], 1)
+    lead = Q * real(gap, 1) * weaken(root(own * own + theirs * theirs))
     upset = max(units(logistic(-abs(lead)), ONE), 1)
     return ONE - upset if gap > 0 else upset
 
@@ -193,14 +194,14 @@ def explain_period(
     step, _ = update(before[1][p], surprise, information)
     terms = []
     for row, j, ahead, twice_scored in parts:
-        weight = weaken(real(before[1][j], SCALE))
+        weight = weaken(real(before[1][j], 1))
         expected = units(twice_scored / 2 - ahead / weight, SCALE)
         detail = f"weight {decimal(units(weight, SCALE), SCALE)}, expected {decimal(expected, SCALE)}"
         note = " against ".join(
             f"{decimal(before[0][k], SCALE, 2)} ± {decimal(before[1][k], SCALE, 2)}" for k in (p, j)
         )
         detail += f", scored {decimal(twice_scored, 2)}"
-        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, SCALE), detail, note, ("start_deviation", "c"))))
+        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, 1), detail, note, ("start_deviation", "c"))))
     if rest := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
         terms.append((-1, Term("rounding", rest, "each to a millionth")))
     return terms

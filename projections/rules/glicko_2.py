@@ -52,7 +52,9 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE, VOLATILITY_SCALE = 1_000_000, 10**12
-POINTS = 173.7178
+# the kernels reckon in units, but for mu, phi and sigma: to convert every number would take longer than the formulas
+POINTS = 173.7178 * SCALE
+TO_PHI, TO_SIGMA = 1.0 / POINTS, 1.0 / VOLATILITY_SCALE
 THREE_BY_PI_SQUARED = 0.30396355092701331
 # a larger lead counts as this one: both give an expected score of 1
 LEAD_MAX = 10**15
@@ -108,21 +110,21 @@ def sample(n: int, random: Random, params: Glicko2Params) -> Columns:
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
     """Return the state after so many days or periods, of which a game or period itself covers one."""
-    deviation, volatility = real(state[1], SCALE), POINTS * real(state[2], VOLATILITY_SCALE)
+    deviation, volatility = real(state[1], 1), POINTS * TO_SIGMA * real(state[2], 1)
     further = real(max(elapsed - 1, 0), 1) * real(constants[2], SCALE)
     grown = root(deviation * deviation + further * volatility * volatility)
-    return (state[0], min(units(grown, SCALE), max(constants[0], state[1])), state[2])
+    return (state[0], min(units(grown, 1), max(constants[0], state[1])), state[2])
 
 
 def weaken(deviation: float) -> float:
-    """Return g: the factor by which an opponent's deviation weakens what a result says."""
-    return 1.0 / root(1.0 + THREE_BY_PI_SQUARED * (deviation / POINTS) * (deviation / POINTS))
+    """Return g: the factor by which an opponent's deviation, in units, weakens what a result says."""
+    return 1.0 / root(1.0 + THREE_BY_PI_SQUARED * (TO_PHI * deviation) * (TO_PHI * deviation))
 
 
 def compare(gap: int, deviation: int, place: int, opponents_place: int) -> tuple[float, float]:
     """Return g (s - E) and g^2 E (1 - E) for a result against an opponent with this deviation, `gap` units below."""
-    weight = weaken(real(deviation, SCALE))
-    lead = weight * real(max(min(gap, LEAD_MAX), -LEAD_MAX), SCALE) / POINTS
+    weight = weaken(real(deviation, 1))
+    lead = TO_PHI * real(max(min(gap, LEAD_MAX), -LEAD_MAX), 1) * weight
     upset = logistic(-abs(lead))
     win, loss = (1.0 - upset, upset) if lead >= 0.0 else (upset, 1.0 - upset)
     scored = 1.0 if place < opponents_place else 0.0 if place > opponents_place else 0.5
@@ -202,23 +204,22 @@ def bisect_volatility(variance: float, square: float, surprise: float, informati
 def update(
     deviation: int, volatility: int, surprise: float, information: float, tau: float
 ) -> tuple[float, float, float]:
-    """Return by how many points the rating moves for every unit of surprise, the new deviation, and the volatility."""
-    phi, sigma = real(deviation, SCALE) / POINTS, real(volatility, VOLATILITY_SCALE)
-    y = solve_volatility(sigma * sigma, phi * phi, surprise, information, tau)
-    sigma = sigma * exp(0.5 * y)
-    square = phi * phi + sigma * sigma
+    """Return by how many units the rating moves for a surprise of 1, the new deviation and the volatility in units."""
+    phi, sigma = TO_PHI * real(deviation, 1), TO_SIGMA * real(volatility, 1)
+    ratio = exp(0.5 * solve_volatility(sigma * sigma, phi * phi, surprise, information, tau))
+    square = phi * phi + sigma * ratio * (sigma * ratio)
     square = square / (1.0 + square * information)
-    return POINTS * square, POINTS * root(square), sigma
+    return POINTS * square, POINTS * root(square), real(volatility, 1) * ratio
 
 
 def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
     """Fill in the state of a player after the results with these sums; return the change of the rating."""
     tau = real(constants[1], SCALE)
     step, deviation, volatility = update(before[1][i], before[2][i], surprise, information, tau)
-    change = units(step * surprise, SCALE)
+    change = units(step * surprise, 1)
     after[0][i] = before[0][i] + change
-    after[1][i] = units(deviation, SCALE)
-    after[2][i] = units(volatility, VOLATILITY_SCALE)
+    after[1][i] = units(deviation, 1)
+    after[2][i] = units(volatility, 1)
     return change
 
 
@@ -253,8 +254,8 @@ def score_period(
 def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
     """Return the expected score of i against j with the deviations of both, in units of 2^-32."""
     gap = max(min(before[0][i] - before[0][j], LEAD_MAX), -LEAD_MAX)
-    own, theirs = real(before[1][i], SCALE), real(before[1][j], SCALE)
-    lead = weaken(root(own * own + theirs * theirs)) * real(gap, SCALE) / POINTS
+    own, theirs = real(before[1][i], 1), real(before[1][j], 1)
+    lead = TO_PHI * real(gap, 1) * weaken(root(own * own + theirs * theirs))
     upset = max(units(logistic(-abs(lead)), ONE), 1)
     return ONE - upset if gap > 0 else upset
 
@@ -281,14 +282,14 @@ def explain_period(
     step, _, _ = update(before[1][p], before[2][p], surprise, information, tau)
     terms, assumes = [], ("start_deviation", "start_volatility", "tau")
     for row, j, ahead, twice_scored in parts:
-        weight = weaken(real(before[1][j], SCALE))
+        weight = weaken(real(before[1][j], 1))
         expected = units(twice_scored / 2 - ahead / weight, SCALE)
         detail = f"weight {decimal(units(weight, SCALE), SCALE)}, expected {decimal(expected, SCALE)}"
         note = " against ".join(
             f"{decimal(before[0][k], SCALE, 2)} ± {decimal(before[1][k], SCALE, 2)}" for k in (p, j)
         )
         detail += f", scored {decimal(twice_scored, 2)}"
-        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, SCALE), detail, note, assumes)))
+        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, 1), detail, note, assumes)))
     if rest := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
         terms.append((-1, Term("rounding", rest, "each to a millionth")))
     return terms

@@ -139,7 +139,8 @@ def run_kernel(rule: Rule, own: oracle.State, results: list[oracle.Result]) -> t
         surprise, information = surprise + ahead, information + known
     tau = (0.5,) if rule.name == "glicko-2" else ()
     step, *rest = module.update(*before[1:], surprise, information, *tau)
-    return (float(own[0]) + step * surprise, *rest)
+    doubles = (before[0] + step * surprise, *rest)
+    return tuple(double / column.scale for double, column in zip(doubles, rule.state, strict=True))
 
 
 @pytest.mark.parametrize("name", RULES)
