@@ -275,6 +275,8 @@ class Rule(NamedTuple):
     provisional: (state, games, params) -> whether a rating is not reliable yet
     draw:       (i, j, before, columns, constants, table) -> the probability of a draw, in units of 2^-32; `chance` is
                 then the expected score: win + draw / 2
+    adds:       whether what a game gives depends on nobody's state, and points are all that is kept. Then a club may
+                have the sum or the best of what its players get
     sample:     (n, random, params) -> columns of a game of n players that the rule can score, in the order of
                 `columns`, for trial games; None: any columns will do
     """
@@ -306,6 +308,7 @@ class Rule(NamedTuple):
     provisional: Callable[[StateValues, int, Any], bool] | None = None
     draw: Callable[..., int] | None = None
     sample: Callable[[int, Any, Any], Columns] | None = None
+    adds: bool = False
 
     @property
     def width(self) -> int:

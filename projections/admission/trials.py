@@ -80,7 +80,9 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, given: Give
     """
     if version.ranking.sums_lists:
         return Trial(0, seed, 0, [], [], False, True, [])
-    version = version._replace(effective_from=-(2**63))
+    # the rule scores persons, whoever gets their points
+    ruleset = version.ruleset.model_copy(update={"entrant": "player", "takes": "sum"})
+    version = version._replace(effective_from=-(2**63), ruleset=ruleset)
     chance = Random(seed)
     drawing = without_columns(version, given)
     facts = _drawn(drawing, chance, games)

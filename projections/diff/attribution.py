@@ -91,7 +91,8 @@ def attributed(
         message = f"{problem.ladder}: the rule failed on the way: {problem}"
         raise RuleFailed(message, problem.ladder) from None
     if found.before is None and found.after is None:
-        refuse_unknown(sides.facts(head(connection).position), player)
+        latest = sides.ladders(Coordinates(None, head(connection).position, None)).of(ladder)
+        refuse_unknown(latest.facts, player)
     ends = [
         AttributedEnd(at._replace(left_out=tuple(p for p in found.left_out if p <= at.known_at)), points)
         for at, points in zip(places, (found.before, found.after), strict=True)

@@ -214,10 +214,15 @@ class ReplayedLadder:
         stream = self.stream
         return None if stream is None else replay(stream, keep=self.keep or not stream.ranking.running)
 
+    @property
+    def facts(self) -> Facts:
+        """Return the facts about those who are on the ladder."""
+        return (self.ladders if self.stream is None else self.ladders.of(self.stream.ladder)).facts
+
     def at(self, as_of: int | None = None) -> RankedState:
         """Return the ladder at the end, or at an earlier time. Raises `RuleFailure`."""
         ranking = None if self._trace is None else self.ladders.ranked_at(self._trace, as_of)
-        return RankedState(self.ladders.facts, ranking)
+        return RankedState(self.facts, ranking)
 
 
 def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
@@ -289,9 +294,9 @@ class Sides:
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
             return Side(ComparedSide(at.of(facts), None), RankedState(facts, None))
         # published lists for many times are prefixes of one replay
-        ladders = self.ladders(at._replace(as_of=None))
+        ladders = self.ladders(at._replace(as_of=None)).of(ladder)
         ranking = ladders.ranked_at(ladders.trace(ladder), at.as_of)
-        return Side(ComparedSide(at.of(facts), ranking.ruleset), RankedState(facts, ranking))
+        return Side(ComparedSide(at.of(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
 
     def compared_at(self, one: PublishedList) -> int | None:
         """Return the time up to which a published list is compared with what would come out today."""
@@ -303,7 +308,8 @@ class Sides:
     def published(self, one: PublishedList) -> Side:
         """Return a list as it was published."""
         told = ComparedSide(Coordinates(one.as_of, one.known_at, None), one.ruleset, one.position)
-        return Side(told, RankedState(self.facts(one.known_at), as_published(self.connection, one)))
+        ladders = self.ladders(Coordinates(None, one.known_at, None)).of(one.ladder)
+        return Side(told, RankedState(ladders.facts, as_published(self.connection, one)))
 
     def side(self, ladder: str, what: Meant) -> Side:
         """Return a ladder as one of both sides means it. Raises as `computed` does."""

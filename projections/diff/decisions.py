@@ -204,7 +204,7 @@ class _Path:
     def __init__(self, connection: Connection, ladders: Ladders, end: Facts, ladder: str | None) -> None:
         self.failures: dict[str, RuleFailure] = {}
         self._connection = connection
-        self._begin, self._end = ladders.facts, end
+        self._begin, self._end = ladders.facts, Ladders(end)
         self._ladders = ladders
         self._only = () if ladder is None else (ladder,)
         self._tallies: dict[str, _Tally] = {}
@@ -212,8 +212,10 @@ class _Path:
     def go_on(self, facts: Facts, affected: set[str], cause: int | None) -> None:
         """Attribute the difference between the ladders before and with these facts to a cause."""
         before, self._ladders = self._ladders, Ladders(facts, self._ladders.as_of)
+        end = self._end.facts
         # who is who may change even if no game does
-        is_renamed = self._ids_on_the_way(before.facts) != self._ids_on_the_way(facts)
+        is_renamed = before.facts.clubs != facts.clubs
+        is_renamed |= _ids_on_the_way(before.facts, end) != _ids_on_the_way(facts, end)
         for name, (old, new) in streams_beside(before, self._ladders, affected, self._only).items():
             if name in self.failures or (have_same_points(old, new) and not is_renamed):
                 continue
@@ -232,36 +234,38 @@ class _Path:
         else:
             stream = old or new
             assert stream is not None
-            version = find_first_version(self._connection, self._end.position, ruleset_id) or stream.versions[0]
+            version = find_first_version(self._connection, self._end.facts.position, ruleset_id) or stream.versions[0]
         first = self._had(ladders, old)
         return _Tally(Fraction(version.start, version.rule.scale), first, first)
 
     def _had(self, ladders: Ladders, stream: Stream | None) -> Had:
         """Return what everybody has, by the id they have in the end. Raises `RuleFailure`."""
-        rows = ReplayedLadder(ladders, stream, keep=False).at().had()
-        others = self._ids_on_the_way(ladders.facts)
-        found = {name: row for name, row in rows.items() if name not in others and self._end.current(name) == name}
+        there = ReplayedLadder(ladders, stream, keep=False)
+        rows, end = there.at().had(), (self._end if stream is None else self._end.of(stream.ladder)).facts
+        others = _ids_on_the_way(there.facts, end)
+        found = {name: row for name, row in rows.items() if name not in others and end.current(name) == name}
         for player, names in others.items():
-            if there := [name for name in names if name in rows]:
-                found[player] = rows[there[0]]
+            if known := [name for name in names if name in rows]:
+                found[player] = rows[known[0]]
         return found
-
-    def _ids_on_the_way(self, facts: Facts) -> dict[str, list[str]]:
-        """Return the ids under which somebody may appear in these facts, for those who end up with a different one or
-        had one.
-
-        Their last id comes first, as `path.attribute` expects.
-        """
-        if not (facts.renamed or self._end.renamed):
-            return {}
-        ids: dict[str, list[str]] = defaultdict(list)
-        for name in sorted(self._end.players):
-            ids[self._end.current(name)].append(name)
-        names = {player: [facts.current(name) for name in [player, *own]] for player, own in ids.items()}
-        return {player: own for player, own in names.items() if {*own} != {player}}
 
     def shares(self) -> Iterator[Share]:
         """Yield the shares on all ladders that could be replayed."""
         for name, tally in sorted(self._tallies.items()):
             if name not in self.failures:
                 yield from tally.shares(name)
+
+
+def _ids_on_the_way(facts: Facts, end: Facts) -> dict[str, list[str]]:
+    """Return the ids under which somebody may appear in some facts, for those who end up with a different one or had
+    one.
+
+    Their last id comes first, as `path.attribute` expects.
+    """
+    if not (facts.renamed or end.renamed):
+        return {}
+    ids: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(end.players):
+        ids[end.current(name)].append(name)
+    names = {player: [facts.current(name) for name in [player, *own]] for player, own in ids.items()}
+    return {player: own for player, own in names.items() if {*own} != {player}}

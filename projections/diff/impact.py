@@ -138,7 +138,7 @@ def _compare_lists(
     published. One that comes out as published again is not worth reporting.
     """
     stream = was.stream or now.stream
-    facts = was.ladders.facts, now.ladders.facts
+    facts = was.facts, now.facts
     for one in lists:
         as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
         old, new = (_valued(side.at(as_of).ranking) for side in (was, now))
@@ -146,7 +146,7 @@ def _compare_lists(
             continue
         published = _valued(recorded.rows(one))
         if under_present_ids(published, new, *facts) != new:
-            already = under_present_ids(published, old, was.ladders.facts, was.ladders.facts) != old
+            already = under_present_ids(published, old, was.facts, was.facts) != old
             as_published = None if one.as_of is None else moment(one.as_of)
             yield DifferingList(one.ladder, as_published, one.position, already)
 

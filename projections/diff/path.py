@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, root
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.log import Log
-from ratings_ledger.ledger.validation.identities import identities, players_of
+from ratings_ledger.ledger.validation.identities import club_identities, clubs_of, identities, players_of
 from ratings_ledger.projections.diff.affected import (
     affected_by,
     find_first_version,
@@ -39,6 +39,8 @@ from ratings_ledger.projections.replay.trace import Before
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
 NEVER = 2**63
+# they move games from one to another, which no game gives
+RENAMES = ("player.renamed", "club.renamed")
 Moment = tuple[int, int]  # when a game ended, and the position of its first record
 
 
@@ -223,10 +225,12 @@ class _Path:
         self.connection = connection
         self.ladder = ladder
         self.name = parse_name(ladder)
-        self.ids = identities(connection, ahead).asked_first(player)
         self.facts = decode(connection, at.known_at, ahead=ahead)
         self.as_of, self.rules = at.as_of, at.rules
         self.first = self._some_version(ahead)
+        self.has_clubs = self.first.ruleset.entrant == "club"
+        names = club_identities(connection, ahead) if self.has_clubs else identities(connection, ahead)
+        self.ids = names.asked_first(player)
         self.start = Fraction(self.first.start, self.first.rule.scale)
         self.is_running = self.first.ranking.running
         self.state = self._at(self._ladders(strict=True))
@@ -264,11 +268,15 @@ class _Path:
             return ladders.stream(self.ladder)
         return Stream(self.ladder, self.first.rule, [self.first])
 
+    def _current(self, name: str) -> str:
+        """Return the current id of a player, or of a club on a ladder of clubs."""
+        return self.facts.current_club(name) if self.has_clubs else self.facts.current(name)
+
     def _candidates(self) -> list[str]:
-        return [self.facts.current(name) for name in self.ids]
+        return [self._current(name) for name in self.ids]
 
     def _at(self, ladders: Ladders) -> PlayerState:
-        return PlayerState(ladders, self._stream(ladders), self._candidates())
+        return PlayerState(ladders.of(self.ladder), self._stream(ladders), self._candidates())
 
     def _go_on(self, ladders: Ladders | None = None) -> tuple[PlayerState, PlayerState, Fraction]:
         """Replay at the current facts: the states before and now, and the difference between them."""
@@ -353,7 +361,7 @@ class _Path:
         if event.type == "game.recorded":
             what = "late game" if is_late else "game"
         is_theirs |= self._is_theirs(event, root)
-        yield self._step(what, event.position, ladders, is_theirs, may_split=root.type != "player.renamed")
+        yield self._step(what, event.position, ladders, is_theirs, may_split=root.type not in RENAMES)
 
     def _runs_on(self) -> bool:
         """Tell whether a game played after all others changes only the points of its players."""
@@ -402,18 +410,23 @@ class _Path:
         row = self._row(event)
         if row is not None:
             return row != NONE and self._takes_part(row)
-        players = players_of(root)
+        # a club has no accounts, and another id of a player does not concern it
+        is_of_club = self.has_clubs and root.type != "points.adjusted"
+        players = clubs_of(root) if is_of_club else players_of(root)
         return not players or any(map(self._is_them, players))
 
     def _is_them(self, player: str) -> bool:
         """Tell whether an id is one of the player's, at the current facts."""
-        return self.facts.current(player) in self._candidates()
+        return self._current(player) in self._candidates()
 
     def _takes_part(self, row: int) -> bool:
         """Tell whether the player takes part in a game."""
         first = self.facts.start[row]
-        participants = self.facts.player[first : first + self.facts.count[row]]
-        return any(self._is_them(self.facts.players[number]) for number in participants)
+        participants = range(first, first + self.facts.count[row])
+        if self.has_clubs:
+            clubs = {self.facts.club_of(participant) for participant in participants} - {None}
+            return any(self._is_them(str(club)) for club in clubs)
+        return any(self._is_them(self.facts.players[self.facts.player[participant]]) for participant in participants)
 
     # -- the other axes
 
@@ -453,9 +466,10 @@ class _Path:
         for row, instant in enumerate(self.facts.occurred_at):
             if low < instant <= high and self._on_ladder(row):
                 found.setdefault(instant, []).append((self.facts.first_position[row], self._takes_part(row)))
-        for one in self.facts.adjustments:
+        facts = Ladders(self.facts).of(self.ladder).facts
+        for one in facts.adjustments:
             if low < one.occurred_at <= high and one.ladder == self.ladder:
-                is_theirs = self._is_them(self.facts.players[one.player])
+                is_theirs = self._is_them(facts.players[one.player])
                 found.setdefault(one.occurred_at, []).append((one.position, is_theirs))
         return {instant: sorted(entries) for instant, entries in found.items()}
 

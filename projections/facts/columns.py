@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -270,6 +270,8 @@ class Facts:
     leagues: list[LeagueFacts] = field(default_factory=list)
     # for requested rulesets, by the positions of their versions: when leagues began, by their labels' numbers
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
+    # of facts whose participants are clubs: how these came about
+    club_games: ClubGames | None = None
     # by participant: the seconds they played by the game's clock, rounded up
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
@@ -467,6 +469,11 @@ class Facts:
         """Return the current id of a player, who may be asked for by an old one."""
         return self.players[self.person[self.player_numbers[player]]] if self.knows(player) else player
 
+    def club_of(self, participant: int) -> str | None:
+        """Return the current name of the club that a participant plays for."""
+        label = self._optional("club", participant)
+        return None if label == NONE else self.current_club(self.texts[label])
+
     def current_club(self, club: str) -> str:
         """Return the current name of a club, which may be recorded under an old one."""
         return self.clubs.get(club, club)
@@ -479,6 +486,44 @@ class Facts:
     def row_of(self, first_position: int) -> int:
         """Return the row of the game first recorded at a position; NONE if there is none that counts."""
         return row_at(self.first_position, first_position)
+
+
+class Member(NamedTuple):
+    """A participant who plays for a club in a game.
+
+    participant: the index among the participants of the people's facts
+    gain:        what the game gave them, in units
+    place:       their place as lists count it, 0 for who was not classified
+    """
+
+    participant: int
+    gain: int
+    place: int
+
+
+class ClubGames(NamedTuple):
+    """How the games of clubs came about: facts whose participants are clubs have them.
+
+    people:   the facts about the persons who played; games have the same rows there
+    versions: the versions of the ruleset, which score persons
+    offsets:  the members of the club at participant p are offsets[p]:offsets[p + 1] in the next three, the best first
+    members, gains, places: of every `Member` its numbers
+    failures: by row, why the rule cannot score a game; nothing is known of the games after it
+    """
+
+    people: Facts
+    versions: Sequence[Version]
+    offsets: Column
+    members: Column
+    gains: Column
+    places: Column
+    failures: Mapping[int, Exception]
+
+    def members_of(self, club: int) -> list[Member]:
+        """Return who plays for the club at an index among the participants, the best first."""
+        own = slice(self.offsets[club], self.offsets[club + 1])
+        columns = (column[own].tolist() for column in (self.members, self.gains, self.places))
+        return [Member(*numbers) for numbers in zip(*columns, strict=True)]
 
 
 def _padded(name: str, column: Column, slots: Column) -> Column:

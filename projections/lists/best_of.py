@@ -210,8 +210,9 @@ def _reached(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tuple[
     reached: dict[int, list[tuple[int, int]]] = {player: [] for player in tied}
     for game in range(len(results.offsets) - 1):
         for slot in range(results.offsets[game], results.offsets[game + 1]):
-            if (player := results.players[slot]) in tied and 1 <= results.places[slot] <= most:
-                reached[player].append((results.places[slot], game))
+            if (player := results.players[slot]) in tied:
+                places = (results.places[slot], *results.more_places.get(slot, ()))
+                reached[player] += [(place, game) for place in places if 1 <= place <= most]
     return reached
 
 

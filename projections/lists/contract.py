@@ -84,6 +84,7 @@ class Results(NamedTuple):
     places:   if the list asks for them: for every participant the place in the game, 0 for who was not classified
     states:   under a rule that keeps several numbers about a player, these by state column; else empty
     ranked_by: what running points are ranked by instead of the points themselves, in the same units
+    more_places: by participant the other places of a club whose players all count, ascending
     ids:      if there are so many players that numpy pays: for each, where their id comes among all ids in order
     """
 
@@ -101,6 +102,7 @@ class Results(NamedTuple):
     ids: Any = None
     states: Sequence[Sequence[int]] = ()
     ranked_by: Sequence[int] | None = None
+    more_places: Mapping[int, Sequence[int]] = {}
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:
         """(game, change) of a player's games, in order."""

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.store.log import (
     read_where,
 )
 from ratings_ledger.projections.contract import Term
-from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
+from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
 from ratings_ledger.projections.queries.explain_period import explain_period_of
@@ -42,6 +42,7 @@ from ratings_ledger.projections.queries.shown_states import show_state
 from ratings_ledger.projections.queries.standings import Account, rows_of_players
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.arrivals import read_when, score_at
+from ratings_ledger.projections.replay.clubs import tell_members
 from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
@@ -199,6 +200,7 @@ def explain_game(
     With a `connection` the other games of its rating period are named. What everybody had `before` it is looked up
     unless it is given. Raises `UnknownLadder`, `RuleFailure`.
     """
+    ladders = ladders.of(ladder)
     facts = ladders.facts
     versions = ladders.versions(ladder)
     version, participants, reason = why_not_counted(facts, row, versions)
@@ -243,6 +245,8 @@ def explain_game(
 
 def _explain_alone(facts: Facts, before: Before, row: int, version: Version, participants: Sequence[int]) -> Gave:
     """Return what a game that is scored by itself gave its counted participants. Raises `RuleFailure`."""
+    if facts.club_games is not None:
+        return _explain_clubs(facts, facts.club_games, before, row, version, participants)
     ladder = before.trace.stream.ladder
     people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
     reading = reading_of(version.rule.columns, version.ruleset)
@@ -262,6 +266,29 @@ def _explain_alone(facts: Facts, before: Before, row: int, version: Version, par
         containment.remark(version, ladder, row, names, scored.columns),
         assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)]),
     )
+
+
+def _explain_clubs(
+    facts: Facts, games: ClubGames, before: Before, row: int, version: Version, clubs: Sequence[int]
+) -> Gave:
+    """Return what a game gave clubs, with the reasons of their players. Raises `RuleFailure`."""
+    scored_by = next(one for one in games.versions if one.position == version.position)
+    told = tell_members(games, row, scored_by, before.trace.stream.ladder)
+    given: dict[int, tuple[State, State, list[tuple[int | None, Term]]]] = {}
+    begins = False
+    for club in clubs:
+        had, terms = _state(facts, before, club, version), told.terms_of(games.members_of(club))
+        begins |= before.state_of(facts.person_of(club)) is None
+        has = (had[0] + sum(term.amount for term in terms), *had[1:])
+        given[club] = had, has, [(None, term) for term in terms]
+    gained = [has[0] - had[0] for had, has, _ in given.values()]
+    keys = (key for _, _, terms in given.values() for _, term in terms for key in term.assumes)
+    started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
+    assumed = assumptions_among(
+        scored_by.ruleset, [*started, *keys, *_find_deciding_keys(games.people, row, scored_by)]
+    )
+    minted = sum(gain for gain in gained if gain > 0)
+    return Gave(given, minted, minted - sum(gained), told.remark, assumed)
 
 
 def _name_games(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:

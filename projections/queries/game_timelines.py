@@ -28,7 +28,7 @@ from ratings_ledger.projections.queries.explain import (
     explain_game,
     row_of_game,
 )
-from ratings_ledger.projections.queries.ladders_at import refuse_unknown
+from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown
 from ratings_ledger.projections.queries.last_events import last_event_of_game, last_events_of_games
 from ratings_ledger.projections.queries.results import (
     AS_IS,
@@ -43,7 +43,7 @@ from ratings_ledger.projections.replay.ladders import (
     parse_name,
     partition_values,
 )
-from ratings_ledger.projections.rulesets.versions import Version, games_of
+from ratings_ledger.projections.rulesets.versions import games_of
 
 CHUNK_GAMES = 1_000  # whose records are read at once
 Event = dict[str, Any]
@@ -202,23 +202,23 @@ def ladders_counting(seen: Survey, game_id: str) -> list[str] | None:
     if row == NONE:
         return None
     own = ladders_of_game(facts, row)
-    counting = [name for name in own if why_not_counted(facts, row, _versions(seen, name))[2] is None]
-    return counting or own
+    return [name for name in own if _counts(seen.ladders(parse_name(name).ruleset_id), name, row)] or own
 
 
-def _versions(seen: Survey, ladder: str) -> list[Version]:
-    return seen.facts.rulesets[parse_name(ladder).ruleset_id]
+def _counts(ladders: Ladders, ladder: str, row: int) -> bool:
+    """Tell whether the ruleset of a ladder counts a game."""
+    return why_not_counted(ladders.facts, row, ladders.facts.rulesets[parse_name(ladder).ruleset_id])[2] is None
 
 
 def ladders_of_player(seen: Survey, player: str) -> list[str]:
     """Return the ladders that a player is on."""
-    name, found = seen.facts.current(player), list[str]()
+    found = list[str]()
     for ladders, stream in seen.streams(seen.usable):
         with seen.noting():
             names = stream.names
             if stream.ranking.sums_lists:
                 names = [row.player for row in ladders.of_stream(stream).rows]
-            if name in names:
+            if ladders.facts.current(player) in names:
                 found.append(stream.ladder)
     return found
 
@@ -238,10 +238,11 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
     """
     every = all_ladders(seen).rows
     of_game = None if is_player else ladders_counting(seen, one)
-    is_known = of_game is not None or seen.facts.knows(one)
+    is_entrant = seen.facts.knows(one) or any(there.facts.knows(one) for there in map(seen.ladders, seen.usable))
+    is_known = of_game is not None or is_entrant
     if len(every) < 2 or not (is_known or is_player):
         return every[:1], ()
-    if of_game is None:
+    if not is_known:
         refuse_unknown(seen.facts, one)
     there = ladders_of_player(seen, one) if of_game is None else of_game
     own = longest_first(every, there)

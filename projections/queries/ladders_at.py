@@ -41,7 +41,7 @@ from ratings_ledger.projections.queries.coordinates import (
     _unknown_ruleset,
 )
 from ratings_ledger.projections.queries.shown_states import ShownStates, exact_states
-from ratings_ledger.projections.replay.classification import classified_places
+from ratings_ledger.projections.replay.clubs import facts_of_clubs, find_places
 from ratings_ledger.projections.replay.containment import RuleFailure, rank_by
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
 from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
@@ -302,6 +302,7 @@ class Ladders:
         self._single: dict[str, Stream] = {}
         self._traces: dict[str, Trace] = {}
         self._versions: dict[str, list[Version]] = {}
+        self._clubs: dict[str, Ladders] = {}
         self._rows: Column | None = None
         self._earlier: dict[str, EarlierTrace] = {}
         self.decoded_at = facts.position  # where the facts were decoded that these continue
@@ -331,6 +332,21 @@ class Ladders:
             root._others = dict([*root._others.items()][1 - TIMES_KEPT :]) | {as_of: other}
         return other
 
+    def of(self, ladder: str) -> Ladders:
+        """Return the ladders whose facts are about those who are on a ladder, or on those of a ruleset: these, or
+        others about clubs. Whatever is asked here about such a ladder is answered there.
+        """
+        ruleset_id = ladder.partition("/")[0]
+        versions = self.facts.rulesets.get(ruleset_id, [])
+        if self.facts.club_games is not None or not versions or versions[0].ruleset.entrant == "player":
+            return self
+        root, rules = self._root() or self, self._rules_of(ruleset_id)
+        if rules is not None and not (versions := _only(versions, rules)):
+            return self
+        if ruleset_id not in root._clubs:
+            root._clubs[ruleset_id] = Ladders(facts_of_clubs(self.facts, versions), root.as_of, self.rules)
+        return root._clubs[ruleset_id].at(self.as_of)
+
     @cached_property
     def players(self) -> set[str]:
         """Return the players that the facts know."""
@@ -345,6 +361,8 @@ class Ladders:
 
     def versions(self, ladder: str) -> list[Version]:
         """Return the versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        if (own := self.of(ladder)) is not self:
+            return own.versions(ladder)
         if ladder not in self._versions:
             self._versions[ladder] = versions_of(self.facts, ladder, self._rules_of(ladder.partition("/")[0]))
         return self._versions[ladder]
@@ -358,6 +376,8 @@ class Ladders:
 
         With `light`, one whose trace is known may have no games: it is only good for replaying it.
         """
+        if (own := self.of(ruleset_id)) is not self:
+            return own.every(ruleset_id)
         if ruleset_id not in self._streams:
             versions = self.facts.rulesets[ruleset_id]
             if (rules := self._rules_of(ruleset_id)) is not None:
@@ -376,6 +396,8 @@ class Ladders:
 
     def stream(self, ladder: str) -> Stream:
         """Return the stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        if (own := self.of(ladder)) is not self:
+            return own.stream(ladder)
         versions = self.versions(ladder)
         found = self._streams.get(ladder.partition("/")[0], self._single)
         if found is self._single and ladder not in found:
@@ -392,6 +414,8 @@ class Ladders:
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
+        if (own := self.of(ladder)) is not self:
+            return own.trace(ladder, keep)
         known = self._at_hand(ladder)
         if known is None or (keep and not known.is_kept):
             stream = self.stream(ladder)
@@ -408,6 +432,8 @@ class Ladders:
 
         An earlier time is a part of the whole history, which is worth replaying if it will be kept.
         """
+        if (own := self.of(ladder)) is not self:
+            return own._at_hand(ladder)
         if ladder not in self._traces and (known := self._look_up_trace(ladder)) is not None:
             self._traces[ladder] = known
         return self._traces.get(ladder)
@@ -442,6 +468,8 @@ class Ladders:
 
     def remember(self, ladder: str) -> None:
         """Keep the trace of a ruleset's only ladder, if it is long enough, for whoever asks next."""
+        if self.of(ladder) is not self:
+            return  # a trace that is kept is about players
         every = self.every(ladder, light=True)
         stream = every[ladder]
         if stream.known is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
@@ -490,12 +518,16 @@ class Ladders:
         Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
         Raises `RuleFailure`.
         """
+        if (own := self.of(trace.stream.ladder)) is not self:
+            return own.ranked_at(trace, as_of)
         if as_of is not None and not is_prefix(trace.stream):
             return self.at(as_of).standings(trace.stream.ladder)
         return self.ranked(trace if as_of is None else up_to(self.facts, trace, as_of))[0]
 
     def ranked(self, trace: Trace) -> tuple[Ranking, Results]:
         """Return the standings at the end of a trace, and what its list ranked. Raises `RuleFailure`."""
+        if (own := self.of(trace.stream.ladder)) is not self:
+            return own.ranked(trace)
         stream, version, games = trace.stream, ranking_version(trace), trace.count
         annual = stream.ranking.sums_lists
         months = self._months(stream, version) if annual else {}
@@ -528,6 +560,7 @@ class Ladders:
         # everybody in a stream that was replayed to the end is on the ladder
         stream, running = trace.stream, trace.stream.ranking.running
         long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.allowed()
+        places, more = find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
         return Results(
             stream.names,
             trace.states[0],
@@ -539,10 +572,11 @@ class Ladders:
             version.params,
             {month: {row.player: row for row in found.rows} for month, found in months.items()},
             self._excluded(stream, version, months),
-            classified_places(stream) if stream.ranking.reads_places(version.params) else (),
+            places,
             arrays.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
             trace.states if stream.rule.state else (),
             _rank_by(trace, version),
+            more,
         )
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:

@@ -90,6 +90,8 @@ def last_event(connection: Connection, ladders: Ladders, ladder: str, player: st
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
+    if ladders.of(ladder).facts.club_games is not None:
+        return ladders.facts.position  # whatever is recorded of a player may concern a club
     there = _dependence(connection, ladders, ladder)
     if there.stream.periods is not None:
         return ladders.facts.position  # whatever is recorded may close a period

@@ -198,7 +198,7 @@ class SnapshotReader:
                 except UnknownLadder:
                     time_zone(connection, ladder)  # says so if there is no such ruleset at any position
                     raise
-                ladders = undated.at(instant_played(self.as_of, zone))
+                ladders = undated.at(instant_played(self.as_of, zone)).of(ladder)
                 note_ahead(self.as_of, zone, self.note)
                 # dates end in this zone, so times are shown in it, too
                 times = times if times.home else Times(versions[0].ruleset.time_zone)

@@ -172,7 +172,7 @@ class Survey:
 
     def ladders(self, ruleset_id: str) -> Ladders:
         """Return the ladders at a ruleset's coordinates; rulesets that share the instant share them."""
-        return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone)
+        return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone).of(ruleset_id)
 
     def _at(self, time_zone: str) -> Ladders:
         instant = instant_played(self.asked, self.times.home or time_zone)

@@ -28,6 +28,7 @@ from ratings_ledger.projections.facts.columns import (
     TOO_LARGE,
     UNRATED,
     Cell,
+    ClubGames,
     Column,
     Facts,
 )
@@ -240,6 +241,8 @@ def why_not_counted(
     None.
     """
     version = in_force(versions, scored_at(facts, row, versions))
+    if facts.club_games is not None:
+        return version, *_why_clubs_not_counted(facts, row, facts.club_games)
     if version is None:
         first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
         since = f" (the first from {first})" if first else ""
@@ -248,6 +251,15 @@ def why_not_counted(
         return version, [], reason
     participants = counted(facts, row, version)
     return version, participants, why_not_scored(facts, row, version, participants)
+
+
+def _why_clubs_not_counted(facts: Facts, row: int, games: ClubGames) -> tuple[list[int], str | None]:
+    """Return the clubs that count in a game, and why it does not count among persons, or for no club."""
+    _, _, reason = why_not_counted(games.people, row, games.versions)
+    if reason:
+        return [], reason
+    clubs = [*range(facts.start[row], facts.start[row] + facts.count[row])]
+    return clubs, None if clubs else "nobody who counts played for a club"
 
 
 NEVER = 2**63 - 1
@@ -342,7 +354,7 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
 
 def select(
     facts: Facts, versions: Sequence[Version], ordered: Callable[[], Column], ladders: Callable[[Cell], bool],
-    failures: dict[int, RuleFailure],
+    failures: dict[int, Exception],
 ) -> Selected:  # fmt: skip
     """Return the games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
 
@@ -460,7 +472,7 @@ def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
 
 
 def _scorable(
-    facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, RuleFailure]
+    facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, Exception]
 ) -> Selected:  # fmt: skip
     """Return the games without those that their rule cannot score."""
     found = _readable(facts, versions, found)

@@ -359,7 +359,8 @@ def _played(
         values = cell_values(facts, cell, ruleset)
         return bool(values) if only is None or by_time(ruleset) else only in values
 
-    failures: dict[int, RuleFailure] = {}
+    # of clubs it is known which games their players' rule cannot score
+    failures: dict[int, Exception] = {} if facts.club_games is None else {**facts.club_games.failures}
     selected = select(facts, versions, rows, asked, failures)
     shared = partition(facts, ruleset, selected, only)
     del selected
@@ -517,15 +518,13 @@ def _label_events(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
 
 def why_not_replayed(versions: Sequence[Version]) -> str | None:
     """Return why no ladder of these versions can be replayed, or None."""
-    if versions[0].ruleset.entrant != "player":
-        return f"entrants other than players ({versions[0].ruleset.entrant}) are not ranked yet"
     kept = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
     if len(kept) > 1 and any(version.rule.state for version in versions):
         return f"its versions keep different numbers about a player: {'; '.join(map(', '.join, sorted(kept)))}"
     return None
 
 
-def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFailure | None:
+def _first_failure(stream: Stream, failures: Mapping[int, Exception]) -> RuleFailure | None:
     """Return the first of these failures (by row) at a game of a stream, as the stream's own."""
     row = next((row for row in stream.row if row in failures), None)
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)

@@ -146,4 +146,5 @@ RULE = Rule(
     ranking="table",
     counted_min=1,
     remark=remark,
+    adds=True,
 )

@@ -304,4 +304,5 @@ RULE = Rule(
     state=(State("points", SCALE, 2),),
     start=start,
     sample=sample,
+    adds=True,
 )

@@ -20,7 +20,7 @@ from ratings_ledger.projections.rulesets.arithmetic import find_inexact
 FAULTS = (BaseException,)
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 MESSAGE_MAX = 500
-OURS = "ratings_ledger.projections.rules."
+OURS = "ratings_ledger.projections."
 # how many arguments `chance` takes: for two players' points, or for two players among all, with the columns
 OF_POINTS, OF_PLAYERS = 4, 6
 

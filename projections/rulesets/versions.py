@@ -293,6 +293,12 @@ def _refuse_state_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProbl
         yield RulesetProblem("period", f'{rule.id} scores game by game; leave it out, or write period = "game"')
     if ruleset.period == "game" and rule.score is None:
         yield RulesetProblem("period", f'{rule.id} scores periods alone; write period = "day", "week" or "month"')
+    if ruleset.entrant == "club" and not rule.adds:
+        yield RulesetProblem(
+            "entrant",
+            f"{rule.id} scores by what everybody had before, and a club gets what its players get; a rule that adds "
+            'points is needed, such as placement-points/2, or entrant = "player"',
+        )
     if ruleset.takes != "sum" and ruleset.entrant != "club":
         yield RulesetProblem("takes", 'it says what a club gets from its players, so it needs entrant = "club"')
     if rule.state:

@@ -138,6 +138,7 @@ def build_ladder(
     ladders: Ladders, stream: Stream, changes: bool = False, digest: Callable[[Ranking], str] = attrgetter("digest")
 ) -> Built | LadderFailure:
     """Return a ladder as it is stored, with all `changes` that led there if requested, or why it cannot be built."""
+    ladders = ladders.of(stream.ladder)
     try:
         trace = replay(stream) if changes else None
         ranking = ladders.of_stream(stream) if trace is None else ladders.ranked(trace)[0]

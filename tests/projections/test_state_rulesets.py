@@ -29,7 +29,7 @@ def with_state(**members: object) -> Rule:
 @pytest.fixture
 def stateful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rulesets be bound to a rule with state."""
-    found = with_state(columns=("place", "team", "score", "days_since", "numbers.length"))
+    found = with_state(columns=("place", "team", "score", "days_since", "numbers.length"), adds=True)
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: found)
 
 
@@ -93,10 +93,11 @@ def test_wrong_member_is_refused_by_key(case: str, stateful: None) -> None:
 
 
 @pytest.mark.parametrize(
-    "member", ['period = "day"', 'season_by = "season"', "score_decimals = 1", 'score_order = "low"']
+    "member",
+    ['period = "day"', 'season_by = "season"', 'entrant = "club"', "score_decimals = 1", 'score_order = "low"'],
 )
 def test_points_alone_refuse_members_without_effect(member: str) -> None:
-    """A rule that keeps points alone refuses members that would have no effect."""
+    """A rule that compares players by their points refuses clubs, and other members that would have no effect."""
     _, problems = read_toml(written(member))
     assert [problem.key for problem in problems] == [member.split()[0]]
     assert "pairwise-elo/1" in problems[0].message

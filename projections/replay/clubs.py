@@ -1,0 +1,294 @@
+"""Clubs as entrants: facts whose participants are the clubs that people played for, made from those about people.
+
+A game is scored as it was played, by everybody in it. A club then has the sum of what its players got, or the best of
+it; who played for no club is left out. These games of clubs go through everything that games of persons go through:
+replay, lists, histories, comparisons. Club ids and player ids never meet: each has facts of its own.
+
+    places 1 to 5 are worth 10, 6, 4, 3, 2; 1st and 3rd played for north, 2nd for south, 4th and 5th for nobody
+    sum: north 10 + 4 = 14, south 6; best: north 10, south 6
+
+So a rule is needed whose points depend on nobody's state (`Rule.adds`).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import NUMBERS, Columns, Numbers, Rule, Term, decimal, no_table
+from ratings_ledger.projections.facts.columns import NONE, Adjustment, ClubGames, Facts, Member, RecordedFacts, Rename
+from ratings_ledger.projections.replay.classification import classified_places
+from ratings_ledger.projections.replay.containment import RuleFailure, explain_states, remark, score_states
+from ratings_ledger.projections.replay.eligibility import counted
+from ratings_ledger.projections.replay.ladders import Stream, parse_name, streams
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_inputs import padded
+from ratings_ledger.projections.rulesets.columns import reading_of
+from ratings_ledger.projections.rulesets.versions import Version
+
+# the column of what a game gave a club; no custom number has such a name
+GAIN = f"{NUMBERS}+"
+
+
+def facts_of_clubs(people: Facts, versions: Sequence[Version]) -> Facts:
+    """Return the facts of the games of clubs under the versions of a ruleset whose entrants are clubs."""
+    ruleset_id = versions[0].ruleset.id
+    names, person = _name_clubs(people, ruleset_id)
+    numbers = {name: number for number, name in enumerate(names)}
+    scored, failures = _score_people(people, versions)
+    seats = _seat_clubs(people, scored, np.array([numbers.get(text, NONE) for text in people.texts] or [NONE]), person)
+    takes_best = np.array([version.ruleset.takes == "best" for version in versions])
+    first = np.flatnonzero(np.diff(seats.club, prepend=-1) | np.diff(seats.row, prepend=-1))
+    offsets = np.append(first, len(seats.row)).astype(np.int64)
+    gains = _reduce(np.add, seats.gain, first)
+    gains = np.where(takes_best[seats.version[first]], seats.gain[first], gains) if len(first) else gains
+    count = np.bincount(seats.row[first], minlength=len(people.start)).astype(np.int32)
+    start = arrays.before_each(arrays.as_column(count))
+    place = _reduce(np.minimum, arrays.as_numpy(people.place)[seats.slot], first).astype(np.int32)
+    whole = arrays.as_column
+    adjustments, recorded = _keep_decisions(people, ruleset_id, numbers)
+    return Facts(
+        people.position, people.chain_hash, people.first_position, people.live_position, people.occurred_at, start,
+        whole(count), people.cell, start, people.voided,
+        player=whole(seats.club[first].astype(np.int32)), place=whole(place), status=arrays.zeros("b", len(first)),
+        replaced=arrays.zeros("b", len(first)), optional={GAIN: whole(gains)}, of_kind={},
+        players=names, person=person, texts=people.texts, cells=people.cells, player_numbers=numbers,
+        text_numbers=people.text_numbers, cell_numbers=people.cell_numbers, rows=people.rows, recorded=recorded,
+        proposed=people.proposed, recorded_until=people.recorded_until, unread=people.unread, circular=people.circular,
+        adjustments=[one._replace(player=person[one.player]) for one in adjustments],
+        rulesets={**people.rulesets, ruleset_id: [_version_of_clubs(version) for version in versions]},
+        unusable=people.unusable, leagues=people.leagues, renamed=bool(people.clubs),
+        club_games=ClubGames(
+            people, versions, whole(offsets), whole(seats.slot), whole(seats.gain), whole(seats.place), failures
+        ),
+    )  # fmt: skip
+
+
+def _reduce(operation: Any, numbers: Any, first: Any) -> Any:
+    """Return what an operation makes of the numbers of each group, given where the groups begin."""
+    return operation.reduceat(numbers, first).astype(np.int64) if len(first) else np.zeros(0, dtype=np.int64)
+
+
+# ------------------------------------------------------------------------------------------------ names and decisions
+
+
+def _name_clubs(people: Facts, ruleset_id: str) -> tuple[list[str], array[int]]:
+    """Return the names of all clubs in order, and for each the number of its current one."""
+    labels = np.unique(arrays.as_numpy(people.optional.get("club", array("i")))).tolist()
+    names = {people.texts[label] for label in labels if label != NONE} | people.clubs.keys() | {*people.clubs.values()}
+    names |= {name for rename in people.recorded.club_renames for name in (rename.club, rename.new_club)}
+    names |= {people.players[one.player] for one in people.recorded.adjustments if _is_of(one, ruleset_id)}
+    ordered = sorted(names)
+    numbers = {name: number for number, name in enumerate(ordered)}
+    return ordered, array("i", [numbers[people.current_club(name)] for name in ordered])
+
+
+def _is_of(adjustment: Adjustment, ruleset_id: str) -> bool:
+    return parse_name(adjustment.ladder).ruleset_id == ruleset_id
+
+
+def _keep_decisions(people: Facts, ruleset_id: str, numbers: dict[str, int]) -> tuple[list[Adjustment], RecordedFacts]:
+    """Return the adjustments of clubs that count, and what was recorded about clubs, each by the name given there."""
+    recorded = people.recorded
+    adjustments = [
+        one._replace(player=numbers[people.players[one.player]])
+        for one in recorded.adjustments
+        if _is_of(one, ruleset_id)
+    ]
+    renames = [Rename(one.position, numbers[one.club], numbers[one.new_club]) for one in recorded.club_renames]
+    live = {one.position for one in people.adjustments}
+    own = replace(recorded, adjustments=adjustments, renames=renames, seeds=[], accounts=[], club_renames=[], clocks={})
+    return [one for one in adjustments if one.position in live], own
+
+
+# ------------------------------------------------------------------------------------------------ games
+
+
+class Seats(NamedTuple):
+    """Counted participants as arrays: the game's row, the version, the participant, what they got, their place as lists
+    count it, and the club.
+    """
+
+    row: Any
+    version: Any
+    slot: Any
+    gain: Any
+    place: Any
+    club: Any = None
+
+
+def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, dict[int, Exception]]:
+    """Return what every counted participant got, and by row the games at which the rule failed."""
+    failures: dict[int, Exception] = {}
+    alone = replace(people, adjustments=[], seeds={})
+    parts = [_score_stream(people, stream, failures) for stream in streams(alone, versions).values()]
+    if not parts:
+        return Seats(*np.zeros((5, 0), dtype=np.int64)), failures
+    joined = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
+    # bands may overlap; a game gives the same on all its ladders
+    _, once = np.unique(joined[2], return_index=True)
+    return Seats(*(column[once] for column in joined)), failures
+
+
+def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> Seats:
+    """Return what everybody got on one ladder; after a failure nothing."""
+    rows, offsets, taken = arrays.as_numpy(stream.row), arrays.as_numpy(stream.offsets), stream
+    gains = np.zeros(len(stream.players), dtype=np.int64)
+    try:
+        trace = replay(stream, joining={})
+    except RuleFailure as failure:
+        at = 0 if failure.row is None else int(np.flatnonzero(rows == failure.row)[0])
+        failures[int(rows[at])] = failure
+        taken = replace(stream.up_to(at, 0), broken=None)
+        trace = replay(taken, joining={})
+    gains[: len(taken.players)] = arrays.as_numpy(trace.changes)
+    sizes = np.diff(offsets)
+    return Seats(
+        np.repeat(rows, sizes), np.repeat(arrays.as_numpy(stream.version).astype(np.int64), sizes),
+        _find_participants(people, stream), gains, _find_places(people, stream),
+    )  # fmt: skip
+
+
+def _find_places(people: Facts, stream: Stream) -> Any:
+    """Return the places as lists count them; those of a rule that reads none decide nothing."""
+    if all("place" in version.rule.columns for version in stream.versions):
+        return np.array(classified_places(stream), dtype=np.int64)
+    return np.zeros(len(stream.players), dtype=np.int64)
+
+
+def _find_participants(people: Facts, stream: Stream) -> Any:
+    """Return the participant at every slot of a stream, in which nobody is twice in a game."""
+    rows, everybody = arrays.as_numpy(stream.row), len(people.person) + 1
+    count = arrays.as_numpy(arrays.taken(people.count, stream.row))
+    slots = arrays.as_numpy(arrays.span_indices(arrays.taken(people.start, stream.row), arrays.as_column(count)))
+    persons = arrays.as_numpy(people.person)[arrays.as_numpy(people.player)[slots]]
+    there = np.repeat(np.arange(len(rows)), count) * everybody + persons
+    own = np.array(stream.persons, dtype=np.int64)[arrays.as_numpy(stream.players)]
+    wanted = np.repeat(np.arange(len(rows)), np.diff(arrays.as_numpy(stream.offsets))) * everybody + own
+    order = np.argsort(there)
+    return slots[order[np.searchsorted(there[order], wanted)]]
+
+
+def _seat_clubs(people: Facts, scored: Seats, numbers: Any, person: array[int]) -> Seats:
+    """Return the seats of those who played for clubs, by game and club, the best of each first.
+
+    Of equal results the one with the better place is the better, then the one recorded first.
+    """
+    label = padded(people, "club", scored.slot)
+    has_club = label != NONE
+    label, scored = label[has_club], Seats(*(column[has_club] for column in scored[:5]))
+    club = np.array(person, dtype=np.int64)[numbers[label]] if len(label) else label.astype(np.int64)
+    place = np.where(scored.place == 0, np.iinfo(np.int64).max, scored.place)
+    order = np.lexsort((scored.slot, place, -scored.gain, club, scored.row))
+    return Seats(*(column[order] for column in scored[:5]), club[order])
+
+
+def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list[int]]]:
+    """Return the place of every participant of a stream as lists count it, 0 for who was not classified; and by slot
+    the other places of a club that has the sum of its players' points.
+    """
+    if facts.club_games is None:
+        return classified_places(stream), {}
+    places, others, slot = list[int](), dict[int, list[int]](), 0
+    for game, row in enumerate(stream.row):
+        takes_best = stream.versions[stream.version[game]].ruleset.takes == "best"
+        for club in range(facts.start[row], facts.start[row] + facts.count[row]):
+            own = [member.place for member in facts.club_games.members_of(club)]
+            own = own[:1] if takes_best else sorted(place for place in own if place) or [0]
+            places.append(own[0])
+            if own[1:]:
+                others[slot] = own[1:]
+            slot += 1
+    return places, others
+
+
+# ------------------------------------------------------------------------------------------------ the rule of clubs
+
+
+def _version_of_clubs(version: Version) -> Version:
+    """Return a version as it scores games of clubs: who counts was decided among persons."""
+    scope = version.ruleset.scope.model_copy(update={"exclude_status": [], "exclude_accounts": []})
+    ruleset = version.ruleset.model_copy(update={"scope": scope, "numbers": {}})
+    return version._replace(ruleset=ruleset, rule=_rule_of_clubs(version.rule))
+
+
+def _rule_of_clubs(rule: Rule) -> Rule:
+    """Return the rule that adds what clubs got; points are counted and shown as those of the rule of persons."""
+    return rule._replace(
+        columns=(GAIN,), check=None, score=add_gains if rule.state else give_gains, explain=explain_gains,
+        counted_min=1, remark=None, table=no_table, sample=None, chance=None, draw=None,
+    )  # fmt: skip
+
+
+def add_gains(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Add what every club got; returns what is minted, so that losses are burned."""
+    minted = 0
+    for i in range(n):
+        after[0][i] = before[0][i] + columns[0][i]
+        minted += max(columns[0][i], 0)
+    return minted
+
+
+def give_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Any) -> int:
+    """Do the same as `add_gains` for a rule of contract 1."""
+    minted = 0
+    for i in range(n):
+        change[i] = columns[0][i]
+        minted += max(columns[0][i], 0)
+    return minted
+
+
+def explain_gains(n: int, names: Sequence[str], before: Any, columns: Columns, params: Any, after: Any) -> Any:
+    """Return what every club got as one term; `tell_members` has the terms of its players."""
+    return [[Term("players", columns[0][i], "what its players got")] for i in range(n)]
+
+
+# ------------------------------------------------------------------------------------------------ explanations
+
+
+class ToldMembers(NamedTuple):
+    """Why a game gave its counted participants what it gave: by participant the id and the rule's terms.
+
+    `unit` is that of the points, and `takes_best` says that only the best of a club counts.
+    """
+
+    names: dict[int, str]
+    terms: dict[int, list[Term]]
+    unit: int
+    takes_best: bool
+    remark: str | None
+
+    def terms_of(self, members: Sequence[Member]) -> list[Term]:
+        """Return the terms of a club, which sum to what it got, given its members, the best first."""
+        return [*self._tell(members)]
+
+    def _tell(self, members: Sequence[Member]) -> Iterator[Term]:
+        for number, member in enumerate(members):
+            name = self.names[member.participant]
+            if number and self.takes_best:
+                got = decimal(member.gain, self.unit)
+                yield Term(name, 0, f"{got} {'point' if got == '1' else 'points'}; only the best of the club counts")
+                continue
+            for term in self.terms[member.participant]:
+                yield term._replace(term=f"{name}, {term.term}")
+
+
+def tell_members(games: ClubGames, row: int, version: Version, ladder: str) -> ToldMembers:
+    """Return why a game gave everybody what it gave under the version that scores persons. Raises `RuleFailure`."""
+    people, rule = games.people, version.rule
+    participants = counted(people, row, version)
+    names = [people.name_of(participant) for participant in participants]
+    reading = reading_of(rule.columns, version.ruleset)
+    columns = [people.column(name, row, participants, reading) for name in rule.columns]
+    # whatever everybody had: the points of such a rule do not depend on it
+    before = [[units] * len(names) for units in version.start_state]
+    _, after = score_states(version, ladder, row, before, columns)
+    terms = explain_states(version, ladder, row, names, before, columns, after)
+    return ToldMembers(
+        dict(zip(participants, names, strict=True)), dict(zip(participants, terms, strict=True)), rule.scale,
+        version.ruleset.takes == "best", remark(version, ladder, row, names, columns),
+    )  # fmt: skip
