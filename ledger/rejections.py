@@ -111,6 +111,7 @@ CODES = {
     "ladder-not-adjustable": "the points of monthly, open and annual lists come from games alone",
     "finer-than-scale": "the ladder does not count in steps that small",
     "seed-column": "a seed has columns of the state that the ladder's rule keeps",
+    "seed-of-club": "a seed says with what a player begins; on a ladder of clubs all begin alike",
     "seed-late": "a seed comes before the player's first counted game there, unless it replaces a withdrawn one",
     "seed-exists": "a player has one seed on a ladder; another one first needs that withdrawn",
     "seeds-differ": "two ids with different seeds on a ladder become one person only after one of these is withdrawn",

@@ -296,6 +296,9 @@ class Admission:
             raise Refused(
                 "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; players begin with nothing"
             )
+        if versions[0].ruleset.entrant == "club":
+            told = f"{data['ladder']} ranks clubs, which begin alike; to give one points: ratings adjust"
+            raise Refused("seed-of-club", told)
         self._seeds.take(versions, data, self.checks_games)
 
     def _activities(self, game: str, at: int) -> Iterator[Activity]:

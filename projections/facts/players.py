@@ -49,13 +49,23 @@ def known_players(facts: Facts) -> set[str]:
     """Return the ids named by live games, accounts, adjustments, seeds and renames: not those named by mistake."""
     gone = facts.recorded.withdrawn
     numbers = set(_participants(facts))
-    numbers |= {adjustment.player for adjustment in facts.recorded.adjustments if adjustment.position not in gone}
+    numbers |= {
+        adjustment.player
+        for adjustment in facts.recorded.adjustments
+        if adjustment.position not in gone and not is_of_clubs(facts, adjustment.ladder)
+    }
     numbers |= {seed.player for seed in facts.recorded.seeds if seed.position not in gone}
     numbers |= {account.player for account in facts.recorded.accounts if account.position not in gone}
     for rename in facts.recorded.renames:
         if rename.position not in gone:
             numbers |= {rename.player, rename.new_player}
     return {facts.players[number] for number in numbers}
+
+
+def is_of_clubs(facts: Facts, ladder: str) -> bool:
+    """Tell whether a ladder ranks clubs, whose ids are no players'; in facts about clubs they are."""
+    versions = facts.rulesets.get(ladder.partition("/")[0], ())
+    return facts.club_games is None and any(version.ruleset.entrant == "club" for version in versions)
 
 
 def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:

@@ -376,8 +376,8 @@ class Ladders:
 
         With `light`, one whose trace is known may have no games: it is only good for replaying it.
         """
-        if (own := self.of(ruleset_id)) is not self:
-            return own.every(ruleset_id)
+        if (clubs := self.of(ruleset_id)) is not self:
+            return clubs.every(ruleset_id, light=light)
         if ruleset_id not in self._streams:
             versions = self.facts.rulesets[ruleset_id]
             if (rules := self._rules_of(ruleset_id)) is not None:

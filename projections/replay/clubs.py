@@ -127,7 +127,7 @@ def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, di
     alone = replace(people, adjustments=[], seeds={})
     parts = [_score_stream(people, stream, failures) for stream in streams(alone, versions).values()]
     if not parts:
-        return Seats(*np.zeros((5, 0), dtype=np.int64)), failures
+        return Seats(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
     joined = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
     # bands may overlap; a game gives the same on all its ladders
     _, once = np.unique(joined[2], return_index=True)
@@ -184,7 +184,7 @@ def _seat_clubs(people: Facts, scored: Seats, numbers: Any, person: array[int]) 
     club = np.array(person, dtype=np.int64)[numbers[label]] if len(label) else label.astype(np.int64)
     place = np.where(scored.place == 0, np.iinfo(np.int64).max, scored.place)
     order = np.lexsort((scored.slot, place, -scored.gain, club, scored.row))
-    return Seats(*(column[order] for column in scored[:5]), club[order])
+    return Seats(*(column[order] for column in (*scored[:5], club)))
 
 
 def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list[int]]]:

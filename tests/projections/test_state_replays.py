@@ -19,7 +19,6 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import replay as replaying
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
 from tests import own_rules
 from tests.builders import draft, drafted, event
@@ -227,14 +226,3 @@ def test_stored_standings_have_the_states(played: tuple[str, Games]) -> None:
     with writing(name) as connection:
         connection.execute(text("UPDATE generation_standings SET state = '1,2' WHERE player = 'anna'"))
     assert run_command("verify", db=name) == 1
-
-
-def test_ladder_that_cannot_be_replayed_fails_alone(played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What no replay carries out yet is no wrong rating: the ladder says why it has none, others have theirs."""
-    name, _ = played
-    own_rules.publish_untried(name, TEXT.replace('id = "own-k"', 'id = "other"\nentrant = "club"'))
-    with reading(name) as connection:
-        ladders = Ladders(decode(connection))
-        with pytest.raises(RuleFailure, match="entrants other than players"):
-            ladders.trace("other")
-        assert ladders.trace("own-k").count == 200
