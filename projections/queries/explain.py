@@ -448,7 +448,7 @@ def explain_player(
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else times.zone
     records = read_records_at(connection, sorted({one.position for one in played}))
-    standing = StandingGames(connection, facts.position, records)
+    standing = StandingGames(connection, facts, records)
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:

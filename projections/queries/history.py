@@ -30,6 +30,7 @@ from pydantic_core import from_json
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import corrected_game
 from ratings_ledger.ledger.events.zones import end_of, local_time
@@ -101,9 +102,13 @@ def records_of(connection: Connection, games: Iterable[LookedUp]) -> dict[int, s
 
 
 class StandingGames:
-    """The games of some records as they stand: with their players' current ids, and whatever the record leaves out."""
+    """The games of some records as they stand: with their players' current ids, and whatever the record leaves out; on
+    a ladder of clubs, with clubs as participants.
+    """
 
-    def __init__(self, connection: Connection, until: int, records: dict[int, str]) -> None:
+    def __init__(self, connection: Connection, facts: Facts, records: dict[int, str]) -> None:
+        until = facts.position
+        self._clubs = facts if facts.club_games is not None else None
         self._people = identities(connection, until)
         # a void and a reinstatement do not repeat the game
         names = [
@@ -124,7 +129,17 @@ class StandingGames:
             data = corrected_game(data, 0)[0]
         elif event["type"] != "game.recorded":
             data = self._games[data["game_id"]]
-        return self._people.present(data)
+        return self._people.present(data) if self._clubs is None else _present_clubs(self._clubs, data)
+
+
+def _present_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a game as one of clubs, each at the place of the best who plays for it."""
+    best: dict[str, int] = {}
+    for place, participant in zip(places(data), data["participants"], strict=True):
+        if (label := participant.get("club")) is not None:
+            club = facts.current(label)
+            best[club] = min(place, best.get(club, place))
+    return {"participants": [{"player": club, "place": place} for club, place in best.items()]}
 
 
 # who asks for a course asks for more of the same player
@@ -148,7 +163,7 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     steps = trace.steps(number)
     games = played(facts, steps)
     records = records_of(connection, games)
-    standing = StandingGames(connection, facts.position, records)
+    standing = StandingGames(connection, facts, records)
     version, after = newest(stream.versions), trace.games_after(number, steps)
     states = [
         show_state_after(version, ladder, state, games)

@@ -168,9 +168,9 @@ def player_statistics(seen: Survey, player: str, game: str | None = None) -> Pla
 
 def person_of(seen: Survey, player: str) -> Person:
     """Return what somebody did and where they stand. Raises `Unknown` (player-unknown) for who is on no ladder."""
-    facts = seen.facts
-    player = facts.current(player)
-    everybody = seen.once("by player", rows_by_player)
+    facts, everybody = seen.facts, seen.once("by player", rows_by_player)
+    # a club may be called like a player who has another id by now
+    player = player if player in everybody else facts.current(player)
     if player not in everybody:
         raise Unknown("player-unknown", f"{shown(player)} is on no ladder{did_you_mean(player, everybody)}")
     ids = _ids(facts, player)
@@ -180,7 +180,7 @@ def person_of(seen: Survey, player: str) -> Person:
         **_statistics(seen, player, None, seen.once("gold", _gold)),
         rows=tuple(everybody[player]),
         last=last,
-        earlier=tuple(sorted(facts.players[one] for one in ids - {facts.player_numbers[player]})),
+        earlier=tuple(sorted(facts.players[one] for one in ids - {facts.player_numbers.get(player)})),
     )
 
 
