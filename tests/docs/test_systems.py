@@ -72,6 +72,7 @@ CHECKS = {
     "championship": {
         "ben: 6 +2.5 = 8.5", "cleo: 11 +16 = 27", "   1  cleo      24.0", "   2  anna      24.0",
         "places: 2 at place 1, 1 at place 3; anna 1 at place 1, 2 at place 2, 1 at place 3", "best 1 of 2 results",
+        "   1  Belem        14", "+1  cleo, place 4: worth 1", "CNC is Cascais   +3",
     },
 }  # fmt: skip
 
