@@ -26,11 +26,10 @@ def decoded(connection: Connection, known_at: int | None = None, lazily: bool = 
     count. At the end of the command its shell gets to know the names."""
     facts = decode(connection, known_at, cached=cached, lazily=lazily)
     note_left_out(facts.left_out)
-    if known_at is None or facts.position == head(connection).position:
-        db = click.get_current_context().find_root().obj
-        if not are_kept(db, facts.chain_hash):
-            newest = newest_games(connection, facts.position)
-            _at_the_end(partial(_keep_names, db, facts, newest))
+    db = click.get_current_context().find_root().obj
+    if not are_kept(db, facts.chain_hash) and (known_at is None or facts.position == head(connection).position):
+        newest = newest_games(connection, facts.position)
+        _at_the_end(partial(_keep_names, db, facts, newest))
     return facts
 
 

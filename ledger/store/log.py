@@ -53,7 +53,6 @@ def ledger_id(connection: Connection) -> str:
 
 def home_zone(connection: Connection, until: int | None = None) -> str | None:
     """Return the name of the ledger's home zone at a position (default: the head), or None."""
-    until = head(connection).position if until is None else until
     found = read_live(connection, until=until, type_name="ledger.zone_set")
     return str(found[-1].data["zone"]) if found else None
 
@@ -192,10 +191,19 @@ def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, 
 
 
 def read_where(
-    connection: Connection, *, until: int, after: int = 0, type_name: str | None = None, subject: str | None = None
+    connection: Connection,
+    *,
+    until: int | None,
+    after: int = 0,
+    type_name: str | None = None,
+    subject: str | None = None,
 ) -> list[tuple[int, str]]:
-    """(position, record) of the events of a type or about a subject, in log order, after `after` up to `until`."""
-    query = select(events.c.position, events.c.record, events.c.type).where(events.c.position <= until)
+    """Return (position, record) of the events of a type or about a subject, in log order, after `after` up to `until`,
+    if given.
+    """
+    query = select(events.c.position, events.c.record, events.c.type)
+    if until is not None:
+        query = query.where(events.c.position <= until)
     if after:
         query = query.where(events.c.position > after)
     # only one condition in SQL, the more selective one: SQLite might use the other's index for both

@@ -280,7 +280,7 @@ def time_zone(connection: Connection, ladder: str) -> str:
     """Return the zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
     # including voided versions: what was known at an earlier position may need them, and all share the zone
-    there = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
+    there = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
     published = next(iter(known_of("ruleset.published", there)), None)
     if published is None:
         raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
@@ -298,7 +298,7 @@ def date_zone(connection: Connection, ladder: str, times: Times) -> str:
 
 def ruleset_ids(connection: Connection) -> set[str]:
     """Return the ids of all rulesets that were ever published."""
-    every = read_where(connection, until=head(connection).position, type_name="ruleset.published")
+    every = read_where(connection, until=None, type_name="ruleset.published")
     return {event.data["id"] for event in known_of("ruleset.published", every)}
 
 
