@@ -22,7 +22,7 @@ SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
     "weng-lin": ("weng-lin-pl/1", ["table", "doubles"], {}),
     "weng-lin-bt": ("weng-lin-btf/1", ["table", "doubles"], {}),
     "club-elo": ("pairwise-elo/2", ["football"], {
-        "season_by": [8], "score_decimals": 1, "params": {
+        "season_by": [2, 7, 10], "score_decimals": 1, "params": {
             "margin": "ln", "margin_unit": 10, "home": 65, "reversion": "1/3", "reversion_to": 1505,
             "k": [{"below": 5, "k": 40}, {"k": 20}]}}),
     "doubles-elo": ("pairwise-elo/2", ["doubles"], {
@@ -59,6 +59,19 @@ def describe(name: str, version: str = "1", since: str = "1900-01-01", **members
     return {"id": name, "version": version, "rule": rule, "effective_from": since, "scope": scope, **more, **members}
 
 
+def correct_game(recorded: Event, at: str) -> Event:
+    """Return a correction of a game in which its first and its last participant, or their sides, exchange results."""
+    old = recorded["data"]
+    seats = [{**one} for one in old["participants"]]
+    pairs = [(seats[0], seats[-1])]
+    if "team" in seats[0]:
+        pairs.append((seats[1], seats[2]))
+    for left, right in pairs:
+        for name in {"place", "score", "power"} & left.keys():
+            left[name], right[name] = right[name], left[name]
+    return event("game.corrected", at, game_id=old["game_id"], game={**old, "participants": seats}, **WHY)
+
+
 class Drawing:
     """Draws the games of all systems, day after day, with what else happens between them."""
 
@@ -70,7 +83,7 @@ class Drawing:
 
     def draw(self, rounds: int) -> Iterator[Event]:
         """Yield so many rounds: a game of each kind, and a seed, a correction or something else now and then."""
-        yield from self._seeds(["anna", "ben", "cleo", "dora"])
+        yield from self._seeds()
         for _ in range(rounds):
             self.at += timedelta(hours=self.chance.choice([1, 5, 7, 24 * 3, 24 * 25]))
             for draw in (self._table, self._chess, self._go, self._football, self._doubles, self._riichi,
@@ -79,21 +92,8 @@ class Drawing:
             yield from self._something_else()
 
     def correct(self, back: int) -> Event:
-        """Return a correction of the game that was recorded so many games ago: its first two places are exchanged."""
-        old = self.played[-back]["data"]
-        new = {**old, "participants": [{**one} for one in old["participants"]]}
-        self._exchange(new)
-        return event("game.corrected", self.now(), game_id=old["game_id"], game=new, **WHY)
-
-    def _exchange(self, game: Event) -> None:
-        one, other = game["participants"][0], game["participants"][-1]
-        for name in ("place", "score", "power"):
-            if name in one:
-                one[name], other[name] = other[name], one[name]
-        if "team" in one:  # whole sides
-            second, third = game["participants"][1:3]
-            for name in ("place", "score"):
-                second[name], third[name] = third[name], second[name]
+        """Return a correction of the game that was recorded so many games ago."""
+        return correct_game(self.played[-back], self.now())
 
     def now(self) -> str:
         """Return when the last round was played."""
@@ -107,9 +107,9 @@ class Drawing:
         self.played.append(drawn)
         return drawn
 
-    def _seeds(self, players: list[str]) -> Iterator[Event]:
+    def _seeds(self) -> Iterator[Event]:
         for ladder, state in SEEDS.items():
-            for index, player in enumerate(players):
+            for index, player in enumerate(PLAYERS[: 7 if ladder == "fide" else 4]):  # without one they are unrated
                 name = next(iter(state))
                 points = f"{float(state[name]) - index:g}"
                 yield event("player.seeded", "2010-01-02T00:00:00Z", f"seed {ladder} {player}", ladder=ladder,
