@@ -31,7 +31,7 @@ from ratings_ledger.projections.diff.affected import (
 )
 from ratings_ledger.projections.diff.comparison import RankedPoints, ReplayedLadder
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
+from ratings_ledger.projections.facts.decoding import apply_event, decode, note_time, settle_facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.event_texts import what_was_decided
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -132,6 +132,11 @@ def decided(
         else:
             decisions.append(_decision(connection, key, entries, end, times))
         path.go_on(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
+    if by_period := {name for name, known in facts.rulesets.items() if known[0].ruleset.period != "game"}:
+        # what closed since is the work of games, not of a decision
+        facts.position = after
+        note_time(facts, connection)
+        path.go_on(facts.snapshot(), {f"ruleset:{name}" for name in by_period}, None)
     return Decisions(
         before,
         after,

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import ratings_ledger as rl
+from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.expected_scores import expected_scores
@@ -19,7 +20,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.trace import Trace
 from tests import own_rules
-from tests.builders import draft, drafted, event
+from tests.builders import draft, drafted, event, game_data
 from tests.ledgers import append_drafts, create_ledger, reading, run_command
 from tests.projections.state_rules import BY_PERIOD
 
@@ -264,3 +265,35 @@ def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: py
         assert found.period.open_games == 3
         assert ledger.at().standings("by-period").period.open_games == 0
         assert not ledger.at(as_of="2010-03-02").explain("by-period", "g1").counted
+
+
+def test_decisions_leave_what_a_close_did_to_the_games(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day closes while somebody corrects a game of the day before: each has its part, and parts sum to the change."""
+    own_rules.offer_rule(monkeypatch, BY_PERIOD)
+    times = {day: parse_instant(f"2010-03-0{day}T13:00:00Z") for day in (1, 2, 3)}
+    monkeypatch.setattr("ratings_ledger.ledger.clock.now", lambda: times[1])
+    name = create_ledger(f"sqlite:///{tmp_path}/closes.db")
+    own_rules.publish_untried(name, TEXT.replace("PERIOD", "day"))
+    corrected = game_data("g1", "ben", "anna", game="chess") | {"kind": "placing"}
+    correction = event(
+        "game.corrected",
+        "2010-03-01T12:00:00Z",
+        game_id="g1",
+        reason="wrong",
+        game=corrected,
+    )
+    for day, one in [
+        (1, drafted("g1", "anna", "ben", at="2010-03-01T12:00:00Z", game="chess")),
+        (2, drafted("g2", "anna", "ben", at="2010-03-02T12:00:00Z", game="chess")),
+        (3, draft(correction)),
+    ]:
+        monkeypatch.setattr("ratings_ledger.ledger.clock.now", lambda at=times[day]: at)
+        append_drafts(name, one)
+    with rl.open(name) as ledger:
+        known = [ledger.at(known_at=position) for position in (3, 4)]
+        before, after = ({row.player: row.points for row in one.standings("by-period").rows} for one in known)
+        shares = {one.player: one for one in known[1].decisions(3).shares}
+    assert {player: one.after for player, one in shares.items()} == after
+    assert {player: one.before for player, one in shares.items()} == before
+    assert all(sum(one.amounts.values()) == one.change for one in shares.values())
+    assert [one.amounts.keys() for one in shares.values()] == [{0, None}] * 2
