@@ -28,7 +28,8 @@ def list_other_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
 
 
 def _names(rows: Rows) -> list[str]:
-    return [*next((row.state for row in rows if row.state is not ABSENT), {})]
+    # versions of a ruleset may keep different numbers
+    return [*dict.fromkeys(name for row in rows if row.state is not ABSENT for name in row.state)]
 
 
 def _column(rows: Rows, name: str) -> list[render.Cell]:

@@ -298,7 +298,7 @@ def _light(trace: Trace) -> Trace:
         trace, earlier=None, states_before=[none] * len(trace.states), mints=none,
         adjusted_before=[none] * len(trace.states),
         stream=replace(stream, offsets=array("q", [0]), players=array("i"), columns=(), adjustments=[],
-                       row=range(trace.count), version=version, entered=trace.entered_until),
+                       row=range(trace.count), version=version, entered=trace.entered),
     )  # fmt: skip
 
 

@@ -33,7 +33,14 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, note_
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
 from ratings_ledger.projections.replay.arrivals import When, read_when, score_at
-from ratings_ledger.projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
+from ratings_ledger.projections.replay.ladders import (
+    Inserted,
+    Stream,
+    keep_the_same,
+    parse_name,
+    partition_values,
+    refuse_name,
+)
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Before
 from ratings_ledger.projections.rulesets.versions import Version, newest
@@ -291,7 +298,8 @@ class _Path:
         """Go on to some ladders; of a difference that cannot be split, all is the player's own part or ripple."""
         old, new, total = self._go_on(ladders)
         own = total if is_theirs else Fraction(0)
-        if self.is_running and may_split and (old.points is None) == (new.points is None):
+        may_split = may_split and (old.points is None) == (new.points is None)
+        if self.is_running and may_split and keep_the_same(old.trace.rated_by, new.trace.rated_by):
             own = own_part(old, new)
         return Cause(what, position, own, total - own)
 

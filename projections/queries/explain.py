@@ -351,12 +351,10 @@ def _term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
 
 def _state(facts: Facts, before: Before, participant: int, version: Version) -> State:
     """Return the state of a participant before the game; what they begin with if not on the ladder yet."""
-    state = before.state_of(facts.person_of(participant))
-    return (
-        starting_state(before.trace.stream, facts.name_of(participant), version, before.trace.joining)
-        if state is None
-        else state
-    )
+    state, trace = before.state_of(facts.person_of(participant)), before.trace
+    if state is not None:
+        return state[: version.rule.width]
+    return starting_state(trace.stream, facts.name_of(participant), version, trace.joining)
 
 
 def _everybody(

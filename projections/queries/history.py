@@ -164,11 +164,8 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     games = played(facts, steps)
     records = records_of(connection, games)
     standing = StandingGames(connection, facts, records)
-    version, after = newest(stream.versions), trace.games_after(number, steps)
-    states = [
-        show_state_after(version, ladder, state, games)
-        for state, games in zip(trace.states_after(number, steps), after, strict=True)
-    ]
+    after = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
+    states = [show_state_after(version, ladder, state, games) for (state, version), games in after]
     found = Course(stream, facts.player_numbers[player], steps, games, records, standing, states)
     found.published = _contradicted(connection, ladders, ladder, player, found)
     return found

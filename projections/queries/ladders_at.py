@@ -273,7 +273,7 @@ def _rank_by(trace: Trace, version: Version) -> list[int] | None:
     """Return what ranks everybody, if the rule ranks by anything but the points. Raises `RuleFailure`."""
     if version.rule.rank_by is None:
         return None
-    states = zip(*trace.states, strict=True)
+    states = zip(*trace.states[: version.rule.width], strict=True)
     return [rank_by(version, trace.stream.ladder, tuple(map(int, state))) for state in states]
 
 
@@ -545,10 +545,10 @@ class Ladders:
             trace.minted,
             trace.burned,
             trace.adjusted,
-            stream.rule.state,
+            version.rule.state,
             # a list of what single games gave has points of its own, not those that the rule keeps
             ShownStates(self.facts, trace, version, self.as_of)
-            if stream.rule.state and stream.ranking.running
+            if version.rule.state and stream.ranking.running
             else None,
             None
             if stream.periods is None
@@ -574,7 +574,7 @@ class Ladders:
             self._excluded(stream, version, months),
             places,
             arrays.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
-            trace.states if stream.rule.state else (),
+            trace.states[: version.rule.width] if version.rule.state else (),
             _rank_by(trace, version),
             more,
         )
@@ -658,7 +658,8 @@ def up_to(facts: Facts, trace: Trace, as_of: int) -> Trace:
 
 
 def ranking_version(trace: Trace) -> Version:
-    """Return the version that ranks a ladder: the one that scored its last counted game, otherwise the newest.
+    """Return the version that ranks a ladder: the one that scored its last counted game, or changed what players have
+    after it; otherwise the newest.
 
     An annual list has no games; it is ranked by the version in force at the end of its year.
     """
@@ -667,7 +668,11 @@ def ranking_version(trace: Trace) -> Version:
         period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         version = None if period is None else in_force(stream.versions, period.end)
         return version or newest(stream.versions)
-    return trace.last_version or newest(stream.versions)
+    return (
+        trace.rated_by
+        if stream.adjustments and stream.adjustments[-1].enters
+        else trace.last_version or newest(stream.versions)
+    )
 
 
 def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:

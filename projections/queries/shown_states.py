@@ -52,7 +52,7 @@ class ShownStates:
     def aged(self, player: str) -> StateValues:
         """Return the numbers of a player on the ladder on the day. Raises `RuleFailure`."""
         trace, number = self._trace, self._number(player)
-        state, elapsed = trace.state(number), self._elapsed(number)
+        state, elapsed = trace.state(number)[: self._version.rule.width], self._elapsed(number)
         return age_state(self._version, trace.stream.ladder, None, state, elapsed) if elapsed > 0 else state
 
     def _number(self, player: str) -> int:

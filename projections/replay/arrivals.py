@@ -65,6 +65,7 @@ def find_arrivals(
 
 def _arrive(facts: Facts, before: Before, version: Version, when: When, person: int | None, name: str) -> Arrival:
     known = None if person is None else before.state_of(person)
+    known = known and known[: version.rule.width]
     stream, joining = before.trace.stream, before.trace.joining.get(name)
     if joining is None or joining.begin(version) is None:
         joining = Joining(version.start_state)

@@ -165,7 +165,7 @@ def _hash(text: str) -> str:
 
 def _codes(versions: Sequence[Version]) -> dict[str, str]:
     """Return the types of the columns in a file, by name."""
-    several = range(1, versions[0].rule.width)
+    several = range(1, max(version.rule.width for version in versions))
     return COLUMNS | {name.format(column): "q" for column in several for name in STATE_COLUMNS}
 
 
@@ -222,7 +222,7 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
     }  # fmt: skip
     for name, end in ends.items():
         columns[name].within(0, end)
-    for own in range(1, versions[0].rule.width):
+    for own in range(1, max(version.rule.width for version in versions)):
         of_column = people, slots, lengths["adjusted_before"]
         lengths |= {name.format(own): length for name, length in zip(STATE_COLUMNS, of_column, strict=True)}
     for name in file.codes.keys() - ends.keys() - {"mint"}:
@@ -260,9 +260,9 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
     stream.adjustments = [Inserted(*one) for one in about["inserted"]]
     # it is continued only with the seeds that it was made with
     stream.seeds = find_seeded(facts, ladder, versions)
-    if stream.rule.state:
+    if any(version.rule.state for version in versions):
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
-    several = range(1, stream.rule.width)
+    several = range(1, stream.width)
     states, before, adjusted = ([columns[name.format(column)] for column in several] for name in STATE_COLUMNS)
     found = Trace(
         stream, [columns["points"], *states], columns["games"], array("b", b"\1" * len(persons)), stream.seeds,

@@ -135,6 +135,11 @@ class Stream:
     until: int | None = None
     entered: int = MISSING
 
+    @property
+    def width(self) -> int:
+        """Return how many numbers about a player its versions keep at most."""
+        return max(version.rule.width for version in self.versions)
+
     @cached_property
     def ranking(self) -> RankingList:
         """Return the kind of list that ranks its players."""
@@ -406,41 +411,96 @@ def _played(
 
 
 class VersionStart(NamedTuple):
-    """A version that takes effect: the instant, and its index among the versions."""
+    """A version that takes effect and changes what players have.
+
+    instant: when it does that; since: from when on it is in force, which may be within a period before
+    before, version: the indices of the version in force until then, and its own
+    """
 
     instant: int
+    since: int
+    before: int
     version: int
 
 
 def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
-    """Return the changes of the version in force at which the new one changes ratings, in order.
+    """Return the changes of the version in force at which the new one changes what players have, in order.
 
-    The first version changes nothing, and none does where ladders keep the version of their league's start. What takes
-    effect within a day, week or month that is scored as a whole changes ratings at its end.
+    It does if its rule says so, or keeps other numbers about a player. The first version changes nothing, and none does
+    where ladders keep the version of their league's start. What takes effect within a day, week or month that is scored
+    as a whole changes ratings at its end.
     """
-    if versions[0].ruleset.freeze != "none" or not any(version.rule.enter for version in versions):
-        return []
     ruleset = versions[0].ruleset
-    in_order = [
-        VersionStart(end_of_period(instant, ruleset.period, ruleset.time_zone), version)
-        for instant, version in zip(*timeline(versions), strict=True)
-        if version != NONE
-    ]
+    if ruleset.freeze != "none" or not any(version.rule.state for version in versions):
+        return []
+    in_order = [one for one in zip(*timeline(versions), strict=True) if one[1] != NONE]
     return [
-        after
-        for before, after in pairwise(in_order)
-        if before.version != after.version and versions[after.version].rule.enter is not None
+        VersionStart(end_of_period(since, ruleset.period, ruleset.time_zone), since, before, version)
+        for (_, before), (since, version) in pairwise(in_order)
+        if before != version
+        and (versions[version].rule.enter is not None or not keep_the_same(versions[before], versions[version]))
     ]
 
 
-def insert_entries(stream: Stream, people: int = 0, begun: int | None = None) -> Stream:
+def keep_the_same(one: Version, other: Version) -> bool:
+    """Tell whether the rules of two versions keep the same numbers about a player."""
+    return [column.name for column in state_columns(one.rule)] == [column.name for column in state_columns(other.rule)]
+
+
+def carry_columns(columns: Sequence[Any], before: Version, after: Version) -> list[Any]:
+    """Return what players have as the rule of another version keeps it: columns carry over by name, the first one under
+    any, and new ones begin with its start.
+
+    columns: the state columns of the version `before`, or one player's numbers in them
+    """
+    there = dict(zip((column.name for column in state_columns(before.rule)), columns, strict=False))
+    others = zip(state_columns(after.rule)[1:], after.start_state[1:], strict=True)
+    return [columns[0], *(there.get(column.name, start) for column, start in others)]
+
+
+class Turnover:
+    """What happens to the states of a stream where a version takes over whose rule keeps other numbers.
+
+    version: the one whose numbers `states` are, None before the first
+    """
+
+    def __init__(self, stream: Stream, states: Any, adjusted_before: Any) -> None:
+        self.version: Version | None = None
+        self._stream, self._states, self._adjusted_before = stream, states, adjusted_before
+        self._left: tuple[Any, Any] | None = None
+
+    def begin(self, version: Version) -> int:
+        """Carry the states over to a version; return how many numbers its rule keeps."""
+        before, self.version, self._left = self.version, version, None
+        if before is not None and not keep_the_same(before, version):
+            entries = [
+                at for at, one in enumerate(self._stream.adjustments)
+                if one.enters and self._stream.versions[one.version] is version
+            ]  # fmt: skip
+            players = [self._stream.adjustments[at].player for at in entries]
+            self._left = np.array(entries, dtype=np.int64), self._states[:, players].copy()
+            carried = carry_columns([*self._states[: before.rule.width].copy()], before, version)
+            for column, numbers in zip(self._states, carried, strict=False):
+                column[:] = numbers
+            self._states[version.rule.width :] = 0
+        return version.rule.width
+
+    def end(self) -> None:
+        """Put down what everybody had before the version took over: the loop saw their states as carried over."""
+        if self._left is not None:
+            entries, states = self._left
+            self._adjusted_before[:, entries] = states
+
+
+def insert_entries(stream: Stream, people: int = 0, begun: int = MISSING) -> Stream:
     """Return the same stream with the entries before its last game or adjustment.
 
     An entry is a version that takes effect for somebody who is on the ladder. It is to a ladder what an adjustment is,
     and follows from the games before it, so nothing of it is stored. The stream's first `people` are there already, for
-    whom versions up to the instant `begun` have taken effect. See `Trace.enter_until` for what comes after the last.
+    whom versions in force since `begun` or before have taken effect. See `Trace.enter_until` for what comes after the
+    last.
     """
-    changes = [one for one in find_changes(stream.versions) if begun is None or one.instant > begun]
+    changes = [one for one in find_changes(stream.versions) if one.since > begun]
     if not changes:
         return stream
     adjustments = [one for one in stream.adjustments if not one.enters]
@@ -449,7 +509,7 @@ def insert_entries(stream: Stream, people: int = 0, begun: int | None = None) ->
     there = set(range(people))
     found = list(adjustments)
     for change in changes:
-        later = np.flatnonzero(since >= change.instant)
+        later = np.flatnonzero(since >= change.since)
         game = int(later[0]) if len(later) else len(since)
         if not len(later) and not any(one.occurred_at >= change.instant for one in adjustments):
             break
@@ -518,9 +578,10 @@ def _label_events(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
 
 def why_not_replayed(versions: Sequence[Version]) -> str | None:
     """Return why no ladder of these versions can be replayed, or None."""
-    kept = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
-    if len(kept) > 1 and any(version.rule.state for version in versions):
-        return f"its versions keep different numbers about a player: {'; '.join(map(', '.join, sorted(kept)))}"
+    ruleset, kept = versions[0].ruleset, {tuple(column.name for column in state_columns(one.rule)) for one in versions}
+    if len(kept) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
+        numbers = "; ".join(map(", ".join, sorted(kept)))
+        return f"its versions take turns, but keep different numbers about a player: {numbers}"
     return None
 
 

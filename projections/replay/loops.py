@@ -264,7 +264,7 @@ def run_ladder(
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, states: Numbers, games: Numbers, seen: Numbers,
     totals: Numbers, given: Numbers, change: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, mints_at: int,
     adjusted_at: Numbers, adjusted_player: Numbers, adjusted_units: Numbers, adjusted_enters: Numbers,
-    adjusted_begin: Numbers, adjusted_before: Numbers, own: int,
+    adjusted_begin: Numbers, adjusted_before: Numbers,
 ) -> int:  # fmt: skip
     """Add the adjustments and score the games from `first` up to `last`, with the adjustments just before `last`.
 
@@ -278,9 +278,8 @@ def run_ladder(
     gaps:      as `bring_states_forward` has it
     before:    receives every slot's states as the player's last game left them, and `mints` from `mints_at` on what was
                minted with a game; or both are empty
-    adjusted_at: for every adjustment the game it comes before; then whose, how much, the version that takes effect with
-                 it or `NOWHERE`, their begin, and what they had, by state column
-    own:         the version that scores; those just before `last` with which another takes effect are left to that one
+    adjusted_at: for every adjustment up to here the game it comes before; then whose, how much, whether a version takes
+                 effect with it, their begin, and what they had, by state column
     """
     # column 0 apart: nearly all rules have no other
     points, points_given, points_change, points_before = states[0], given[0], change[0], before[0]
@@ -288,10 +287,7 @@ def run_ladder(
     for game in range(first, last + 1):
         totals[5] = game
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == game:
-            at = totals[4]
-            if adjusted_enters[at] != NOWHERE and adjusted_enters[at] != own:
-                break
-            who = adjusted_player[at]
+            at, who = totals[4], adjusted_player[totals[4]]
             if not seen[who]:
                 join(who, adjusted_begin, at, states, seen, totals)
             if not adjust(at, who, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
@@ -356,7 +352,7 @@ def run_periods(
     constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, people: Numbers, people_from: Numbers,
     rows_from: Numbers, rows: Numbers, states: Numbers, seen: Numbers, totals: Numbers, given: Numbers, after: Numbers,
     offsets: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, adjusted_at: Numbers, adjusted_player: Numbers,
-    adjusted_units: Numbers, adjusted_enters: Numbers, adjusted_begin: Numbers, adjusted_before: Numbers, own: int,
+    adjusted_units: Numbers, adjusted_enters: Numbers, adjusted_begin: Numbers, adjusted_before: Numbers,
 ) -> int:  # fmt: skip
     """Add the adjustments and score the periods from `first` up to `last`, with the adjustments just before `last`.
 
@@ -371,10 +367,7 @@ def run_periods(
     for period in range(first, last + 1):
         totals[5] = period
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == period:
-            at = totals[4]
-            if adjusted_enters[at] != NOWHERE and adjusted_enters[at] != own:
-                break
-            who = adjusted_player[at]
+            at, who = totals[4], adjusted_player[totals[4]]
             if not seen[who]:
                 join(who, adjusted_begin, at, states, seen, totals)
             if not adjust(at, who, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
@@ -436,7 +429,7 @@ def adjust(
     """
     for column in range(len(states)):
         before[column][at] = states[column][who]
-    if enters[at] == NOWHERE:
+    if not enters[at]:
         states[0][who] += units[at]
         totals[3] += units[at]
         return not abs(states[0][who]) > UNITS_MAX
@@ -467,7 +460,7 @@ def run_ladders(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], begin, offset, number, columns,
             ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], states, games, seen,
             totals[ladder], given, change, no_states, before, mints, ladder_from[ladder], none, none, none, none,
-            no_states, no_states, NOWHERE,
+            no_states, no_states,
         )  # fmt: skip
 
 

@@ -47,6 +47,8 @@ from ratings_ledger.projections.replay.ladders import (
     Inserted,
     LadderBatch,
     Stream,
+    Turnover,
+    carry_columns,
     find_changes,
     insert_entries,
     parse_name,
@@ -88,8 +90,10 @@ def _enter_later(stream: Stream, joining: Joining, version: Version) -> State:
     """
     state = joining.state
     for change in find_changes(stream.versions):
-        if joining.entered < change.instant <= (version.effective_from or MISSING):
-            state = enter_version(stream.versions[change.version], stream.ladder, state)
+        if joining.entered < change.since <= (version.effective_from or MISSING):
+            before, after = (stream.versions[one] for one in (change.before, change.version))
+            carried = carry_columns(state[: before.rule.width], before, after)
+            state = enter_version(after, stream.ladder, tuple(carried))
     return state
 
 
@@ -123,7 +127,7 @@ def replay(
     if isinstance(stream.known, Trace):
         return stream.known
     joining = _find_joining(stream) if joining is None else joining
-    there = () if earlier is None else (len(earlier.points), earlier.entered_until)
+    there = () if earlier is None else (len(earlier.points), earlier.entered)
     stream = insert_entries(stream, *there)
     trace = _replay(stream, joining, keep, earlier)
     return trace if stream.until is None else trace.enter_until(stream.until)
@@ -184,7 +188,7 @@ def replay_interpreted(
         return code
 
     # lists hold numbers of any size, of which the loop says that they are out of bounds
-    width = stream.versions[0].rule.width
+    width = stream.width
     room = [[[0] * most for _ in range(width)] for _ in range(2)]
     gaps = _find_gaps(stream, joining, earlier)
     columns = _SideBySide(_read_columns(stream, gaps))
@@ -268,7 +272,7 @@ def replay_compiled(
         code: int | None = run_around(*rule_constants(version), *arguments)
         return code
 
-    width = stream.versions[0].rule.width
+    width = stream.width
     room = compiling.room_for_a_game(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
     way = Way(run, columns, np.zeros(6, dtype=np.int64), room, _read_steps(gaps), arrays.as_numpy, lambda rows: rows)
     return _run(way, stream, joining, keep, earlier)
@@ -300,25 +304,27 @@ def _run_periods(
 ) -> Trace | None:
     """Return the trace of a stream scored by periods; None if the loop stops. Raises what it raises."""
     periods, results = slots.periods, slots.results
-    width, count = stream.rule.width, len(periods.begin)
+    width, count = stream.width, len(periods.begin)
     states, before = _zero_rows(width, len(stream.names)), _zero_rows(width, len(results.people))
     seen, totals, mints = np.zeros(len(stream.names), dtype=np.int8), np.zeros(6, dtype=np.int64), _zeros(count)
     adjusted_before = _zero_rows(width, len(stream.adjustments))
     most = int(np.diff(results.people_from).max(initial=0))
-    room = [*compiling.room_for_a_game(width, most), _zeros(most + 1)]
+    room, places = compiling.room_for_a_game(width, most), _zeros(most + 1)
     adjusted = [*map(arrays.as_numpy, _read_adjustments(stream))]
     adjusted[0] = np.searchsorted(periods.offsets, adjusted[0], "left").astype(np.int64)
     scored_by = arrays.as_column(arrays.as_numpy(stream.version)[periods.offsets[:-1]])
-    for own, first, last in _segments(stream, scored_by, adjusted[0].tolist()):
-        version = stream.versions[own]
-        run = find_run(stream, version, totals)
-        code = run(
-            first, last, _read_starts(stream, version, joining, width), results.people, results.people_from,
-            results.rows_from, results.rows, states, seen, totals, *room, slots.gaps, before, mints, *adjusted,
-            _read_starts_of_adjusted(stream, joining, width), adjusted_before, own,
+    turnover = Turnover(stream, states, adjusted_before)
+    for version, first, last, end in _segments(stream, scored_by, adjusted[0].tolist()):
+        own = turnover.begin(version)
+        code = find_run(stream, version, totals)(
+            first, last, _read_starts(stream, version, joining), results.people, results.people_from,
+            results.rows_from, slots.rows_of(version), states[:own], seen, totals, *(one[:own] for one in room), places,
+            slots.gaps, before[:own], mints, *(one[:end] for one in adjusted),
+            _read_starts_of_adjusted(stream, joining)[:own], adjusted_before[:own],
         )  # fmt: skip
         if code != NOWHERE:
             return None
+        turnover.end()
     stream.adjustments = _with_units(stream, adjusted[2].tolist())
     # what a period minted stands at its last game
     of_games = _zeros(len(stream.row))
@@ -397,7 +403,8 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
     width = len(way.room[0])
     states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
     new_games, mints = _view_as_columns(map(_zeros, (names, games * keep)))
-    adjusted_before, adjusted = _zero_rows(width, len(stream.adjustments)), [*_read_adjustments(stream)]
+    adjusted_before = _zero_rows(width, len(stream.adjustments))
+    adjusted = [memoryview(one) for one in _read_adjustments(stream)]
     trace = Trace(
         stream, _view_as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), joining,
         _view_as_columns(before), mints, _view_as_columns(adjusted_before), earlier=earlier,
@@ -406,38 +413,47 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
         states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
         arrays.as_numpy(trace.games)[:there] = arrays.as_numpy(earlier.games)
     see, see_rows = way.see, way.see_rows
-    fixed = [
-        *map(see, (stream.offsets, stream.players)), way.columns, 0, 0, 0, see_rows(states),
-        *map(see, (trace.games, trace.seen)), way.totals, *way.room, see_rows(way.gaps), see_rows(before),
-        see(trace.mints), 0,
-        *map(see, adjusted), see_rows(_read_starts_of_adjusted(stream, joining, width)), see_rows(adjusted_before),
-    ]  # fmt: skip
-    for own, first, last in _segments(stream, stream.version, [one.game for one in stream.adjustments]):
-        version = stream.versions[own]
-        begin = see_rows(_read_starts(stream, version, joining, width))
-        if way.run(version, first, last, begin, *fixed, own) != NOWHERE:
+    adjusted_begin, turnover = _read_starts_of_adjusted(stream, joining), Turnover(stream, states, adjusted_before)
+    if earlier is not None:
+        turnover.version = earlier.rated_by
+    for version, first, last, end in _segments(stream, stream.version, [one.game for one in stream.adjustments]):
+        own = turnover.begin(version)
+        arguments = (
+            first, last, see_rows(_read_starts(stream, version, joining)), *map(see, (stream.offsets, stream.players)),
+            way.columns, 0, 0, 0, see_rows(states[:own]), *map(see, (trace.games, trace.seen)), way.totals,
+            *(one[:own] for one in way.room), see_rows(way.gaps), see_rows(before[:own]), see(trace.mints), 0,
+            *(see(one)[:end] for one in adjusted), see_rows(adjusted_begin[:own]), see_rows(adjusted_before[:own]),
+        )  # fmt: skip
+        if way.run(version, *arguments) != NOWHERE:
             return None
+        turnover.end()
     stream.adjustments = _with_units(stream, adjusted[2])
     accounts = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
     trace.started, trace.minted, trace.burned, trace.adjusted = map(int.__add__, accounts, map(int, way.totals[:4]))
     return trace
 
 
-def _segments(stream: Stream, scored_by: Column, adjusted_at: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield which version scores from which game, or period, up to which one, in order.
+def _segments(stream: Stream, scored_by: Column, adjusted_at: Sequence[int]) -> Iterator[tuple[Version, int, int, int]]:
+    """Yield which version scores from which game, or period, up to which one, in order; and how many adjustments there
+    are up to its end.
 
     A version that takes effect where it scores nothing has a part without games.
 
     scored_by:   for every game, or period, the version that scores it
     adjusted_at: for every adjustment of the stream the game, or period, that it comes before
     """
-    count = len(scored_by)
-    cuts = arrays.change_indices(scored_by) if count and len(stream.versions) > 1 else [0]
-    parts = {(cut, scored_by[cut] if count else 0) for cut in cuts}
-    entering = {(at, one.version) for at, one in zip(adjusted_at, stream.adjustments, strict=True) if one.enters}
-    in_order = sorted(parts | entering, key=lambda part: (part[0], stream.versions[part[1]].effective_from or MISSING))
-    for (first, version), (last, _) in pairwise([*in_order, (count, 0)]):
-        yield int(version), first, last
+    versions, count = stream.versions, len(scored_by)
+    adjusted = [(at, one.version) for at, one in zip(adjusted_at, stream.adjustments, strict=True)]
+    cuts = arrays.change_indices(scored_by) if count and len(versions) > 1 else [0]
+    parts = {(cut, int(scored_by[cut])) for cut in cuts} if count else {*adjusted[:1]} or {(0, 0)}
+    parts |= {*adjusted} if find_changes(versions) else set()
+    in_order = sorted(parts, key=lambda part: (part[0], versions[part[1]].effective_from or MISSING))
+    numbers, starts = {part: number for number, part in enumerate(in_order)}, [first for first, _ in in_order]
+    places = [numbers.get(one, bisect_right(starts, one[0]) - 1) for one in adjusted]
+    # of those within a rating period, an adjustment may come before a version that was in force earlier
+    places = [min(places[at:]) for at in range(len(places))] if places != sorted(places) else places
+    for number, (first, version) in enumerate(in_order):
+        yield versions[version], first, [*starts, count][number + 1], bisect_right(places, number)
 
 
 def _with_units(stream: Stream, units: Sequence[int]) -> list[Inserted]:
@@ -490,28 +506,29 @@ def _view_as_columns(rows: Iterable[Any]) -> list[Column]:
     return [memoryview(row) for row in rows]
 
 
-def _read_adjustments(stream: Stream) -> Iterator[Column]:
+def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
     """Yield the adjustments as the loop reads them: before which game, whose, how much, and what takes effect."""
     yield array("q", [one.game for one in stream.adjustments])
     yield array("q", [one.player for one in stream.adjustments])
     yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in stream.adjustments])
-    yield array("q", [one.version if one.enters else NOWHERE for one in stream.adjustments])
+    yield array("q", [one.enters for one in stream.adjustments])
 
 
-def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining], width: int) -> Any:
+def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining]) -> Any:
     """Return with what the player of each adjustment would join the ladder, as rows by state column."""
     states = [
         starting_state(stream, stream.names[one.player], stream.versions[one.version], joining)
         for one in stream.adjustments
     ]
-    return _join_rows(states, width)
+    # a version that keeps fewer numbers fills the first rows
+    return _join_rows([(*state, *[0] * (stream.width - len(state))) for state in states], stream.width)
 
 
-def _read_starts(stream: Stream, version: Version, joining: Mapping[str, Joining], width: int) -> Any:
+def _read_starts(stream: Stream, version: Version, joining: Mapping[str, Joining]) -> Any:
     """Return with what every player of a stream would join the ladder, as rows by state column."""
     if not joining:
         return _repeat_state(version.start_state, len(stream.names))
-    return _join_rows([starting_state(stream, name, version, joining) for name in stream.names], width)
+    return _join_rows([starting_state(stream, name, version, joining) for name in stream.names], version.rule.width)
 
 
 def _repeat_state(state: State, people: int) -> Any:

@@ -16,11 +16,20 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import begin_season, enter_version
 from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, State, measure_gaps
-from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, VersionStart, find_changes, make_entry
+from ratings_ledger.projections.replay.ladders import (
+    Fetched,
+    Inserted,
+    Stream,
+    VersionStart,
+    carry_columns,
+    find_changes,
+    make_entry,
+)
 from ratings_ledger.projections.rulesets.versions import Version
 
 PARTS_MAX = 8
@@ -66,6 +75,14 @@ class Before(NamedTuple):
         return None if state is None else state[0]
 
 
+class _Stored(NamedTuple):
+    """What a player had before a game or adjustment, the version behind it, and whether it is one of their steps."""
+
+    state: State
+    is_step: bool
+    version: Version
+
+
 class Slots(NamedTuple):
     """The slots of a stream, player by player: those of player p are `order[start[p]:end[p]]`."""
 
@@ -80,8 +97,9 @@ class Trace:
 
     `states` are those at the end, by state column and player, `games` how many each has played. `states_before` are
     those of every participant of every game before it, in the order of the stream, and `mints` what every game minted;
-    both are empty unless they were kept. The books are kept of column 0, the points, and adjustments change it alone:
-    `adjusted_before` are the states before each of them, by state column. `joining` is, by player id, what those begin
+    both are empty unless they were kept. A version whose rule keeps fewer numbers than another's fills the first
+    columns. The books are kept of column 0, the points, and adjustments change it alone: `adjusted_before` are the
+    states before each of them, by state column. `joining` is, by player id, what those begin
     with who do not join as new players; `started` is the sum of the points that everybody on the ladder began with.
 
     If it continues an `earlier` trace, the stream's first players are that one's, and its games and adjustments come
@@ -129,7 +147,7 @@ class Trace:
 
     def leave(self, player: int) -> Joining:
         """Return with what a player joins the ladder of the next season."""
-        state, entered = self.state(player), self.entered_until
+        state, entered = self.state(player), self.entered
         if self.stream.calendar is None:
             return Joining(state, entered=entered)
         gaps = self.gaps
@@ -246,47 +264,53 @@ class Trace:
             self._asked = player, found
         return found
 
-    def states_after(self, player: int, steps: Sequence[Step]) -> list[State]:
-        """Return all of a player's numbers after each of their steps, of a rule that keeps several; else nothing."""
-        if not self.stream.rule.state:
+    def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
+        """Return all of a player's numbers after each of their steps, with the version that keeps them, of rules that
+        keep several; else nothing.
+        """
+        if not any(version.rule.state for version in self.stream.versions):
             return []
         whole = self.whole()
-        number = whole.stream.numbers[self.stream.persons[player]]
-        stored, versions = whole._stored_states(number)
-        states, done = list[State](), 0
+        stored = whole._stored_states(whole.stream.numbers[self.stream.persons[player]])
+        states, done, version = list[tuple[State, Version]](), 0, stored[0].version
         for step in steps:
+            others = stored[done].state
             if step.cause == "season":
-                others = begin_season(versions[done], whole.stream.ladder, step.row, stored[done])
-            else:
-                done += step.cause != "period"
-                others = stored[done]
-            states.append((step.before + step.change, *others[1:]))
+                version = stored[done].version
+                others = begin_season(version, whole.stream.ladder, step.row, others[: version.rule.width])
+            elif step.cause != "period":
+                while not stored[done].is_step:
+                    done += 1
+                version = version if not step.cause and step.game is None else stored[done].version
+                done += 1
+                others = stored[done].state
+            states.append(((step.before + step.change, *others[1 : version.rule.width]), version))
         return states
 
-    def _stored_states(self, player: int) -> tuple[list[State], list[Version]]:
-        """Return what a player had before each of their games and adjustments, and at the end; and what scored them.
-
-        Versions that took effect without changing their points are left out, as in their steps.
-        """
+    def _stored_states(self, player: int) -> list[_Stored]:
+        """Return what a player had before each of their games and adjustments, and at the end."""
         stream, slots = self.stream, self.slots
         own = slots.order[slots.start[player] : slots.end[player]]
         parts = [
-            ((slot, len(stream.adjustments)), self.states_before, slot, stream.version[_game_at(stream, slot)])
+            ((slot, len(stream.adjustments)), self.states_before, slot, True, stream.version[_game_at(stream, slot)])
             for slot in own
         ] + [
-            ((self._adjusted_at[at], at), self.adjusted_before, at, one.version)
+            ((self._adjusted_at[at], at), self.adjusted_before, at, bool(one.units or not one.enters), one.version)
             for at, one in enumerate(stream.adjustments)
-            if one.player == player and (one.units or not one.enters)
+            if one.player == player
         ]
         parts.sort(key=lambda part: part[0])
-        stored = [tuple(int(column[at]) for column in columns) for _, columns, at, _ in parts]
-        return [*stored, self.state(player)], [stream.versions[version] for *_, version in parts]
+        return [
+            *(_Stored(tuple(int(column[at]) for column in columns), is_step, stream.versions[version])
+              for _, columns, at, is_step, version in parts),
+            _Stored(self.state(player), False, self.rated_by),
+        ]  # fmt: skip
 
     def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
         """Return how many games a player had played after each of their steps, those before the ladder included, of a
         rule that keeps several numbers; else nothing.
         """
-        if not self.stream.rule.state:
+        if not any(version.rule.state for version in self.stream.versions):
             return []
         games = self.gaps.played[player] - sum(step.game is not None for step in steps)
         return [games := games + (step.game is not None) for step in steps]
@@ -329,7 +353,7 @@ class Trace:
             return self._at_period(slot, step)
         if version is None or version.rule.new_season is None or not self.gaps.column("changes_season")[slot]:
             return [step]
-        stored = tuple(column[slot] for column in self.states_before)
+        stored = tuple(column[slot] for column in self.states_before[: version.rule.width])
         points = begin_season(version, self.stream.ladder, step.row, stored)[0]
         if points == step.before:
             return [step]
@@ -439,16 +463,21 @@ class Trace:
         return self.started, self.minted, self.burned, self.adjusted
 
     @cached_property
-    def entered_until(self) -> int:
-        """Return the instant up to which every version that took effect is in it; `MISSING` for an empty one."""
+    def entered(self) -> int:
+        """Return since when the last version is in force that took effect in it; `MISSING` for an empty one."""
+        version, own = self.last_version, self.stream.adjustments[-1:]
+        since = [self.stream.entered, *(self.stream.versions[one.version].effective_from for one in own if one.enters)]
+        since += [one.since for one in find_changes(self.stream.versions) if own and one.instant <= own[0].occurred_at]
+        since += [version.effective_from] if version is not None else []
+        since += [self.earlier.entered] if self.earlier is not None else []
+        return max(one for one in since if one is not None)
+
+    @cached_property
+    def rated_by(self) -> Version:
+        """Return the version whose numbers everybody has at the end."""
         stream = self.stream
-        instants = [stream.entered, *(one.occurred_at for one in stream.adjustments[-1:])]
-        version = self.last_version
-        if version is not None and version.effective_from is not None:
-            instants.append(version.effective_from)
-        if self.earlier is not None:
-            instants.append(self.earlier.entered_until)
-        return max(instants)
+        in_force = [one for one in stream.versions if (one.effective_from or MISSING) == self.entered]
+        return self.last_version or stream.versions[0] if len(in_force) != 1 else in_force[0]
 
     def enter_until(self, instant: int) -> Trace:
         """Return the same with the entries of the versions that take effect after the last game, up to an instant.
@@ -459,7 +488,7 @@ class Trace:
         # within a rating period it takes effect at the close
         instant = instant if opens is None else min(instant, opens)
         for change in find_changes(self.stream.versions):
-            if self.entered_until < change.instant <= instant and self.step_count:
+            if self.entered < change.since and change.instant <= instant and self.step_count:
                 found = _enter_all(found, change)
         return found
 
@@ -594,24 +623,33 @@ def _adjusted(one: Inserted, before: int) -> Step:
 
 def _enter_all(trace: Trace, change: VersionStart) -> Trace:
     """Return a trace in which a version takes effect at the end."""
-    stream, version = trace.stream, trace.stream.versions[change.version]
+    stream, (old, new) = trace.stream, (trace.stream.versions[one] for one in (change.before, change.version))
     before = [trace.state(player) for player in range(len(stream.names))]
-    after = [enter_version(version, stream.ladder, state) for state in before]
-    gains = [new[0] - old[0] for new, old in zip(after, before, strict=True)]
+    carried = [tuple(carry_columns(state[: old.rule.width], old, new)) for state in before]
+    after = [enter_version(new, stream.ladder, state) for state in carried]
+    gains = [has[0] - had[0] for has, had in zip(after, before, strict=True)]
     entries = [make_entry(stream, player, len(stream.row), change, units) for player, units in enumerate(gains)]
     found = replace(
         trace,
         stream=replace(stream, adjustments=[*stream.adjustments, *entries], known=None),
-        states=[arrays.as_column(np.array(column, dtype=np.int64)) for column in zip(*after, strict=True)],
+        states=_as_columns(after, stream.width),
         adjusted_before=[
-            arrays.concatenated("q", [column, arrays.as_column(np.array(states, dtype=np.int64))])
-            for column, states in zip(trace.adjusted_before, zip(*before, strict=True), strict=True)
+            arrays.concatenated("q", both)
+            for both in zip(trace.adjusted_before, _as_columns(before, stream.width), strict=True)
         ],
         minted=trace.minted + sum(max(units, 0) for units in gains),
         burned=trace.burned + sum(max(-units, 0) for units in gains),
     )
     found.slots = trace.slots
     return found
+
+
+def _as_columns(states: Sequence[State], width: int) -> list[Column]:
+    """Return states by column; numbers that a version does not keep are 0."""
+    found = np.zeros((width, len(states)), dtype=np.int64)
+    for column, numbers in zip(found, zip(*states, strict=True), strict=False):
+        column[:] = numbers
+    return [arrays.as_column(column) for column in found]
 
 
 def _joined(parts: Sequence[Trace]) -> Trace:

@@ -13,7 +13,7 @@ import pytest
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import Numbers, StateValues
+from ratings_ledger.projections.contract import Numbers, State, StateValues
 from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
@@ -21,10 +21,11 @@ from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets import registry
 from tests import own_rules
 from tests.builders import draft, drafted, event
 from tests.ledgers import append_drafts, create_ledger, reading
-from tests.projections.state_rules import BY_GAME, BY_PERIOD
+from tests.projections.state_rules import BY_GAME, BY_PERIOD, SCALE, score
 
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
 TEXT = """
@@ -51,7 +52,20 @@ def lift(state: StateValues, constants: Numbers) -> StateValues:
     return ((state[0] + constants[0]) // 2, constants[1])
 
 
+def score_wider(n: int, before: Any, columns: Numbers, constants: Numbers, table: Numbers, after: Any) -> int:
+    """Score with K in the third column, and count the games in the second one."""
+    for i in range(n):
+        after[1][i] = before[1][i] + 1
+    return score(n, [before[0], before[2]], columns, constants, table, [after[0], after[2]])
+
+
 LIFTING = BY_GAME._replace(name="lifting", enter=lift, new_season=None, rank_by=None)
+# keeps another number between the two, and has no function of its own for the day on which it takes effect
+WIDER = LIFTING._replace(
+    name="wider", score=score_wider, enter=None, state=(State("points", SCALE), State("wins", 1), State("k", SCALE)),
+    start=lambda params: (params.start * SCALE, 7, params.k * SCALE), shown=(), draw=None, chance=None,
+    age=lambda state, elapsed, constants: (state[0], state[1], min(constants[1], state[2] + elapsed * constants[3])),
+)  # fmt: skip
 LIFTING_BY_PERIOD = BY_PERIOD._replace(name="lifting-period", enter=lift, rank_by=None)
 
 
@@ -274,15 +288,14 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
     entries = [one for one in whole.stream.adjustments if one.enters]
     assert {one.version for one in entries} == {1, 2, 3}
     assert balances(whole)
-    for at in [begin(since) for _, _, since in VERSIONS[1:]]:
+    # within a month, version 3 waits for April
+    moments = [("2", "2011-03-01"), ("3", "2011-03-02" if period == "day" else "2011-04-01"), ("4", "2012-01-01")]
+    for version, at in [(version, begin(day)) for version, day in moments]:
         before, after = (trace_of(ledger, at + timedelta(microseconds=one)) for one in (-1, 0))
-        starts = [start for _, start, since in VERSIONS if begin(since) == at]
-        lifted = {
-            player: ((rating + starts[0] * 1_000_000) // 2, 40_000_000)
-            for player, (rating, _) in states_of(before).items()
+        start = next(start for name, start, _ in VERSIONS if name == version)
+        assert states_of(after) == {
+            player: ((rating + start * 1_000_000) // 2, 40_000_000) for player, (rating, _) in states_of(before).items()
         }
-        is_within = period == "month" and at == begin("2011-03-02")
-        assert states_of(after) == (states_of(before) if is_within else lifted)
         assert balances(after)
         cut = whole.up_to(*whole.place(_facts(ledger), (instant(at) + 1, 0))).enter_until(instant(at))
         assert states_of(cut) == states_of(after)
@@ -327,3 +340,62 @@ def test_causes_of_a_change_sum_exactly_across_versions(played: tuple[str, Games
             found = attribute(connection, "lifting", "anna", before, after)
         assert found.change == sum(one.own + one.ripple for one in found.causes)
         assert found.after != found.before
+
+
+def test_numbers_carry_over_by_name_to_a_rule_that_keeps_others(
+    ledger: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """From two numbers to three and back: points go on, K is carried, what is new begins with its start; cut at every
+    game, with entries and adjustments, and shown with the numbers that each version keeps.
+    """
+    rules = {"lifting/1": LIFTING, "wider/1": WIDER}
+    monkeypatch.setattr(own_rules.versions, "rule", lambda wanted: rules.get(wanted) or registry.rule(wanted))
+    games = draw_games(Random(11))
+    turns = [("lifting/1", VERSIONS[0]), ("wider/1", VERSIONS[1]), ("lifting/1", VERSIONS[3])]
+    for rule, version in turns:
+        publish(ledger, [version], rule)
+    record(ledger, games)
+    adjusted = event("points.adjusted", "2011-06-01T12:00:00Z", ladder="lifting", player="ben", points="5", reason="x")
+    append_drafts(ledger, draft(adjusted))
+    whole, wide = trace_of(ledger), 0
+    for at, _ in games:
+        trace = trace_of(ledger, at)
+        expected = _score_in_turns(games, at)
+        assert {name: state[: len(expected[name])] for name, state in states_of(trace).items()} == expected
+        assert balances(trace)
+        cut = whole.up_to(*whole.place(_facts(ledger), (instant(at) + 1, 0))).enter_until(instant(at))
+        assert states_of(cut) == states_of(trace)
+        wide += len(next(iter(expected.values()))) == 3
+    assert 20 < wide < len(games) - 20
+    with rl.open(ledger) as opened:
+        rows = opened.at().history("lifting", "ben").rows
+        assert [row.after for row in rows[:-1]] == [row.before for row in rows[1:]]
+        assert {tuple(row.state_exact) for row in rows} == {("rating",), ("points", "wins", "k")}
+        assert {*opened.at(as_of="2011-06-02").standings("lifting").rows[0].state} == {"points", "wins", "k"}
+        assert {*opened.at().standings("lifting").rows[0].state} == {"rating"}
+
+
+def _score_in_turns(games: Games, until: datetime) -> dict[str, tuple[int, ...]]:
+    """Return what the versions of the test above leave: the second one counts games, the third one lifts."""
+    states: dict[str, tuple[int, int]] = {}
+    last: dict[str, datetime] = {}
+    counts: dict[str, int] = {}
+    moments: list[Any] = [(begin(since), 0, turn) for turn, (_, _, since) in enumerate(VERSIONS[1::2], 1)]
+    moments += [(at, 1, players) for at, players in games] + [(datetime(2011, 6, 1, 12), 2, "ben")]
+    turn, constants = 0, constants_of(VERSIONS[0][1])
+    for at, kind, what in sorted(moments, key=lambda one: one[:2]):
+        if at > until:
+            break
+        if kind == 0:
+            turn, constants = what, constants_of(VERSIONS[1][1] if what == 1 else VERSIONS[3][1])
+            counts = dict.fromkeys(states, 7)
+            if turn == 2:
+                states = {name: lift(state, constants) for name, state in states.items()}  # type: ignore[misc]
+        elif kind == 2:
+            states[what] = (states[what][0] + 5_000_000, states[what][1])
+        else:
+            _score_game(states, last, at, what, constants)
+            counts |= {name: counts.get(name, 7) + 1 for name in what}
+    if turn != 1:
+        return {**states}
+    return {name: (rating, counts[name], k) for name, (rating, k) in states.items()}
