@@ -1,16 +1,22 @@
 """Clubs as entrants: the sum or the best of what their players get, in every round of drawn seasons, as reckoned by an
 oracle, interpreted and compiled; and what clubs have apart from players."""
 
+from collections import Counter
 from itertools import pairwise
+from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import club_seasons
 import pytest
 from club_seasons import Race
+from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from histories import facts_of, fill, ruleset
+from own_rules import built_in, offer_rule
 
 import ratings_ledger as rl
+from ratings_ledger.ledger.events.game_types.diplomacy import POWERS
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -140,3 +146,124 @@ def test_changes_of_a_club_have_causes_that_sum(drawn: Drawn) -> None:
                     found = ledger.attribute(ladder, row.player, ledger.at(known_at=known_at), ledger.at())
                     assert found.to.points == row.points
                     assert sum(cause.amount for cause in found.causes) == found.change
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_clusters_and_one_process_agree(
+    drawn: Drawn, window: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A cluster whose segments and packs are short gives the same rows and digests of clubs, changes included."""
+    small_pieces(monkeypatch, events=9, games=4, pack=10, window=window)
+    ledger = open_ledger(drawn.url)
+    facts = facts_of(ledger)
+    with cluster_here(tmp_path) as cluster:
+        found = on_cluster(ledger, cluster, facts.position)
+    assert found == in_one_process(facts)
+    assert {f"{takes}/2001" for takes in TAKES} <= found.keys()
+
+
+def test_version_decides_what_a_club_takes(tmp_path: Path) -> None:
+    """A version from the second season's start on takes the best; what was before it stays the sum."""
+    races = club_seasons.draw_seasons(5)
+    text = club_seasons.write_ruleset("clubs", 'entrant = "club"\ntakes = "sum"')
+    later = text.replace('"1"', '"2"').replace('"sum"', '"best"').replace("2000-01-01", "2002-01-01")
+    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+    fill(url, [ruleset(text), ruleset(later), *(race.write() for race in races)])
+    with rl.open(url) as ledger:
+        for season, takes, version in (("2001", "sum", "clubs@2"), ("2002", "best", "clubs@1")):
+            own = [race for race in races if race.season == season]
+            for rules, expected in ((None, takes), (version, "best" if takes == "sum" else "sum")):
+                found = ledger.at(rules=rules).standings(f"clubs/{season}").rows
+                assert [(row.rank, row.player, row.points, row.games) for row in found] == club_seasons.table_of(
+                    own, expected, []
+                )
+
+
+ALL_OF = """
+id = "NAME"
+version = "1"
+rule = "RULE"
+effective_from = 2000-01-01
+time_zone = "UTC"
+MEMBERS
+[scope]
+game = ["diplomacy"]
+kind = ["diplomacy"]
+[params]
+"""
+
+
+@pytest.mark.parametrize("rule", ["c-diplo/1", "sum-of-squares/1"])
+def test_rules_of_contract_1_that_add_have_tables_of_clubs(rule: str, tmp_path: Path) -> None:
+    """Centres at the end of games of Diplomacy: every club has the sum of what the ladder of players says."""
+    chance, url = Random(3), f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+    text = ALL_OF.replace("RULE", rule)
+    games, club_of = [], {}
+    for number in range(12):
+        players = chance.sample([f"p{player}" for player in range(9)], len(POWERS))
+        cuts = [0, *sorted(chance.sample(range(1, 34), 6)), 34]
+        seats = [{"player": player, "power": power} for player, power in zip(players, POWERS, strict=True)]
+        for seat in seats:
+            if (club := chance.choice(["Old", "New", None])) is not None:
+                seat["club"] = club_of[f"g{number}", seat["player"]] = club
+        centres = {power: high - low for power, low, high in zip(POWERS, cuts, cuts[1:], strict=False)}
+        data = {"game_id": f"g{number}", "game": "diplomacy", "kind": "diplomacy", "participants": seats,
+                "centres": {"1901": centres}}  # fmt: skip
+        games.append({"type": "game.recorded", "occurred_at": f"2020-01-{number + 1:02d}T12:00:00Z", "data": data})
+    rulesets = [text.replace("NAME", "all").replace("MEMBERS", ""),
+                text.replace("NAME", "clubs").replace("MEMBERS", 'entrant = "club"')]  # fmt: skip
+    fill(url, [*map(ruleset, rulesets), *games])
+    with rl.open(url) as ledger:
+        snapshot, expected = ledger.at(), Counter[str]()
+        for number in range(12):
+            for one in snapshot.explain("all", f"g{number}").players:
+                if (club := club_of.get((f"g{number}", one.player))) is not None:
+                    expected[club] += one.change
+        assert {row.player: row.points for row in snapshot.standings("clubs").rows} == expected
+
+
+def test_game_that_a_rule_cannot_score_counts_for_no_club(tmp_path: Path) -> None:
+    """Why a game counts for no player is why it counts for no club; so does a game without clubs."""
+    races = club_seasons.draw_seasons(6, seasons=1, rounds=3)
+    for seat in races[1].seats:
+        seat.club = None
+    wrong = races[2].write()
+    wrong["data"]["numbers"] = {"percent": 5_000}
+    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+    fill(url, [publish("sum"), races[0].write(), races[1].write(), wrong])
+    with rl.open(url) as ledger:
+        reasons = [ledger.at().explain("sum/2001", race.game_id).why_not for race in races]
+        assert reasons == [
+            None, "nobody who counts played for a club", "numbers.percent is 5000; it is from 1 to 1,000",
+        ]  # fmt: skip
+        assert ledger.at().standings("sum/2001").games == 1
+
+
+def test_failing_rule_fails_a_ladder_of_clubs_from_that_game_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was before the failure stands; the message names the game, and other ladders are as they were."""
+    races = club_seasons.draw_seasons(7, seasons=1, rounds=4)
+    text = club_seasons.write_ruleset("clubs", 'entrant = "club"')
+    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+    rule = built_in("placement-points/2")
+    size = len(races[2].seats)
+
+    def score(n: int, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+        return 1 // 0 if n == size else int(rule.score(n, before, columns, constants, table, after))
+
+    offer_rule(monkeypatch, rule._replace(name="brittle", number=1, score=score))
+    fill(url, [publish("sum"), ruleset(text.replace("placement-points/2", "brittle/1")), *(r.write() for r in races)])
+    assert all(len(race.seats) != size for race in races[:2])
+    with rl.open(url) as ledger:
+        with pytest.raises(rl.RuleFailed, match=rf"clubs/2001: .*game {races[2].game_id}.*division"):
+            ledger.at().standings("clubs/2001")
+        found = ledger.at(as_of=races[1].day).standings("clubs/2001").rows
+        assert [(row.rank, row.player, row.points, row.games) for row in found] == club_seasons.table_of(
+            races[:2], "sum", []
+        )
+        assert len(ledger.at().standings("sum/2001").rows) == len(club_seasons.table_of(races, "sum", []))
