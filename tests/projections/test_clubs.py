@@ -14,6 +14,7 @@ from club_seasons import Race
 from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from histories import facts_of, fill, ruleset
 from own_rules import built_in, offer_rule
+from thresholds import set_thresholds
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.events.game_types.diplomacy import POWERS
@@ -267,3 +268,37 @@ def test_failing_rule_fails_a_ladder_of_clubs_from_that_game_on(
             races[:2], "sum", []
         )
         assert len(ledger.at().standings("sum/2001").rows) == len(club_seasons.table_of(races, "sum", []))
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_open_ledger_follows_what_becomes_of_clubs(
+    cached: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Races, renames and corrections show in a ledger that stays open, from a cache of columns and traces or not."""
+    if cached:
+        set_thresholds(monkeypatch, cached_events=5, delta_events=2, traced_games=1, scanned_events=1)
+    races, renames = club_seasons.draw_seasons(8, seasons=1), list[tuple[str, str]]()
+    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+    fill(url, [*map(publish, TAKES), *(race.write() for race in races[:5])])
+    with rl.open(url) as ledger:
+        for step, race in enumerate(races[5:], 5):
+            for takes in TAKES:
+                found = ledger.at().standings(f"{takes}/2001").rows
+                expected = club_seasons.table_of(races[:step], takes, renames)
+                assert [(row.rank, row.player, row.points, row.games) for row in found] == expected
+            more = [race.write()]
+            if step == 6:
+                renames = club_seasons.RENAMES[:1]
+                more.append(rename(*renames[0]))
+            if step == 7:
+                races[1].seats[0].club, races[3].seats[2].club = "Alpha", None
+                more += [correct(races[1]), correct(races[3])]
+            fill(url, more)
+
+
+def correct(race: Race) -> dict[str, Any]:
+    """A correction that gives a race as it is drawn now."""
+    written = race.write()
+    data = {"game_id": race.game_id, "game": written["data"], "reason": "another club"}
+    return {"type": "game.corrected", "occurred_at": "2009-01-01T00:00:00Z", "data": data}
