@@ -121,10 +121,14 @@ class Newcomers:
         accepted: Collection[str] = (),
         games: Callable[[Connection, Collection[str]], Mapping[str, int]] = lambda connection, names: {},
         close_told: bool = False,
+        ranks_club: Callable[[Connection, str, str], bool] = lambda connection, ladder, name: False,
     ) -> None:
         """With `strict` all new names are refused there, otherwise those close to others and not `accepted`, unless
-        those are only told.
+        those are only told. `ranks_club` says whether a ladder ranks clubs, and somebody has played for one of a name.
         """
+        self._ranks_club = ranks_club
+        # the ladders of names that adjustments alone bring
+        self._adjusted: dict[str, set[str]] = {}
         self._known_of = known
         self._games_of = games
         self._refusing = refusing
@@ -152,6 +156,10 @@ class Newcomers:
             return
         there = self._first
         for name in TYPES[type_name].brings(data):
+            if type_name != "points.adjusted":
+                self._adjusted.pop(name, None)
+            elif name not in there or name in self._adjusted:
+                self._adjusted.setdefault(name, set()).add(data["ladder"])
             if name not in there or (first.table and not there[name].table):
                 there[name] = first
 
@@ -162,6 +170,10 @@ class Newcomers:
     def refusals(self, connection: Connection) -> dict[str, Rejection]:
         """Work out who is new; the refusals by name, each at the name's first line."""
         known = self._known_of(connection)
+        for name, ladders in self._adjusted.items():
+            if all(self._ranks_club(connection, ladder, name) for ladder in ladders):
+                del self._first[name]
+        self._adjusted.clear()
         self.names = [name for name in self._first if name not in known]
         self.new_ids = [name for name in self._renamed if name not in known and name not in self._first]
         if not self.names and not self.new_ids:

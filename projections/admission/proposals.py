@@ -27,7 +27,7 @@ from ratings_ledger.projections.admission.voided_games import voided_told
 from ratings_ledger.projections.diff.impact import Impact, impact_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.facts.players import Players, games_played
+from ratings_ledger.projections.facts.players import Players, games_played, is_of_clubs, knows_club
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # with this many games or more, what an event changes takes longer to work out than somebody wants to wait unasked
@@ -78,6 +78,11 @@ class Known:
     def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
         """Return how many games some of the players took part in, as far as the facts have them."""
         return games_played(self.facts(connection), names)
+
+    def ranks_club(self, connection: Connection, ladder: str, name: str) -> bool:
+        """Tell whether a ladder ranks clubs, and somebody has played for one of this name."""
+        facts = self.facts(connection)
+        return is_of_clubs(facts, ladder) and knows_club(facts, name)
 
     def players(self, connection: Connection) -> Collection[str]:
         """Return the players that the ledger knows."""
@@ -141,7 +146,13 @@ class Proposal:
             facts=known.facts,
         )
         newcomers = Newcomers(
-            known.players, policy.refusing, policy.strict, policy.accepted, known.games_played, policy.close_told
+            known.players,
+            policy.refusing,
+            policy.strict,
+            policy.accepted,
+            known.games_played,
+            policy.close_told,
+            known.ranks_club,
         )
         self._intake = check(policy=policy, ladders=ladders, newcomers=newcomers)
         self.ledger, result = self._intake.ledger, self._intake.result

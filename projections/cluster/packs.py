@@ -24,7 +24,8 @@ def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> t
     """Return the partition values of the ladder that a pack is, if it is to be streamed."""
     ruleset = versions[0].ruleset
     fits = (
-        not changes and ruleset.entrant == "player" and ruleset.freeze == "none" and ruleset.period == "game" and not by_time(ruleset)
+        not changes and ruleset.entrant == "player" and ruleset.freeze == "none"
+        and ruleset.period == "game" and not by_time(ruleset)
         and not any(version.params.carry_over for version in versions)
         and all(LISTS[version.rule.ranking].running for version in versions)
     )  # fmt: skip

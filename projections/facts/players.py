@@ -68,6 +68,14 @@ def is_of_clubs(facts: Facts, ladder: str) -> bool:
     return facts.club_games is None and any(version.ruleset.entrant == "club" for version in versions)
 
 
+def knows_club(facts: Facts, name: str) -> bool:
+    """Tell whether somebody has played for a club of this name, or of one that it had or has by a rename."""
+    if name in facts.clubs or name in facts.clubs.values():
+        return True
+    label, labels = facts.text_numbers.get(name, NONE), arrays.as_numpy(facts.optional.get("club", array("i")))
+    return label != NONE and bool((labels == label).any())
+
+
 def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
     """Return how many live games some players took part in, under any of their ids; of those who are in the facts at
     all.

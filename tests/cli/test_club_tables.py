@@ -130,6 +130,11 @@ def test_clubs_are_adjusted_by_their_ids_and_not_seeded(ratings: Ratings, raced:
         at = ("--at", "2001-12-01T00:00Z")
         told = ratings("adjust", "sum/2001", club, "-4", "--reason", "fuel", *at, db=raced)
         assert told.exit_code == 0, told.stderr
+        assert "new player" not in told.stderr
+    assert (
+        "1 new player: Bta"
+        in ratings("adjust", "sum/2001", "Bta", "-4", "--reason", "fuel", "--dry-run", db=raced).stderr
+    )
     had = {club: points for _, club, points, _ in clubs}
     has = {club: points for _, club, points, _ in table(ratings, raced, "sum/2001")}
     assert has == {**had, "d03": had["d03"] - 4, "Beta": had["Beta"] - 4}
