@@ -263,6 +263,8 @@ def _try_game(trace: Trace, game: int) -> None:
         _compare_changes(stream, row, containment.subtract(after[0], stored[0]), trace.changes[low:high].tolist())
     else:
         after = [_score_from_junk(trace, game, before[0], columns)]
+    if version.rule.adds:
+        _try_adding(stream, row, before, columns, containment.subtract(after[0], before[0]))
     twice("explain", given,
           lambda: containment.explain_states(version, ladder, row, names, before, columns, after))  # fmt: skip
     twice("remark", given, lambda: containment.remark(version, ladder, row, names, columns))
@@ -301,6 +303,18 @@ def _score_from_junk(trace: Trace, game: int, points: list[int], columns: list[l
             told = f"score minted {again} and {minted} for the same game"
             raise _broken(stream, row, "score", f"{told}; it has to keep no state")
     return [had + gain for had, gain in zip(points, change, strict=True)]
+
+
+def _try_adding(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]], change: list[int]) -> None:
+    """Raise `RuleFailure` if what a game gives depends on what players have, though the rule says that it adds."""
+    version = stream.versions[0]
+    if len(before) > 1:
+        raise _broken(stream, row, "score", f"a rule with adds = True keeps points alone, not {len(before)} numbers")
+    others = [points + (number + 1) * version.rule.scale for number, points in enumerate(before[0])]
+    after = containment.score_states(version, stream.ladder, row, [others], columns)[1]
+    if (found := containment.subtract(after[0], others)) != change:
+        told = f"score gave the changes {change}, and {found} to players with other points"
+        raise _broken(stream, row, "score", f"{told}; with adds = True it looks at nobody's points")
 
 
 def _compare_changes(stream: Stream, row: int, found: list[int], change: list[int]) -> None:

@@ -12,7 +12,7 @@ import club_seasons
 import pytest
 from club_seasons import Race
 from clusters import cluster_here, in_one_process, on_cluster, small_pieces
-from histories import facts_of, fill, ruleset
+from histories import adjustment, facts_of, fill, ruleset
 from own_rules import built_in, offer_rule
 from thresholds import set_thresholds
 
@@ -302,3 +302,26 @@ def correct(race: Race) -> dict[str, Any]:
     written = race.write()
     data = {"game_id": race.game_id, "game": written["data"], "reason": "another club"}
     return {"type": "game.corrected", "occurred_at": "2009-01-01T00:00:00Z", "data": data}
+
+
+def test_decisions_about_clubs_have_shares_that_sum(tmp_path: Path) -> None:
+    """A new name alone moves nothing; a deduction and a merger move what every comparison says, under the last name."""
+    races, url = club_seasons.draw_seasons(9, seasons=1), f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+    fill(url, [publish("sum"), *(race.write() for race in races)])
+    deduction = adjustment("sum/2001", "Alpha", "-2", 1)
+    fill(url, [{**deduction, "occurred_at": "2001-12-20T12:00:00Z"}, rename("Alpha", "Alfa"), rename("Delta", "Gamma")])
+    with rl.open(url) as ledger:
+        end = ledger.at().standings("sum/2001").at.known_at
+        before, renamed, now = (
+            {row.player: row.points for row in ledger.at(known_at=at).standings("sum/2001").rows}
+            for at in (end - 3, end - 1, end)
+        )
+        assert now["Alfa"] == before["Alpha"] - 2
+        assert now["Gamma"] != before["Gamma"]
+        shares = {one.player: sum(one.amounts.values()) for one in ledger.at().decisions(end - 3).shares}
+        assert shares == {"Alfa": -2, "Gamma": now["Gamma"] - before["Gamma"]}
+        assert [one.change for one in ledger.at().event_impact(end - 2).rows] == [-2]
+        assert ledger.at().event_impact(end - 1).rows == ()
+        merged = {one.player: one.change for one in ledger.at().event_impact(end).rows if one.change != 0}
+        assert merged == {"Gamma": now["Gamma"] - renamed["Gamma"], "Delta": None}

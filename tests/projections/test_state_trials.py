@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from own_rules import forbid_compiling, offer_rule, read_ruleset
+from own_rules import built_in, forbid_compiling, offer_rule, read_ruleset
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.ledger.errors import BadArgument
@@ -98,6 +98,7 @@ WRONG = {
     "period without books": ({"score_period": unbalanced}, WEEKLY, "the books do not balance: score_period minted 0"),
     "period explained by nothing": ({"explain_period": lambda *rest: []}, WEEKLY, "explain_period: the terms sum to 0"),
     "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
+    "adds two numbers": ({"adds": True}, "", "a rule with adds = True keeps points alone, not 2 numbers"),
     "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "sample drew columns of [1] numbers; 1"),
     "samples halves": ({"sample": lambda n, random, params: [[0.5] * n]}, "", "sample: 0.5; a whole number is needed"),
 }  # fmt: skip
@@ -113,6 +114,16 @@ def test_wrong_rule_is_told(
     *forbidden, problem = trial.problems
     assert message in problem, trial.problems
     assert bool(forbidden) == (members.get("score") is counts_calls)
+
+
+def test_rule_that_compares_does_not_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elo that claims to add is found out at the first game; what the shipped rules claim is tried like that."""
+    forbid_compiling(monkeypatch)
+    offer_rule(monkeypatch, built_in("pairwise-elo/1")._replace(adds=True), "own/1")
+    version, problems = bind(read_ruleset(TEXT.format("") + "[params]\nk_total = 32\n"))
+    assert version is not None, problems
+    trial = try_rule(version, games=20)
+    assert "to players with other points; with adds = True it looks at nobody's points" in trial.problems[0]
 
 
 def refuse_but_two(n, columns, params):
