@@ -27,13 +27,13 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.facts.columns import ABORTED, NONE, UNRATED, Column, Facts
+from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, months_of
 from ratings_ledger.projections.queries.results import LastEvent
-from ratings_ledger.projections.replay.eligibility import NEVER, Selected
+from ratings_ledger.projections.replay.eligibility import NEVER, Selected, leagues_begun
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
 from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
 from ratings_ledger.projections.rulesets.versions import Version, games_of, refuse_months
@@ -266,9 +266,7 @@ def _starts(facts: Facts, changed: Changed, versions: Sequence[Version]) -> dict
     for one in changed.former:
         if one.cell.game in slugs:
             note(one.cell.league, one.until)
-    leagues = [
-        cell.league if cell.game in slugs and not cell.flags & (ABORTED | UNRATED) else NONE for cell in facts.cells
-    ]
+    leagues = leagues_begun(facts, versions)
     for row, cell in enumerate(facts.cell):
         if (league := leagues[cell]) == NONE:
             continue

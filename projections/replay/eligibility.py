@@ -1,7 +1,8 @@
 """Who counts: whether a ruleset counts a game and which of its participants, and if not, why not.
 
-Each condition is written once, as the function that says why not. `select_slots`, which goes through all games,
-gets masks that these functions fill in for every cell, kind of seat, and account.
+A condition is written as the function that says why not. `select_slots`, which goes through all games, gets masks that
+these functions fill in for every cell, kind of seat, and account. What depends on the game itself is written a second
+time, for arrays: whether enough different people are left, and whether a ruleset can read their numbers.
 """
 
 from __future__ import annotations
@@ -293,16 +294,21 @@ def league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
 
 
 def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
+    slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
+    return _first_games(facts, leagues_begun(facts, versions)) | {
+        league.league: league.occurred_at for league in facts.leagues if league.game in slugs
+    }
+
+
+def leagues_begun(facts: Facts, versions: Sequence[Version]) -> list[int]:
+    """Return for every cell the league that its games may begin for the versions of a ruleset, or NONE."""
     scopes = [version.ruleset.scope for version in versions]
     slugs = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
     kinds = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.kind}
-    leagues = [
+    return [
         cell.league if not cell.flags & (ABORTED | UNRATED) and cell.kind in kinds and cell.game in slugs else NONE
         for cell in facts.cells
     ]
-    return _first_games(facts, leagues) | {
-        league.league: league.occurred_at for league in facts.leagues if league.game in slugs
-    }
 
 
 def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
