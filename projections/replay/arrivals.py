@@ -53,17 +53,25 @@ def read_when(facts: Facts, row: int, version: Version) -> When:
 
 
 def find_arrivals(
-    facts: Facts, before: Before, version: Version, when: When, players: Iterable[tuple[int | None, str]]
+    facts: Facts,
+    before: Before,
+    version: Version,
+    when: When,
+    players: Iterable[tuple[int | None, str]],
+    row: int | None = None,
 ) -> list[Arrival]:
     """Return what players, as persons with their ids, bring to a game; a person is None for somebody whom the ladder
     does not know.
 
-    Raises `RuleFailure`.
+    Raises `RuleFailure`, which names the game if it has a row.
     """
-    return [_arrive(facts, before, version, when, person, name) for person, name in players]
+    return [_arrive(facts, before, version, (row, when), person, name) for person, name in players]
 
 
-def _arrive(facts: Facts, before: Before, version: Version, when: When, person: int | None, name: str) -> Arrival:
+def _arrive(
+    facts: Facts, before: Before, version: Version, game: tuple[int | None, When], person: int | None, name: str
+) -> Arrival:
+    at, when = game
     known = None if person is None else before.state_of(person)
     known = known and known[: version.rule.width]
     stream, joining = before.trace.stream, before.trace.joining.get(name)
@@ -78,7 +86,7 @@ def _arrive(facts: Facts, before: Before, version: Version, when: When, person: 
     last = When(joining.last_day, joining.last_season) if row is None else read_when(facts, row, version)
     is_first = last.season != when.season
     days = MISSING if last.day == MISSING else max(when.day - last.day, 0)
-    state = bring_to_game(version, ladder, None, stored, int(is_first and last.season != MISSING), days)
+    state = bring_to_game(version, ladder, at, stored, int(is_first and last.season != MISSING), days)
     return Arrival(stored, state, joining.games + games, days, int(is_first), known is None)
 
 
@@ -104,7 +112,7 @@ def score_at(
     `columns` are what it reads of the game itself. Raises `RuleFailure`.
     """
     row, when = game
-    arrivals = find_arrivals(facts, before, version, when, players)
+    arrivals = find_arrivals(facts, before, version, when, players, row)
     read = [
         [getattr(one, name) for one in arrivals] if name in HISTORY_COLUMNS else [*column]
         for name, column in zip(version.rule.columns, columns, strict=True)

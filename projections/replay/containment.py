@@ -39,7 +39,7 @@ class RuleFailure(Exception):
     """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points went out of bounds.
 
     `ladder` is its name, or that of its ruleset. `row` is the game's row in the facts, or None if `position` is that of
-    an adjustment.
+    an adjustment; it has neither if no game is to blame, as where a state is ranked.
     """
 
     def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
@@ -50,10 +50,11 @@ class RuleFailure(Exception):
 
     def told(self, facts: Facts) -> str:
         """Return what failed where, in one line."""
-        return f"{self.ladder}: the rule failed at position {self.place(facts)}: {self}"
+        where = f" at position {place}" if (place := self.place(facts)) else ""
+        return f"{self.ladder}: the rule failed{where}: {self}"
 
     def place(self, facts: Facts) -> int:
-        """Return the log position of the game or adjustment."""
+        """Return the log position of the game or adjustment; 0 without either."""
         return facts.live_position[self.row] if self.row is not None else self.position or 0
 
 
