@@ -64,7 +64,7 @@ CODES = {
     "bad-slug": "lower-case letters, digits and single hyphens",
     "bad-decimal": "a decimal string such as 12 or -0.5",
     "bad-text": "text has 1 to 2,000 characters without control characters",
-    "record-too-large": "an event's record may have at most 65,535 bytes",
+    "record-too-large": "an event's record may have at most 65,535 bytes, so a game about 1,800 participants",
     "unknown-schema-version": "the event was written by a newer version of this program",
     # what a game is
     "too-few-participants": "a game has at least two seats",

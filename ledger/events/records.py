@@ -64,7 +64,9 @@ def _refuse_large(record: str) -> None:
     # a character takes at most four bytes
     if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
         raise Refused(
-            "record-too-large", f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit"
+            "record-too-large",
+            f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit; of a game, about 1,800 "
+            "participants",
         )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_rules import built_in, offer_rule
 
 Ratings = Callable[..., Any]
 Event = dict[str, Any]
@@ -252,4 +253,162 @@ def test_bad_seed_is_refused(what: str, db: str, ratings: Ratings) -> None:
         line = json.dumps({"type": "player.seeded", "occurred_at": AT, "data": data})
         told = ratings("import", "-", "--format", "json", db=db, input=line)
         assert [one["code"] for one in json.loads(told.stdout)["rejected"]] == [code], told
+    assert ratings("status", "--format", "json", db=db).stdout == before
+
+
+FIELD = [seat(f"player number {number}", number) for number in range(1, 2_501)]
+
+
+def test_field_larger_than_a_record_is_refused(one_db: str, ratings: Ratings) -> None:
+    """A game of 2,500 participants fits no record: it is refused with the number that does, and 1,200 are recorded."""
+    before = ratings("status", "--format", "json", db=one_db).stdout
+    told = ratings("import", "-", "--format", "json", db=one_db, input=json.dumps(game(*FIELD, name="chess")))
+    (rejection,) = json.loads(told.stdout)["rejected"]
+    assert (told.exit_code, rejection["code"]) == (1, "record-too-large")
+    assert rejection["message"].endswith("at most 65,535 fit; of a game, about 1,800 participants")
+    assert ratings("status", "--format", "json", db=one_db).stdout == before
+    told = ratings("record", "-q", "--at", AT, db=one_db, input=json.dumps(game(*FIELD[:1_200], name="go")["data"]))
+    assert told.exit_code == 0, told
+
+
+NEEDS = """
+id = "needs"
+version = "1"
+rule = "pairwise-elo/2"
+effective_from = 2000-01-01
+time_zone = "UTC"
+score_decimals = 1
+[scope]
+game = ["squash"]
+[numbers.length]
+min = 1
+max = 9
+absent = "refuse"
+[params]
+margin = "ln"
+"""
+SCORED = seat("anna", 1, score="7.5"), seat("ben", 2, score=3)
+LACKING = {
+    "no scores": (game(*SINGLES, name="squash", numbers={"length": 5}), "uncounted", "a score is missing, which"),
+    "a score of one alone": (
+        game(SCORED[0], SINGLES[1], name="squash", numbers={"length": 5}), "uncounted", "a score is missing",
+    ),
+    "no number": (game(*SCORED, name="squash"), "number-missing", "numbers.length is not recorded of anna"),
+    "a number of one alone": (
+        game(SCORED[0] | {"numbers": {"length": 5}}, SCORED[1], name="squash"), "number-missing", "recorded of ben",
+    ),
+    "a number above its range": (
+        game(*SCORED, name="squash", numbers={"length": 10}), "number-out-of-range", "is 10; needs@1 takes 1 to 9",
+    ),
+    "a number below its range": (
+        game(*SCORED, name="squash", numbers={"length": 0}), "number-out-of-range", "is 0; needs@1 takes 1 to 9",
+    ),
+    "a score too fine": (
+        game(seat("anna", 1, score="7.25"), SCORED[1], name="squash", numbers={"length": 5}),
+        "score-too-fine", "finer than score_decimals = 1",
+    ),
+    "a score too large": (
+        game(seat("anna", 1, score=2**53 - 1), SCORED[1], name="squash", numbers={"length": 5}),
+        "integer-too-large", "is beyond 2^53 - 1",
+    ),
+    "a negative weight": (
+        game(*SCORED, name="squash", numbers={"length": 5, "weight": -1}), "uncounted", "numbers.weight is from 0 to",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LACKING)
+def test_game_without_what_its_rule_needs_is_refused(what: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game that lacks what a rule reads is refused by import, record and correct; recorded, it counts for nothing."""
+    event, code, why = LACKING[what]
+    (tmp_path / "needs.toml").write_text(NEEDS, encoding="utf-8")
+    assert ratings("rules", "publish", tmp_path / "needs.toml", db=db).exit_code == 0
+    sound = game(*SCORED, name="squash", numbers={"length": 5})["data"] | {"game_id": "g-1"}
+    assert ratings("record", "-q", "--at", AT, db=db, input=json.dumps(sound)).exit_code == 0
+    before = ratings("status", "--format", "json", db=db).stdout
+    for command, given in (
+        (("import", "-"), event),
+        (("record", "--at", AT), event["data"]),
+        (("correct", "g-1", "--reason", "a slip"), event["data"] | {"game_id": "g-1"}),
+    ):
+        told = ratings(*command, "--format", "json", db=db, input=json.dumps(given))
+        (rejection,) = json.loads(told.stdout)["rejected"]
+        assert (told.exit_code, rejection["code"]) == (1, code), (command, told)
+        assert why in rejection["message"]
+        assert "needs cannot count this game: " in rejection["message"]
+    assert ratings("status", "--format", "json", db=db).stdout == before
+    told = ratings("import", "-", "--allow-uncounted", "--format", "json", db=db, input=json.dumps(event))
+    assert json.loads(told.stdout)["appended"] == 1
+    table = json.loads(ratings("standings", "needs", "--format", "json", db=db).stdout)
+    assert (table["games"], [row["games"] for row in table["rows"]]) == (1, [1, 1])
+
+
+SEQUELS = {
+    "another scale of points": ('rule = "glicko-1/1"', 'rule = "placement-points/2"\n', "rule: "),
+    "another period": ("[scope]", 'period = "week"\n[scope]', "period: "),
+    "other seasons": ("[scope]", "season_by = [1]\n[scope]", "season_by: "),
+    "another entrant": ("[scope]", 'entrant = "club"\n[scope]', "entrant: "),
+}
+
+
+@pytest.mark.parametrize("what", SEQUELS)
+def test_version_that_changes_what_all_share_is_refused(
+    what: str, one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """A version whose rule counts in other units, or that has other periods, seasons or entrants, is refused."""
+    old, new, key = SEQUELS[what]
+    file, text = tmp_path / "mine.toml", ruleset().replace('id = "chess"', 'id = "mine"')
+    file.write_text(text, encoding="utf-8")
+    assert ratings("rules", "publish", file, db=one_db).exit_code == 0
+    sequel = text.replace('version = "1"', 'version = "2"').replace(old, new)
+    if "placement" in new:
+        sequel += "[params]\npoints = [3, 1]\n"
+    file.write_text(sequel, encoding="utf-8")
+    told = ratings("rules", "publish", file, db=one_db)
+    assert (told.exit_code, "partition-changed: " in told.stderr) == (1, True), told
+    assert key in told.stderr
+    assert "mine@2" not in ratings("rules", "list", db=one_db).stdout
+
+
+def test_check_that_scores_nothing_is_refused(
+    one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a thousand drawn games none is scored: `rules check` refuses, with what would let it score some."""
+    rule = built_in("glicko-1/1")._replace(check=lambda n, columns, params: "never on a Monday", sample=None)
+    offer_rule(monkeypatch, rule, "glicko-1/1")
+    file = tmp_path / "mine.toml"
+    file.write_text(ruleset(), encoding="utf-8")
+    told = ratings("rules", "check", file, db=one_db)
+    assert told.exit_code == 1
+    assert "chess@1 is not checked: no drawn game was scored" in told.stdout
+    assert "1,000 not scored: never on a Monday" in told.stdout
+    assert "--column NAME=LOW..HIGH" in told.stdout
+
+
+def seeded(player: str, **state: str) -> Event:
+    """A seed on the ladder of Glicko."""
+    data = {"ladder": CHESS, "player": player, "state": state}
+    return {"type": "player.seeded", "occurred_at": AT, "data": data}
+
+
+RENAME = {"type": "player.renamed", "occurred_at": AT, "data": {"player": "anna", "new_player": "anne"}}
+LATE = {
+    "a seed after a game": ((game(*SINGLES, name="chess"), seeded("anna", rating="1600")), 2, "seed-late"),
+    "a second seed": ((seeded("anna", rating="1600"), seeded("anna", rating="1600", deviation="80")), 2, "seed-exists"),
+    "different seeds of one person": (
+        (seeded("anna", rating="1600"), seeded("anne", rating="1600", deviation="80"), RENAME), 3, "seeds-differ",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LATE)
+def test_seed_that_comes_too_late_or_twice_is_refused(what: str, db: str, ratings: Ratings) -> None:
+    """Of an import with such a seed nothing is recorded, and the message names the command that helps."""
+    events, line, code = LATE[what]
+    before = ratings("status", "--format", "json", db=db).stdout
+    text = "\n".join(map(json.dumps, events))
+    told = ratings("import", "-", "--new-names", "accept", "--format", "json", db=db, input=text)
+    (rejection,) = json.loads(told.stdout)["rejected"]
+    assert (told.exit_code, rejection["line"], rejection["code"]) == (1, line, code)
+    assert "ratings adjust" in rejection["message"] or "leave one out" in rejection["message"]
     assert ratings("status", "--format", "json", db=db).stdout == before
