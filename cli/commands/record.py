@@ -1,8 +1,6 @@
 """`record`: one game, from the command line or as JSON."""
 
 import sys
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import click
@@ -18,7 +16,7 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.intake import Imported
-from ratings_ledger.ledger.intake.parsing import typed_participants
+from ratings_ledger.ledger.intake.parsing import Joints
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
@@ -62,7 +60,7 @@ def record(
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, is_shown, notes = how.ledger, False, LeagueNotes()
-    sides = _sides_of(ledger, partners)
+    joints = _joints_of(ledger, partners)
     if not (players and game and game_id) and can_ask():
         from ratings_ledger.cli.commands.record_asking import (
             NOW,
@@ -72,15 +70,17 @@ def record(
 
         def event_of(typed: Typed) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at
-            return _whole(ledger, _game(sides(typed.players), typed.game, typed.game_id, labels), when, zone, notes)[0]
+            return _whole(
+                ledger, _game(joints.participants(typed.players), typed.game, typed.game_id, labels), when, zone, notes
+            )[0]
 
-        if (answered := ask_for_game(how, Typed(players, game, game_id, at), zone, event_of)) is None:
+        if (answered := ask_for_game(how, Typed(players, game, game_id, at), zone, event_of, joints)) is None:
             return 1
         how, (players, game, game_id, at) = answered
         at = None if at == NOW else at
         is_shown = how.form == "table" and not how.dry_run
     event = (
-        _typed_event(sides, players, game, game_id, labels)
+        _typed_event(joints, players, game, game_id, labels)
         if players
         else _read_event(game, game_id, partners, *labels.values())
     )
@@ -111,21 +111,17 @@ def _note_result(result: Imported, league: str | None) -> None:
         note_voided(result)
 
 
-def _sides_of(ledger: Ledger, partners: str | None) -> Callable[[tuple[str, ...]], list[dict[str, Any]]]:
-    """Return what makes the participants of a game of players as they were typed, which raises `Refused`.
-
-    Raises `click.UsageError`.
-    """
+def _joints_of(ledger: Ledger, partners: str | None) -> Joints:
+    """Return what joins players as they are typed. Raises `click.UsageError`."""
     refuse_joints(partners)
     if partners is None:
-        return typed_participants
+        return Joints()
     with ledger.reading() as connection:
-        whole = find_whole_ids(connection, partners)
-    return partial(typed_participants, partners=partners, whole=whole)
+        return Joints(partners, find_whole_ids(connection, partners))
 
 
 def _typed_event(
-    sides: Callable[[tuple[str, ...]], list[dict[str, Any]]],
+    joints: Joints,
     players: tuple[str, ...],
     game: str | None,
     game_id: str | None,
@@ -133,7 +129,7 @@ def _typed_event(
 ) -> dict[str, Any] | Refused:
     """Return the event of a game as it was typed whole, or what is wrong with its players."""
     try:
-        return _game(sides(players), game, game_id, labels)
+        return _game(joints.participants(players), game, game_id, labels)
     except Refused as problem:
         return problem
 

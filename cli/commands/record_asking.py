@@ -18,8 +18,8 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import composed, read_slug
 from ratings_ledger.ledger.events.zones import local_time, read_instant
+from ratings_ledger.ledger.intake.parsing import Joints
 from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
-from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, closest, shown
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.validator import why_unlikely
@@ -40,7 +40,7 @@ NOW = "now"
 
 
 class Typed(NamedTuple):
-    """A game as it was typed, as far as it was: tied players are joined by =; `at` may be `NOW`."""
+    """A game as it was typed, as far as it was: players in cells by their places; `at` may be `NOW`."""
 
     players: tuple[str, ...] = ()
     game: str | None = None
@@ -58,21 +58,25 @@ class Suggestions(NamedTuple):
 
 
 def ask_for_game(
-    how: WriteContext, typed: Typed, zone: str | None, event_of: Callable[[Typed], dict[str, Any]]
+    how: WriteContext,
+    typed: Typed,
+    zone: str | None,
+    event_of: Callable[[Typed], dict[str, Any]],
+    joints: Joints,
 ) -> tuple[WriteContext, Typed] | None:
     """Return a whole game, once somebody has seen what recording it does and pressed the key for that, and how it is
-    recorded; None if they leave. Times are read in a zone, by default the ledger's.
+    recorded; None if they leave. Times are read in a zone, by default the ledger's; `joints` join players in a cell.
 
     Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
     """
     known = _known(how)
     zone = zone or known.times.home
     while True:
-        typed = _completed(how, typed, known, zone)
+        typed = _completed(how, typed, known, zone, joints)
         event = event_of(typed)
         plan = how.propose([event])
         if {one.code for one in plan.result.rejected} == {"close-name"}:
-            how, typed = _named(how, typed, ask_who(plan.result.close.values(), {}))
+            how, typed = _named(how, typed, ask_who(plan.result.close.values(), {}), joints)
             plan.close()
             continue
         if how.dry_run and not plan.is_refused:
@@ -89,11 +93,15 @@ def ask_for_game(
         typed = typed._replace(**CHANGED[key])
 
 
-def _named(how: WriteContext, typed: Typed, answers: Answers | None) -> tuple[WriteContext, Typed]:
+def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: Joints) -> tuple[WriteContext, Typed]:
     """Return the same with the players who are meant, or without players if somebody wants to type them again."""
     if answers is None:
         return how, typed._replace(players=())
-    players = tuple(TIE.join(answers.aliases.get(name, name) for name in cell.split(TIE)) for cell in typed.players)
+    meant = answers.aliases
+    players = tuple(
+        joints.join([meant.get(name, name) for name in map(composed, side)] for side in joints.split(cell))
+        for cell in typed.players
+    )
     accepted = how.policy.accepted | answers.accepted
     return replace(how, policy=how.policy._replace(accepted=accepted)), typed._replace(players=players)
 
@@ -109,12 +117,12 @@ def _known(how: WriteContext) -> Suggestions:
     return Suggestions(sorted(known_players(facts)), games, last, times)
 
 
-def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | None) -> Typed:
+def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | None, joints: Joints) -> Typed:
     """Return the same with all that is missing."""
     if typed.game is None:
         typed = typed._replace(game=_game(known))
     if not typed.players:
-        typed = typed._replace(players=_players(known))
+        typed = typed._replace(players=_players(known, joints))
     if typed.at is None:
         typed = typed._replace(at=_when(how, zone))
     if typed.game_id is None:
@@ -168,14 +176,20 @@ def _when(how: WriteContext, zone: str | None) -> str:
         render.note(why)
 
 
-def _players(known: Suggestions) -> tuple[str, ...]:
+def _players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
     """Return who was first, second and so on, until an empty line."""
-    render.note("players by their places, tied ones joined by =; an empty line ends")
+    partners = "" if joints.partners is None else f", partners by {joints.partners}"
+    render.note(f"players by their places, tied ones joined by ={partners}; an empty line ends")
     cells, there = list[str](), list[str]()
     while True:
         left = [name for name in known.players if name not in there]
         cell = ask_line(f"place {len(there) + 1}: ", left)
-        names = [composed(name.strip()) for name in cell.split(TIE)]
+        try:
+            sides = [[*map(composed, side)] for side in joints.split(cell)]
+        except Refused as problem:
+            render.note(problem.message)
+            continue
+        names = [name for side in sides for name in side]
         if not cell and len(there) > 1:
             return tuple(cells)
         if not all(names):
@@ -183,7 +197,7 @@ def _players(known: Suggestions) -> tuple[str, ...]:
         elif twice := next((name for name in names if (there + names).count(name) > 1), None):
             render.note(f"{shown(twice)} is there already")
         else:
-            cells.append(TIE.join(names))
+            cells.append(joints.join(sides))
             there += names
 
 

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.games import seats_of
 from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
-from ratings_ledger.ledger.intake.parsing import typed_participants
+from ratings_ledger.ledger.intake.parsing import Joints
 from ratings_ledger.ledger.intake.tables.columns import NUMBERS, CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
@@ -191,7 +191,7 @@ def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) ->
     new: list[dict[str, Any]] = []
     for cell in players:
         place = seats_of({"participants": new}) + 1
-        for player in typed_participants((cell,)):
+        for player in Joints().participants((cell,)):
             there = before.get(people.current(composed(player["player"])), {})
             new.append({**player, **there, "place": place})
     try:

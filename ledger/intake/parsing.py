@@ -151,16 +151,29 @@ def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
     return problem
 
 
-def typed_participants(
-    players: tuple[str, ...], partners: str | None = None, whole: Collection[str] = ()
-) -> list[dict[str, Any]]:
-    """Return players in the order of their places, tied ones joined by =, as the participants of a game.
+class Joints(NamedTuple):
+    """What joins players in one cell as it is typed: tied ones by =, and those of one side by a text, if by any.
 
-    `partners` joins the players of one side, but for ids in `whole`. Raises `Refused` if a name is missing beside it.
+    Ids in `whole` hold that text themselves and are not taken apart.
     """
-    sides: list[tuple[int, list[str]]] = []
-    for cell in players:
-        place = sum(len(names) for _, names in sides) + 1
-        for text in map(str.strip, cell.split(TIE)):
-            sides.append((place, [text] if partners is None else split_partners(text, partners, whole)))
-    return participants_of(sides)
+
+    partners: str | None = None
+    whole: Collection[str] = ()
+
+    def split(self, cell: str) -> list[list[str]]:
+        """Return the players of a cell, side by side. Raises `Refused` if a name is missing beside a partner."""
+        texts = [text.strip() for text in cell.split(TIE)]
+        joint = self.partners
+        return [[text] if joint is None else split_partners(text, joint, self.whole) for text in texts]
+
+    def join(self, sides: Iterable[Iterable[str]]) -> str:
+        """Return the cell that is split into these sides."""
+        return TIE.join((self.partners or "").join(players) for players in sides)
+
+    def participants(self, cells: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the participants of a game, given the cells in the order of their places. Raises `Refused`."""
+        sides: list[tuple[int, list[str]]] = []
+        for cell in cells:
+            place = sum(len(players) for _, players in sides) + 1
+            sides += [(place, players) for players in self.split(cell)]
+        return participants_of(sides)

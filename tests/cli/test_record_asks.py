@@ -122,6 +122,22 @@ def test_close_name_is_asked_about(answer: str, player: str, one_db: str, rating
 
 
 @pytest.mark.slow
+def test_close_name_of_a_partner_is_asked_about(one_db: str, ratings: Ratings) -> None:
+    """A new name within a cell of partners is asked about like any other; places count all partners."""
+    assert ratings("init", "--for", "padel", "--system", "weng-lin", db=one_db).exit_code == 0
+    asked = [("place 1: ", "maria jose + mira\r"), ("place 3: ", "anouk +\r"), ("place 3: ", "mira + anouk\r"),
+             ("place 3: ", "anouk+Jürgen\r"), ("place 5: ", "\r"), (WHEN, "\r"), ("]: ", "d-1\r"), (YES, "yes\r"),
+             (KEYS, "r")]  # fmt: skip
+    code, _, shown = typed(["--db", one_db, "record", "--game", "padel", "--partners", "+"], asked)
+    assert code == 0, shown
+    assert "partners by +" in shown
+    assert "joins somebody with nobody" in shown
+    assert "'mira' is there already" in shown
+    sides = [(seat["player"], seat["place"], seat["team"]) for seat in recorded(ratings, one_db)["participants"]]
+    assert sides == [("María José", 1, 1), ("mira", 1, 1), ("anouk", 3, 2), ("Jürgen", 3, 2)]
+
+
+@pytest.mark.slow
 def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings) -> None:
     """Somebody who stops at a close name types the players again."""
     asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "stop\r"),
