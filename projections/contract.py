@@ -441,3 +441,61 @@ def results_of_game(n: int, columns: Columns) -> tuple[list[int], list[list[int]
     rows = [[j for _, j in pairs], [0] * len(pairs)]
     rows += [[column[pair[side]] for pair in pairs] for side in (0, 1) for column in columns]
     return [i * (n - 1) for i in range(n + 1)], rows
+
+
+def check_single_players(n: int, columns: Columns, params: Any) -> str | None:
+    """Return why a rule that reads place, team and status, and compares every two players, cannot score a game, or
+    None.
+    """
+    place, team, status = columns
+    return refuse_all_but_single_players(place, team, status)
+
+
+def sample_single_players(n: int, random: Random, params: Any) -> Columns:
+    """Draw the place, team and status of a game of single players."""
+    return [draw_places(n, random), [MISSING] * n, [FINISHED] * n]
+
+
+class Weighing(NamedTuple):
+    """How a rule with ratings and deviations, both in units of 1/`scale`, weighs the results of a player.
+
+    compare: (gap, deviation, place, opponent's place) -> the weighted surprise of a result, and its information
+    weaken:  an opponent's deviation, in units -> the weight
+    step:    (surprise, information), summed up -> by how many units the rating moves for a surprise of 1
+    assumes: the parameters that decide it
+    """
+
+    scale: int
+    compare: Callable[[int, int, int, int], tuple[float, float]]
+    weaken: Callable[[float], float]
+    step: Callable[[float, float], float]
+    assumes: tuple[str, ...]
+
+
+def explain_results(
+    p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, after: Any, weighing: Weighing
+) -> list[tuple[int, Term]]:
+    """Return a term for every result of player p in a period, by its row, and what rounding added.
+
+    The rule's first column is place, so `rows` has that of the player and of the opponent at 2 and 5.
+    """
+    scale, surprise, information, parts = weighing.scale, 0.0, 0.0, []
+    for row in range(offsets[p], offsets[p + 1]):
+        j, place, opponents_place = rows[0][row], rows[2][row], rows[5][row]
+        ahead, known = weighing.compare(before[0][p] - before[0][j], before[1][j], place, opponents_place)
+        surprise, information = surprise + ahead, information + known
+        parts.append((row, j, ahead, 2 if place < opponents_place else 0 if place > opponents_place else 1))
+    step = weighing.step(surprise, information)
+    terms = []
+    for row, j, ahead, twice_scored in parts:
+        weight = weighing.weaken(real(before[1][j], 1))
+        expectation = units(twice_scored / 2 - ahead / weight, scale)
+        detail = f"weight {decimal(units(weight, scale), scale)}, expected {decimal(expectation, scale)}"
+        note = " against ".join(
+            f"{decimal(before[0][k], scale, 2)} ± {decimal(before[1][k], scale, 2)}" for k in (p, j)
+        )
+        detail += f", scored {decimal(twice_scored, 2)}"
+        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, 1), detail, note, weighing.assumes)))
+    if rest := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
+        terms.append((-1, Term("rounding", rest, "each to a millionth")))
+    return terms

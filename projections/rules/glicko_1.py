@@ -15,14 +15,11 @@ game or period do not sum to zero, the difference is minted or burned. The rule 
 
 from collections.abc import Sequence
 from fractions import Fraction
-from random import Random
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from ratings_ledger.projections.contract import (
-    FINISHED,
-    MISSING,
     ONE,
     Columns,
     FractionOrZero,
@@ -33,14 +30,15 @@ from ratings_ledger.projections.contract import (
     State,
     StateValues,
     Term,
-    decimal,
-    draw_places,
+    Weighing,
+    check_single_players,
+    explain_results,
     logistic,
     no_table,
     real,
-    refuse_all_but_single_players,
     results_of_game,
     root,
+    sample_single_players,
     units,
 )
 
@@ -85,17 +83,6 @@ def prepare(params: Glicko1Params) -> tuple[int, ...]:
 def start(params: Glicko1Params) -> StateValues:
     """Return the state of a new player."""
     return (params.start * SCALE, prepare(params)[0])
-
-
-def check(n: int, columns: Columns, params: Glicko1Params) -> str | None:
-    """Return why a game cannot be scored, or None."""
-    place, team, status = columns
-    return refuse_all_but_single_players(place, team, status)
-
-
-def sample(n: int, random: Random, params: Glicko1Params) -> Columns:
-    """Draw the columns of a game of persons."""
-    return [draw_places(n, random), [MISSING] * n, [FINISHED] * n]
 
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
@@ -185,26 +172,14 @@ def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, params: Glicko1Params, after: Any
 ) -> list[tuple[int, Term]]:
     """Return a term for every result of player p in a period, by its row, and what rounding added."""
-    surprise, information, parts = 0.0, 0.0, []
-    for row in range(offsets[p], offsets[p + 1]):
-        j, place, opponents_place = rows[0][row], rows[2][row], rows[5][row]
-        ahead, known = compare(before[0][p] - before[0][j], before[1][j], place, opponents_place)
-        surprise, information = surprise + ahead, information + known
-        parts.append((row, j, ahead, 2 if place < opponents_place else 0 if place > opponents_place else 1))
-    step, _ = update(before[1][p], surprise, information)
-    terms = []
-    for row, j, ahead, twice_scored in parts:
-        weight = weaken(real(before[1][j], 1))
-        expected = units(twice_scored / 2 - ahead / weight, SCALE)
-        detail = f"weight {decimal(units(weight, SCALE), SCALE)}, expected {decimal(expected, SCALE)}"
-        note = " against ".join(
-            f"{decimal(before[0][k], SCALE, 2)} ± {decimal(before[1][k], SCALE, 2)}" for k in (p, j)
-        )
-        detail += f", scored {decimal(twice_scored, 2)}"
-        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, 1), detail, note, ("start_deviation", "c"))))
-    if rest := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
-        terms.append((-1, Term("rounding", rest, "each to a millionth")))
-    return terms
+    weighing = Weighing(
+        SCALE,
+        compare,
+        weaken,
+        lambda surprise, information: update(before[1][p], surprise, information)[0],
+        ("start_deviation", "c"),
+    )
+    return explain_results(p, names, before, offsets, rows, after, weighing)
 
 
 def is_provisional(state: StateValues, games: int, params: Glicko1Params) -> bool:
@@ -221,7 +196,7 @@ RULE = Rule(
     prepare=prepare,
     table=no_table,
     refuse_params=refuse_params,
-    check=check,
+    check=check_single_players,
     score=score,
     explain=explain,
     chance=chance,
@@ -231,5 +206,5 @@ RULE = Rule(
     explain_period=explain_period,
     age=age,
     provisional=is_provisional,
-    sample=sample,
+    sample=sample_single_players,
 )
