@@ -257,8 +257,7 @@ LONG_RULES = {
     # two ways of scoring, by game and by period
     "projections/rules/egf.py": 250,
     "projections/rules/tenhou.py": 240,
-    "projections/rules/glicko_1.py": 240,
-    "projections/rules/glicko_2.py": 330,
+    "projections/rules/glicko_2.py": 310,
     # bonuses, shared seats, guests and weights, each explained
     "projections/rules/placement_points_2.py": 310,
     # two ways of scoring, by month and by game, with a table and what changed between versions of the regulations
