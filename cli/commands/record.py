@@ -70,9 +70,8 @@ def record(
 
         def event_of(typed: Typed) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at
-            return _whole(
-                ledger, _game(joints.participants(typed.players), typed.game, typed.game_id, labels), when, zone, notes
-            )[0]
+            event = _game(joints.participants(typed.players), typed.game, typed.game_id, labels)
+            return _whole(ledger, event, when, zone, notes)[0]
 
         if (answered := ask_for_game(how, Typed(players, game, game_id, at), zone, event_of, joints)) is None:
             return 1
