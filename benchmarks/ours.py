@@ -29,6 +29,7 @@ from ratings_ledger.ledger.store.opening import Ledger as Store
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.validation.names import close_names as close
 from ratings_ledger.projections.facts.column_cache import folder_of
+from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.replay import replay as replay_stream
@@ -114,21 +115,13 @@ def _replayed(url: str) -> Found:
     }  # fmt: skip
 
 
-def replay_in_memory(url: str, name: str = "") -> Found:
+def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Found:
     """The replay alone, of a stream in memory, in a process that has done it once before.
 
-    With the `name` of a ruleset of the folder `later`, the ladder of that ruleset, which is not published.
+    With the `name` of a ruleset of the folder `later`, the ladder of that ruleset, which is not published; with
+    `compared`, also everybody's points after so many games.
     """
-    with open_ledger(url).reading() as connection:
-        facts = decode(connection)
-    ladder = LADDER
-    if name:
-        ruleset, problems = read_toml((RULESETS / "later" / f"{name}.toml").read_text())
-        assert ruleset is not None, problems
-        version, problems = bind(ruleset)
-        assert version is not None, problems
-        facts.rulesets[ruleset.id] = [version]
-        ladder = ruleset.id
+    facts, ladder = _decode_with(url, name)
     stream = Ladders(facts).stream(ladder)
     replay_stream(stream, keep=False)
     if stream.batch is not None:
@@ -136,7 +129,51 @@ def replay_in_memory(url: str, name: str = "") -> Found:
     started = perf_counter()
     trace = replay_stream(stream, keep=False)
     seconds = perf_counter() - started
-    return {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, trace)}
+    found = {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, trace)}
+    if compared:
+        part = replay_stream(stream.up_to(compared, 0), keep=False)
+        scale = stream.rule.scale
+        points = zip(part.stream.names, part.points, strict=True)
+        found["points"] = {player: units / scale for player, units in points}
+    return found
+
+
+def replay_decoded(url: str, name: str) -> Found:
+    """From decoded columns to everybody's points on the ladder of a ruleset of the folder `later`, on one core, in a
+    process that has done it once before.
+
+    Also gives the time of each part, and of the first time.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    times: list[float] = []
+    for _ in range(2):
+        decoding = perf_counter()
+        facts, ladder = _decode_with(url, name)
+        started = perf_counter()
+        stream = Ladders(facts).stream(ladder)
+        streamed = perf_counter()
+        replay_stream(stream, keep=False)
+        ended = perf_counter()
+        times.append(ended - started)
+    return {
+        "seconds": times[1], "first": times[0], "decode": started - decoding, "stream": streamed - started,
+        "replay": ended - streamed, "count": len(stream.row),
+    }  # fmt: skip
+
+
+def _decode_with(url: str, name: str) -> tuple[Facts, str]:
+    """The facts of a ledger, and the ladder of all games, or that of a ruleset of the folder `later`."""
+    with open_ledger(url).reading() as connection:
+        facts = decode(connection)
+    if not name:
+        return facts, LADDER
+    ruleset, problems = read_toml((RULESETS / "later" / f"{name}.toml").read_text())
+    assert ruleset is not None, problems
+    version, problems = bind(ruleset)
+    assert version is not None, problems
+    facts.rulesets[ruleset.id] = [version]
+    return facts, ruleset.id
 
 
 def _digest(names: list[str], trace: Trace) -> str:

@@ -6,7 +6,6 @@ dictionary.
 
 from datetime import datetime
 from itertools import pairwise
-from math import exp, log, pi, sqrt
 from time import perf_counter
 from typing import Any
 
@@ -14,7 +13,6 @@ from benchmarks.games import chunks
 from benchmarks.histories import History
 
 Found = dict[str, Any]
-DAY = 86_400_000_000
 Games = list[tuple[list[int], list[int]]]
 
 
@@ -84,9 +82,21 @@ def elote(history: list[Any], count: int) -> Found:
 
 
 def elote_glicko(history: list[Any], count: int) -> Found:
-    """`beat` and `tied` of Glicko competitors in games of two, all at one time."""
+    """Glicko competitors in games of two."""
     from elote import GlickoCompetitor
 
+    return _elote_over_time(history, count, GlickoCompetitor)
+
+
+def elote_glicko_2(history: list[Any], count: int) -> Found:
+    """The same of Glicko-2."""
+    from elote import Glicko2Competitor
+
+    return _elote_over_time(history, count, Glicko2Competitor)
+
+
+def _elote_over_time(history: list[Any], count: int, competitor: Any) -> Found:
+    """`beat` and `tied` in games of two, all at one time."""
     games = _games(history, count)
     at = datetime(2025, 1, 1)
     ratings: dict[int, Any] = {}
@@ -94,7 +104,7 @@ def elote_glicko(history: list[Any], count: int) -> Found:
     for players, places in games:
         for player in players:
             if player not in ratings:
-                ratings[player] = GlickoCompetitor(initial_time=at)
+                ratings[player] = competitor(initial_time=at)
         mine, other = ratings[players[0]], ratings[players[1]]
         if places[0] == places[1]:
             mine.tied(other, match_time=at)
@@ -102,43 +112,6 @@ def elote_glicko(history: list[Any], count: int) -> Found:
             mine.beat(other, match_time=at)
         else:
             other.beat(mine, match_time=at)
-    return {"seconds": perf_counter() - started, "count": len(games)}
-
-
-def plain_glicko(history: list[Any], count: int) -> Found:
-    """Glicko in a plain loop of Python, with the formulas and parameters that the rule glicko-1/1 has."""
-    q, floor, start, growth = log(10) / 400, 30.0, 350.0, 8.1
-    ratings: dict[int, tuple[float, float, int]] = {}
-    games: list[tuple[list[int], list[int], int]] = []
-    for drawn in chunks(History(*history)):
-        players, places, days = drawn.players.tolist(), drawn.places.tolist(), (drawn.occurred_at // DAY).tolist()
-        games += [
-            (players[low:high], places[low:high], day)
-            for (low, high), day in zip(pairwise(drawn.offsets.tolist()), days, strict=True)
-        ]
-        if len(games) >= count:
-            break
-    games = games[:count]
-    started = perf_counter()
-    for players, places, day in games:
-        states = []
-        for player in players:
-            rating, deviation, last = ratings.get(player, (1500.0, start, day))
-            aged = sqrt(deviation * deviation + growth * growth * (day - last))
-            states.append((rating, aged if aged < start else start))
-        for i, player in enumerate(players):
-            rating, deviation = states[i]
-            surprise = information = 0.0
-            for j, (other, other_deviation) in enumerate(states):
-                if j != i:
-                    weight = 1 / sqrt(1 + 3 * (q * other_deviation / pi) ** 2)
-                    expected = 1 / (1 + exp(-q * weight * (rating - other)))
-                    scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
-                    surprise += weight * (scored - expected)
-                    information += weight * weight * expected * (1 - expected)
-            square = 1 / (1 / (deviation * deviation) + q * q * information)
-            after = sqrt(square)
-            ratings[player] = rating + q * square * surprise, after if after > floor else floor, day
     return {"seconds": perf_counter() - started, "count": len(games)}
 
 

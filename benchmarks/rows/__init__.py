@@ -23,6 +23,7 @@ from benchmarks.rows import (
     sheets,
     single,
     starting,
+    systems,
 )
 from benchmarks.setting import Setting
 
@@ -32,6 +33,7 @@ ROWS: dict[str, Row] = {
     "rebuild": lambda setting: rebuilding.rebuild(setting, setting.sqlite),
     "replay": replaying.replay,
     "libraries": libraries.libraries,
+    "systems": systems.systems,
     "append": lambda setting: appending.append(setting, setting.sqlite, 200_000),
     "sheets": lambda setting: sheets.sheets(setting, setting.sqlite),
     "single": lambda setting: single.single(setting, setting.sqlite),

@@ -1,0 +1,104 @@
+"""Rules with state: each alone against the same system elsewhere, and a tour of tennis as a whole."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from benchmarks import tennis
+from benchmarks.histories import History
+from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.results import Bar, Line, Run, Skipped, series
+from benchmarks.setting import Setting
+
+# how far ratings may be from those of a loop that does not round them to millionths after every game
+POINTS_MAX = 0.01
+
+
+class Peer(NamedTuple):
+    """What a system is compared with: a function of `benchmarks.baselines`, its games, how much faster we have to be,
+    and the package that it needs; without one, it has to come to the same ratings.
+    """
+
+    function: str
+    games: int
+    bar: float
+    package: str = ""
+
+
+NUMBERS = {2: "two", 4: "four"}
+PYTHON = "a plain loop of Python"
+# by ruleset of the folder `later`: how many play a game, and the same system elsewhere
+SYSTEMS: dict[str, tuple[int, dict[str, Peer]]] = {
+    "bench-glicko-1": (
+        2,
+        {
+            "elote": Peer("libraries:elote_glicko", 30_000, 20, "elote"),
+            PYTHON: Peer("plain_glicko:glicko", 200_000, 50),
+        },
+    ),
+    "bench-glicko-2-1": (
+        2,
+        {
+            "elote": Peer("libraries:elote_glicko_2", 10_000, 20, "elote"),
+            PYTHON: Peer("plain_glicko:glicko_2", 100_000, 50),
+        },
+    ),
+    "bench-weng-lin-1": (4, {"openskill": Peer("libraries:openskill", 30_000, 20, "openskill")}),
+}
+MATCHES_SECONDS = 1
+
+
+def systems(setting: Setting) -> Iterator[Line | Skipped]:
+    """Every system, then all matches of the tour."""
+    for name, (size, peers) in SYSTEMS.items():
+        yield from _compare_system(setting, name, size, peers)
+    yield from _replay_matches(setting)
+
+
+def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Peer]) -> Iterator[Line | Skipped]:
+    """Yield the lines of a rule with state against the same system elsewhere."""
+    games = setting.games(1_000_000)
+    history = History(games=games, size=size, late=False)
+    system = name.removeprefix("bench-").removesuffix("-1")
+    what = f"replay of {games:,} games of {NUMBERS[size]} in memory by {system}"
+    counts = {label: min(peer.games, games) for label, peer in peers.items()}
+    arguments = {"url": setting.sqlite.ledger(history), "name": name, "compared": counts.get(PYTHON, 0)}
+    calls = {"ours": Call("benchmarks.ours:replay_in_memory", arguments)}
+    for label, peer in peers.items():
+        given = {"history": history, "count": counts[label]}
+        needs = (peer.package,) if peer.package else ()
+        calls[label] = Call(f"benchmarks.baselines.{peer.function}", given, needs=needs)
+    runs = in_turn(calls, setting.repetitions)
+    found = runs.pop("ours")
+    if PYTHON in runs:
+        _check_points(found, runs[PYTHON])
+    ours = series("replay", "games", games, found)
+    for label, others in runs.items():
+        other = series(label, "games", counts[label], others)
+        yield Line(f"{what}, against {label}", ours, other, Bar("times as fast", peers[label].bar))
+    for label in peers.keys() - runs.keys():
+        yield Skipped(f"{what}, against {label}", f"{peers[label].package} is not installed")
+
+
+def _check_points(ours: Sequence[Run], others: Sequence[Run]) -> None:
+    """Compare the ratings that two programs came to. Raises `AssertionError`."""
+    points, other = ours[0].found["points"], others[0].found["points"]
+    assert points.keys() == other.keys(), "the plain loop rates other players"
+    furthest = max(abs(points[player] - other[player]) for player in points)
+    assert furthest < POINTS_MAX, f"the plain loop comes to other ratings, by {furthest}"
+
+
+def _replay_matches(setting: Setting) -> Iterator[Line | Skipped]:
+    """Yield how long all matches of a tour take under Glicko, once their columns are decoded."""
+    if not tennis.PACKED.exists():
+        yield Skipped("matches of tennis", f"{tennis.PACKED.parent.name}/{tennis.PACKED.name} is not there")
+        return
+    url = tennis.ledger(setting.folder, setting.games_max)
+    call = Call("benchmarks.ours:replay_decoded", {"url": url, "name": "bench-glicko-1"})
+    measure(call)  # after it, everything cacheable is cached
+    runs = in_turn({"ours": call}, setting.repetitions)["ours"]
+    games = runs[0].found["count"]
+    quickest = min(runs).found
+    parts = [f"{part} {quickest[part]:.2f} s" for part in ("stream", "replay")]
+    note = ", ".join([*parts, f"decoding before it {quickest['decode']:.2f} s"])
+    what = f"{games:,} matches of tennis by glicko, from decoded columns to points, one core"
+    yield Line(what, series("replay", "games", games, runs), bar=Bar("seconds", MATCHES_SECONDS), note=note)
