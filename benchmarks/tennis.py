@@ -34,8 +34,8 @@ def _unpack(path: Path, matches_max: int | None) -> None:
     """Write the matches in their order as a table of games, but for those of a name against itself."""
     with gzip.open(PACKED, "rt", encoding="utf-8", newline="") as packed, open(path, "w", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["game_id", "date", "player", "place"])
+        table.writerow(["game_id", "occurred_at", "player", "place"])
         for number, match in enumerate(islice(csv.DictReader(packed), matches_max), 1):
             if match["winner"] != match["loser"]:
                 for place, side in enumerate(("winner", "loser"), 1):
-                    table.writerow([f"m-{number:06d}", match["date"], match[side], place])
+                    table.writerow([f"m-{number:06d}", f"{match['date']}T12:00:00Z", match[side], place])

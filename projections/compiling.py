@@ -147,13 +147,17 @@ def _for_types(loop: Callable[..., Any], parts: Parts, types: tuple[Any, ...], t
     rules = dict(parts)
     # what is ours allocates nothing, so nobody has to count the references to arrays: that took half of all time
     options: Options = {"nogil": True, "boundscheck": not trusted, "_nrt": not trusted}
-    stamp = sha256(repr((types, options, [(one.__module__, one.__qualname__) for one in rules.values()])).encode())
+    inlined = "change_states" in rules
+    stamp = sha256(
+        repr((types, options, inlined, [(one.__module__, one.__qualname__) for one in rules.values()])).encode()
+    )
     for one in rules.values():
         source = Path(one.__code__.co_filename)
         stamp.update(source.read_bytes() if source.exists() else one.__code__.co_code)
         for shared in (expected_scores, kit):
             stamp.update(Path(str(shared.__file__)).read_bytes())
-    return _jit(_standing_alone(loop, {}, options, rules, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
+    suffix = f"_{stamp.hexdigest()[:16]}"
+    return _jit(_standing_alone(loop, {}, options, rules, suffix, inlined), options)  # type: ignore[no-any-return]
 
 
 @cache
@@ -177,6 +181,7 @@ def _standing_alone(
     options: Options,
     given: Mapping[str, Any] = MappingProxyType({}),
     suffix: str = "",
+    inlined: bool = False,
 ) -> Any:
     """Return a copy of a function that calls compiled copies of its module's own functions, or of the `given` ones
     instead.
@@ -198,7 +203,9 @@ def _standing_alone(
                 own = given if helper.__module__ == function.__module__ else {}
                 # a helper's name covers what it was compiled with, too: if a process loads two of one name in
                 # compiled code, either may be called
-                done[helper] = njit(**options)(_standing_alone(helper, done, options, own, suffix))
+                # a call costs as much as a small game: arrays are passed as numbers, one by one
+                helped = njit(forceinline=inlined, **options)
+                done[helper] = helped(_standing_alone(helper, done, options, own, suffix, inlined))
             space[name] = done[helper]
     copy = FunctionType(function.__code__, space, function.__name__ + suffix, function.__defaults__)
     copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + suffix

@@ -9,13 +9,14 @@ A rule can also stay with whole numbers: the functions whose names begin with `f
 for a scale of at most 10^12. They use 64-bit integers alone, and raise `OverflowError` where a result has no place.
 """
 
-from math import floor, sqrt
+from math import sqrt
 
 # beyond this, not every whole number is a double
 WHOLE_MAX = 2**53
 _LN2_HIGH = 6.93147180369123816490e-01  # its last bits are zero: a multiple by less than 2^21 is exact
 _LN2_LOW = 1.90821492927058770002e-10
 _LN2_INVERSE = 1.4426950408889634
+_TO_WHOLE = 6755399441055744.0  # 1.5 * 2^52
 _EXP_MAX = 700.0
 
 
@@ -34,7 +35,7 @@ def units(value: float, scale: int) -> int:
     size = abs(value) * float(scale)
     if value != value or not size < 9007199254740992.0:
         raise OverflowError("the result is not a number, or too large")
-    whole = floor(size + 0.5)
+    whole = int(size + 0.5)
     return -whole if value < 0.0 else whole
 
 
@@ -45,8 +46,9 @@ def exp(value: float) -> float:
     """
     if not -_EXP_MAX <= value <= _EXP_MAX:
         raise OverflowError("an exponent is out of range")
-    steps = floor(value * _LN2_INVERSE + 0.5)
-    rest = (value - float(steps) * _LN2_HIGH) - float(steps) * _LN2_LOW
+    # beside so large a number there are no digits for anything but whole numbers
+    whole = (value * _LN2_INVERSE + _TO_WHOLE) - _TO_WHOLE
+    rest = (value - whole * _LN2_HIGH) - whole * _LN2_LOW
     square = rest * rest
     # two sums, which a processor computes side by side: cosh and sinh, to the powers 14 and 13 of the rest
     even = 1.0 / 479001600.0 + square * (1.0 / 87178291200.0)
@@ -55,6 +57,7 @@ def exp(value: float) -> float:
     odd = 1.0 / 39916800.0 + square * (1.0 / 6227020800.0)
     odd = 1.0 / 120.0 + square * (1.0 / 5040.0 + square * (1.0 / 362880.0 + square * odd))
     series = even + rest * (1.0 + square * (1.0 / 6.0 + square * odd))
+    steps = int(whole)
     power, doublings = 1.0, abs(steps)
     while doublings > 62:
         power, doublings = power * 4611686018427387904.0, doublings - 62

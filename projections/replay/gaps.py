@@ -62,8 +62,7 @@ SLOT_COLUMNS = ("games_before", "first_of_season", "changes_season", "days_since
 class Gaps:
     """What lies before every slot of a ladder, as `loops.find_gaps` has it; and the end, by player.
 
-    A column is measured with the others if a rule needs it, or else when it is first read. `last_day`, `last_season`
-    and `played` are those after all games.
+    A column is measured with the others if a rule needs it, or else when it is first read.
     """
 
     def __init__(
@@ -73,29 +72,62 @@ class Gaps:
         # the system zeroes pages when they are first touched: a column that nobody reads takes no memory
         self._rows = np.zeros((len(SLOT_COLUMNS), len(players)), dtype=np.int64)
         self._measured: set[str] = set()
-        self.last_day, self.last_season, self.played = self._measure(needed)
+        self._end = [arrays.as_column(column.copy()) for column in begin]
+        self._measure(needed)
 
     def column(self, name: str) -> Column:
         """Return one of `SLOT_COLUMNS`."""
-        if name not in self._measured:
-            self._measure([name])
+        self._measure([name])
         return arrays.as_column(self._rows[SLOT_COLUMNS.index(name)])
+
+    @property
+    def people(self) -> int:
+        """Return how many players there are."""
+        return len(self._begin[0])
+
+    @property
+    def last_day(self) -> Column:
+        """Return the day of everybody's last game."""
+        self._measure(["days_since"])
+        return self._end[0]
+
+    @property
+    def last_season(self) -> Column:
+        """Return the season of everybody's last game."""
+        self._measure(["changes_season"])
+        return self._end[1]
+
+    @property
+    def played(self) -> Column:
+        """Return how many games everybody has played."""
+        self._measure(["games_before"])
+        return self._end[2]
+
+    @property
+    def end(self) -> tuple[Column, Column, Column]:
+        """Return the day and the season of everybody's last game, and how many they have played."""
+        self._measure(["days_since", "changes_season", "games_before"])
+        return self.last_day, self.last_season, self.played
 
     @property
     def steps(self) -> Any:
         """Return what `loops.bring_states_forward` reads; what no rule of the ladder needs is zero there."""
         return self._rows[-2:]
 
-    def _measure(self, names: Collection[str]) -> list[Column]:
-        """Fill in some columns; return the end."""
-        self._measured.update(names)
-        last = [arrays.as_column(column.copy()) for column in self._begin]
-        rows = [row if name in names else row[:0] for name, row in zip(SLOT_COLUMNS, self._rows, strict=True)]
+    def _measure(self, names: Collection[str]) -> None:
+        """Fill in some columns, and what they leave of the end, unless they are."""
+        new = {*names} - self._measured
+        if not new:
+            return
+        self._measured |= new
+        end = [arrays.as_column(column.copy()) for column in self._begin]
+        rows = [row if name in new else row[:0] for name, row in zip(SLOT_COLUMNS, self._rows, strict=True)]
         compiling.run_loop(
-            loops.find_gaps, *self._slots, *last, *map(arrays.as_column, rows),
+            loops.find_gaps, *self._slots, *end, *map(arrays.as_column, rows),
             as_compiled=compiling.is_worthwhile(len(self._slots[0])),
         )  # fmt: skip
-        return last
+        sources = ({"days_since"}, {"first_of_season", "changes_season"}, {"games_before"})
+        self._end = [after if new & of else old for after, old, of in zip(end, self._end, sources, strict=True)]
 
 
 def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
@@ -136,7 +168,7 @@ def measure_gaps(
     """Return what lies before every slot of a stream, whose first players are those of an `earlier` part; the `needed`
     columns are measured at once.
     """
-    people, there = len(names), 0 if earlier is None else len(earlier.played)
+    people, there = len(names), 0 if earlier is None else earlier.people
     begin = [np.full(people, MISSING, dtype=np.int64) for _ in range(2)] + [np.zeros(people, dtype=np.int64)]
     if joining:
         for number, name in enumerate(names[there:], there):
@@ -144,7 +176,7 @@ def measure_gaps(
                 for column, value in zip(begin, (one.last_day, one.last_season, one.games), strict=True):
                     column[number] = value
     if earlier is not None:
-        for column, end in zip(begin, (earlier.last_day, earlier.last_season, earlier.played), strict=True):
+        for column, end in zip(begin, earlier.end, strict=True):
             column[:there] = arrays.as_numpy(end)
     return Gaps(calendar, offsets, players, begin, needed)
 

@@ -146,14 +146,46 @@ def change_several_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
     """Do the same for a rule of contract 2, which fills in the states after the game."""
-    for column in range(len(before)):
+    for column in range(count_columns(before)):
         for i in range(n):
             change[column][i] = before[column][i]
     minted = score(n, before[:, :n], columns, constants, table, change[:, :n])
-    for column in range(len(before)):
+    for column in range(count_columns(before)):
         for i in range(n):
             change[column][i] -= before[column][i]
     return minted
+
+
+def count_columns(states: Numbers) -> int:
+    """Return how many numbers a player has: compiled, a constant, with which loops over columns are unrolled."""
+    return len(states)
+
+
+def _count_one(states: Numbers) -> int:
+    return 1
+
+
+def _count_two(states: Numbers) -> int:
+    return 2
+
+
+def _count_three(states: Numbers) -> int:
+    return 3
+
+
+def _count_four(states: Numbers) -> int:
+    return 4
+
+
+def _count_five(states: Numbers) -> int:
+    return 5
+
+
+def _count_six(states: Numbers) -> int:
+    return 6
+
+
+COUNT_COLUMNS = (_count_one, _count_one, _count_two, _count_three, _count_four, _count_five, _count_six)
 
 
 def bring_forward(n: int, low: int, given: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
@@ -180,7 +212,7 @@ def bring_states_forward(n: int, low: int, given: Numbers, gaps: Numbers, consta
             state = age(state, gaps[1][low + i], constants)
             if state[0] != points:
                 raise ValueError("age changed the first column")
-        for column in range(len(given)):
+        for column in range(count_columns(given)):
             given[column][i] = state[column]
     return minted, burned
 
@@ -217,12 +249,13 @@ TAKE_STATE = (take_state, take_state, _take_two, _take_three, _take_four, _take_
 def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
     """Return what takes the place of functions of this module, by name, where the loop runs for a rule."""
     if not rule.state:
-        return (("score", rule.score),)
+        return (("score", rule.score), ("count_columns", _count_one))
     is_brought_forward = rule.age or rule.new_season
     return (
         ("score", rule.score or score),  # type: ignore[truthy-function]
         ("age", rule.age or age), ("new_season", rule.new_season or new_season), ("enter", rule.enter or enter),
-        ("take_state", TAKE_STATE[rule.width]), ("change_states", change_several_states),
+        ("count_columns", COUNT_COLUMNS[rule.width]), ("take_state", TAKE_STATE[rule.width]),
+        ("change_states", change_several_states),
         ("bring_forward", bring_states_forward if is_brought_forward else bring_forward),
         ("score_period", rule.score_period or score_period),
     )  # fmt: skip
@@ -238,7 +271,7 @@ def find_gaps(
     column that is not needed comes empty.
 
     `day` and `season` are by game. The next three are by player and hold what was before the first game, `MISSING` for
-    who had not played; they are left as after the last.
+    who had not played; those that needed columns are made from are left as after the last.
     """
     counts, seasons, changes, days = len(games_before), len(first_of_season), len(changes_season), len(days_since)
     for game in range(len(offset) - 1):
@@ -254,8 +287,12 @@ def find_gaps(
                 days_since[slot] = MISSING if last_day[player] == MISSING else max(day[game] - last_day[player], 0)
         for slot in range(offset[game], offset[game + 1]):  # apart: nobody's own game lies before it
             player = number[slot]
-            played[player] += 1
-            last_day[player], last_season[player] = day[game], season[game]
+            if counts:
+                played[player] += 1
+            if seasons or changes:
+                last_season[player] = season[game]
+            if days:
+                last_day[player] = day[game]
 
 
 # compiled: what it works on comes as flat arrays, one by one; a call for each part of a game would cost more than it
@@ -283,7 +320,7 @@ def run_ladder(
     """
     # column 0 apart: nearly all rules have no other
     points, points_given, points_change, points_before = states[0], given[0], change[0], before[0]
-    is_kept, width = len(points_before) > 0, len(states)
+    is_kept, width = len(points_before) > 0, count_columns(states)
     for game in range(first, last + 1):
         totals[5] = game
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == game:
@@ -308,7 +345,6 @@ def run_ladder(
         for column in range(1, width):
             for i in range(n):
                 given[column][i] = states[column][player_at + number[low + i]]
-                change[column][i] = 0
                 if is_kept:
                     before[column][low + i] = given[column][i]
         added, taken = bring_forward(n, low, given, gaps, constants)

@@ -150,8 +150,8 @@ class Trace:
         state, entered = self.state(player), self.entered
         if self.stream.calendar is None:
             return Joining(state, entered=entered)
-        gaps = self.gaps
-        return Joining(state, gaps.played[player], gaps.last_day[player], gaps.last_season[player], entered)
+        last_day, last_season, played = self.gaps.end
+        return Joining(state, played[player], last_day[player], last_season[player], entered)
 
     @property
     def is_kept(self) -> bool:
