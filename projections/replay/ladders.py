@@ -431,7 +431,7 @@ def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
     as a whole changes ratings at its end.
     """
     ruleset = versions[0].ruleset
-    if ruleset.freeze != "none" or not any(version.rule.state for version in versions):
+    if not any(version.rule.state for version in versions) or ruleset.freeze != "none":
         return []
     in_order = [one for one in zip(*timeline(versions), strict=True) if one[1] != NONE]
     return [
