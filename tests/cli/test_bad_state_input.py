@@ -65,6 +65,7 @@ RULESETS = {
     "a season of zero": (ruleset("season_by = [0]"), "season_by"),
     "a season of 13": (ruleset("season_by = [1, 13]"), "season_by"),
     "seasons of a word": (ruleset('season_by = "league"'), "season_by"),
+    "clubs of a rule that compares players": (ruleset('entrant = "club"'), "entrant"),
     "an unknown entrant": (ruleset('entrant = "team"'), "entrant"),
     "an unknown order": (ruleset('score_order = "middle"'), "score_order"),
     "negative decimals": (ruleset("score_decimals = -1"), "score_decimals"),
@@ -347,7 +348,6 @@ SEQUELS = {
     "another scale of points": ('rule = "glicko-1/1"', 'rule = "placement-points/2"\n', "rule: "),
     "another period": ("[scope]", 'period = "week"\n[scope]', "period: "),
     "other seasons": ("[scope]", "season_by = [1]\n[scope]", "season_by: "),
-    "another entrant": ("[scope]", 'entrant = "club"\n[scope]', "entrant: "),
 }
 
 
@@ -355,7 +355,7 @@ SEQUELS = {
 def test_version_that_changes_what_all_share_is_refused(
     what: str, one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """A version whose rule counts in other units, or that has other periods, seasons or entrants, is refused."""
+    """A version whose rule counts in other units, or that has other periods or seasons, is refused."""
     old, new, key = SEQUELS[what]
     file, text = tmp_path / "mine.toml", ruleset().replace('id = "chess"', 'id = "mine"')
     file.write_text(text, encoding="utf-8")
