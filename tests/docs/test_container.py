@@ -203,15 +203,22 @@ def test_scripts_set_up_the_roles_of_a_server(tmp_path: Path) -> None:
 def image() -> Iterator[tuple[str, str]]:
     """A container engine that works here, and the image that it built."""
     engines = [name for name in ("podman", "docker") if shutil.which(name)]
-    working = [
-        name for name in engines if subprocess.run([name, "info"], capture_output=True, check=False).returncode == 0
-    ]
+    working = [name for name in engines if run_quietly(name, "info") == 0]
     if not working:
         pytest.skip(f"no container engine runs here; installed: {', '.join(engines) or 'none'}")
     engine, tag = working[0], f"ratings-ledger-test-{os.getpid()}"
+    (version,) = re.findall(r"^ARG PYTHON=(.+)$", CONTAINERFILE, re.MULTILINE)
+    base = f"python:{version}-slim"
+    if run_quietly(engine, "image", "inspect", base) and run_quietly(engine, "pull", base):
+        pytest.skip(f"{engine} cannot get the image {base}")
     subprocess.run([engine, "build", "--tag", tag, "--file", "Containerfile", "."], cwd=ROOT, check=True)
     yield engine, tag
-    subprocess.run([engine, "rmi", "--force", tag], check=False, capture_output=True)
+    run_quietly(engine, "rmi", "--force", tag)
+
+
+def run_quietly(*command: str) -> int:
+    """Run a command without its output and return its exit status."""
+    return subprocess.run(command, capture_output=True, check=False).returncode
 
 
 @pytest.mark.slow
@@ -237,4 +244,4 @@ def test_container_runs_the_demo_and_keeps_a_ledger(image: tuple[str, str]) -> N
         run("record", "--game", "chess", "--game-id", "g-1", "--by", "mira", "mira", "yusuf")
         assert "mira" in run("standings", "elo-chess/all")
     finally:
-        subprocess.run([engine, "volume", "rm", "--force", volume], check=False, capture_output=True)
+        run_quietly(engine, "volume", "rm", "--force", volume)
