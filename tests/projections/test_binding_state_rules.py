@@ -43,6 +43,8 @@ def test_rule_with_state_is_accepted(rule: Rule) -> None:
         ({"state": (State("Rating", SCALE), DEVIATION)}, "calls a column of its state 'Rating'; a name of small"),
         ({"state": (RATING, State("k", 0))}, "has the scale 0 for k; a whole number of units is needed"),
         ({"state": (RATING, State("k", SCALE, 17))}, "shows 17 decimals of k; a number from 0 to 16 is needed"),
+        ({"state": (RATING, State("k", SCALE, low=2, high=1))}, "takes k from 2 to 1; whole numbers of units are"),
+        ({"state": (RATING, State("k", SCALE, high=0.5))}, "takes k from -10000000000000000 to 0.5; whole"),
         ({"state": (RATING, RATING)}, "has two columns of one name in its state: rating, rating"),
         ({"state": (State("rating", 1_000), DEVIATION)},
          "has the scale 1000000, and rating, which its books are kept of, has 1000"),
