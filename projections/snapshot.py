@@ -1,9 +1,10 @@
 """A snapshot: the ledger at coordinates. Every query is one of its methods.
 
 What was played up to `as_of`, as known at `known_at`, under the rulesets' own timelines or the one version `rules`. A
-date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. Facts are decoded once per
-position, and ladders made once per moment. A method imports its query module when it is called, so that a command waits
-for no other.
+date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. With `close_now`, games that
+wait in open rating periods are scored as if these closed now: every answer about ladders then has them. Facts are
+decoded once per position, and ladders made once per moment. A method imports its query module when it is called, so
+that a command waits for no other.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from ratings_ledger.projections.queries.standings import (
     Balance,
     Standings,
     balance_answer,
+    period_state,
     rows_shown,
     standings_answer,
     why_unfinished,
@@ -254,7 +256,7 @@ class Snapshot(SnapshotReader):
     def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
         """Return what would be if each of some rulesets had scored its games from the start, on some ladders or all.
 
-        `rules` is ignored; without a home zone a date ends in the zone of the first ruleset.
+        `rules` and `close_now` are ignored; without a home zone a date ends in the zone of the first ruleset.
 
         Args:
             rulesets: each with the settings that were changed in it, which the answer repeats.
@@ -311,6 +313,7 @@ class Snapshot(SnapshotReader):
                 ladder,
                 query.ladders.coordinates,
                 steps,
+                period_state(query.ladders.describe_periods(ladder)),
                 running=ranking.running,
                 sums_lists=ranking.sums_lists,
                 times=query.times,

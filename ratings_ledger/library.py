@@ -250,16 +250,23 @@ class Ledger:
 
     @_checked
     def at(
-        self, as_of: str | date | None = None, known_at: str | int | date | None = None, rules: str | None = None
+        self,
+        as_of: str | date | None = None,
+        known_at: str | int | date | None = None,
+        rules: str | None = None,
+        *,
+        close_now: bool = False,
     ) -> Snapshot:
         """Return the ledger at coordinates: what was played up to `as_of`, as known at `known_at`, under `rules`.
 
         `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python's own, which need a zone;
         `known_at` may be a position. `rules` is a version, ID@VERSION, that scores all games of its ruleset. None means
-        now, or the rulesets' own timelines. Wrong ones are told when something is asked: `BadArgument`.
+        now, or the rulesets' own timelines. With `close_now`, games that wait in open rating periods are scored as if
+        these closed now; what was published, compared, simulated or decided stays as it is. Wrong ones are told when
+        something is asked: `BadArgument`.
         """
         played, known = _in_text("as_of", as_of), _in_text("known_at", known_at)
-        return _CheckedSnapshot(self._store, played, known, rules, kept=self._kept)
+        return _CheckedSnapshot(self._store, played, known, rules, close_now=close_now, kept=self._kept)
 
     @_checked
     def propose(
@@ -416,9 +423,11 @@ def _time(value: object) -> str:
 
 
 def _asked(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
-    return (
-        side if isinstance(side, CoordinateSpec) else CoordinateSpec("", False, side.as_of, side.known_at, side.rules)
-    )
+    if isinstance(side, CoordinateSpec):
+        return side
+    if side.close_now:
+        raise BadArgument("what is compared has no close_now: open rating periods stay open", "close_now")
+    return CoordinateSpec("", False, side.as_of, side.known_at, side.rules)
 
 
 def _note(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:

@@ -158,6 +158,9 @@ rules_option = click.option(
 )
 
 
+close_now_option = click.option("--close-now", is_flag=True, help="As if open rating periods closed now.")
+
+
 def axes(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return the options --as-of, --known-at and --rules."""
     return as_of_option(known_at_option(rules_option(command)))

@@ -94,10 +94,18 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
 
 
 def view_of(
-    ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None, *, cached: bool = True
+    ledger: Ledger,
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    *,
+    close_now: bool = False,
+    cached: bool = True,
 ) -> Snapshot:
     """Return a ledger at the coordinates that were typed; what is odd is printed.
 
-    Pass `cached=False` for what is written to the log: it is computed from the records alone.
+    With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` for what is
+    written to the log: it is computed from the records alone.
     """
-    return Snapshot(ledger, as_of, known_at, rules, note=print_note, kept=KeptLadders(partial(decoded, cached=cached)))
+    kept = KeptLadders(partial(decoded, cached=cached))
+    return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, kept=kept)

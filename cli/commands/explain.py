@@ -3,7 +3,7 @@
 import click
 
 from ratings_ledger.cli.arguments.command import command, print_note
-from ratings_ledger.cli.arguments.options import CoordinatesType, axes, format_option
+from ratings_ledger.cli.arguments.options import CoordinatesType, axes, close_now_option, format_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.cli.output.render import emit
@@ -24,6 +24,7 @@ from ratings_ledger.projections.snapshot import Snapshot
     "--to", "after", metavar="COORDS", type=CoordinatesType(), help="With --change: up to when.  [default: now]"
 )
 @axes
+@close_now_option
 @format_option
 @click.pass_obj
 def explain_(
@@ -37,6 +38,7 @@ def explain_(
     as_of: str | None,
     known_at: str | None,
     rules: str | None,
+    close_now: bool,
     form: str,
 ) -> None:
     """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count.
@@ -51,7 +53,7 @@ def explain_(
     the ripple through their opponents; the parts add up exactly. Coordinates are written as for ratings diff.
     """
     if change or before is not None or after is not None:
-        if not change or before is None or is_player or any((as_of, known_at, rules)):
+        if not change or before is None or is_player or any((as_of, known_at, rules, close_now)):
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
         # no other explanation needs these, nor what they compare
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
@@ -69,7 +71,7 @@ def explain_(
             print_note(told)
         emit(found, form, print_attribution, print_attribution_csv)
         return
-    view = view_of(open_for_command(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     game, ladder = view.with_ladder(game, ladder, is_player)
     explanation = _explained(view, ladder, game, is_player)
     if isinstance(explanation, GameExplanation):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.options import axes, close_now_option, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
 from ratings_ledger.cli.output.render import emit
@@ -35,6 +35,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
               help="A custom number of the game that the rule reads; repeatable.")  # fmt: skip
 @click.option("--partners", "separator", metavar="SEP", help="What separates the players of a side, such as +.")
 @axes
+@close_now_option
 @format_option
 @click.pass_obj
 def predict(
@@ -47,6 +48,7 @@ def predict(
     as_of: str | None,
     known_at: str | None,
     rules: str | None,
+    close_now: bool,
     form: str,
 ) -> None:
     """The chances of a game between SIDEs on LADDER, and the points at stake. Nothing is recorded.
@@ -57,7 +59,7 @@ def predict(
 
     Players come with what they bring to a game on the day of the ladder's last game, or of --as-of.
     """
-    view = view_of(open_for_command(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     teams = [split_side(side, separator) for side in sides]
     at_home = None if home is None else split_side(home, separator)
     emit(view.predict(ladder, teams, home=at_home, numbers=numbers), form, print_prediction, print_prediction_csv)

@@ -5,7 +5,7 @@ import sys
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.options import axes, close_now_option, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.history import print_history, print_history_csv
@@ -26,19 +26,30 @@ SPARKED_ROWS = 200
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
 @click.option("--player", "players", metavar="ID", multiple=True, type=composed, help="Only this player; repeatable.")
 @axes
+@close_now_option
 @format_option
 @click.pass_obj
 def standings_(
-    db: str, ladder: str | None, as_published: bool, limit: int | None, players: tuple[str, ...], as_of: str | None,
-    known_at: str | None, rules: str | None, form: str,
-) -> None:  # fmt: skip
+    db: str,
+    ladder: str | None,
+    as_published: bool,
+    limit: int | None,
+    players: tuple[str, ...],
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    close_now: bool,
+    form: str,
+) -> None:
     """Who stands where on LADDER, such as elo-chess/all. A terminal also shows how everybody's last points went.
 
     LADDER may be left out if there is only one. The digest covers all rows, however many are shown.
     """
     if as_published and rules is not None:
         raise click.UsageError("a published list has its own version: --as-published takes no --rules")
-    view = view_of(open_for_command(db), as_of, known_at, rules)
+    if as_published and close_now:
+        raise click.UsageError("a published list stays as it is: --as-published takes no --close-now")
+    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     ladder = ladder or view.only_ladder()
     found = (view.published if as_published else view.standings)(ladder, players, limit)
     is_short = 0 < len(found.rows) <= SPARKED_ROWS
@@ -61,16 +72,24 @@ def _note_unranked(view: Snapshot, found: Standings) -> None:
 @click.argument("player", type=composed)
 @click.argument("ladder", type=composed, required=False)
 @axes
+@close_now_option
 @format_option
 @click.pass_obj
 def history_(
-    db: str, player: str, ladder: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str
+    db: str,
+    player: str,
+    ladder: str | None,
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    close_now: bool,
+    form: str,
 ) -> None:
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment.
 
     LADDER may be left out if PLAYER is on no other.
     """
-    view = view_of(open_for_command(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     player, ladder = view.with_ladder(player, ladder)
     emit(view.history(ladder, player), form, print_history, print_history_csv)
 
@@ -78,14 +97,23 @@ def history_(
 @command(name="books")
 @click.argument("ladder", type=composed, required=False)
 @axes
+@close_now_option
 @format_option
 @click.pass_obj
-def books_(db: str, ladder: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
+def books_(
+    db: str,
+    ladder: str | None,
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    close_now: bool,
+    form: str,
+) -> int:
     """The trial balance of LADDER: its accounts, which sum to zero. What players have, against where it came from.
 
     LADDER may be left out if there is only one.
     """
-    view = view_of(open_for_command(db), as_of, known_at, rules)
+    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     found = view.balance(ladder or view.only_ladder())
     emit(found, form, print_balance, print_balance_csv)
     return int(found.sum != 0)

@@ -5,6 +5,7 @@ from fractions import Fraction
 from textwrap import fill
 
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.periods import print_open_period, print_waiting
 from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.explain import (
@@ -38,12 +39,16 @@ def print_game(found: GameExplanation) -> None:
     heading(f"{render.plain(found.game_id)} on {found.ladder}", played + under, found.at, found.times)
     if not found.counted:
         render.hanging(f"Not counted: {render.plain(found.why_not)}.", 2)
+        if found.period is not ABSENT:
+            command = f"ratings explain {found.game_id} {found.ladder}"
+            print_open_period(found.period.to, found.at, found.times, command)
         return
     if found.remark is not ABSENT:
         render.hanging(render.plain(found.remark), 2)
     if found.period is not ABSENT:
         since, to = (found.times.minute(instant) for instant in (found.period.since, found.period.to))
-        render.hanging(f"Scored with its rating period, from {since} to {to}.", 2)
+        early = "" if found.period.closed_now is ABSENT else ", as if that closed now"
+        render.hanging(f"Scored with its rating period, from {since} to {to}{early}.", 2)
     for player in found.players:
         _print_explained(player, found.game_id)
     # on summed lists every game creates points
@@ -89,8 +94,9 @@ def print_player_csv(found: PlayerExplanation) -> None:
 
 def print_player(found: PlayerExplanation) -> None:
     """The rank and the points, and the parts that they are made of."""
-    name = render.plain(found.player)
+    name, command = render.plain(found.player), f"ratings explain {found.player} {found.ladder}"
     if not found.games and not found.terms:
+        print_waiting(found.period, found.at, found.times, command)
         render.note(f"{name} has no game or adjustment that counts on {found.ladder}.")
         return
     rank = f"rank {found.rank}" if found.rank else "no rank"
@@ -98,6 +104,7 @@ def print_player(found: PlayerExplanation) -> None:
     gold = f", {found.gold} gold" if found.gold is not ABSENT and found.gold else ""
     under = f", under {found.ruleset}, times in {found.time_zone}"
     heading(f"{name} on {found.ladder}: {rank}{points}{gold}", under, found.at, found.times)
+    print_waiting(found.period, found.at, found.times, command)
     render.echo()
     rows = [(term, _both(amount), told) for term, amount, told in _parts(found, has_opponents=True)]
     render.print_table(("term", "amount", "detail"), rows, right=("amount",))

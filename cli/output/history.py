@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
 from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
@@ -28,13 +29,16 @@ def print_history_csv(found: History) -> None:
 def print_history(found: History) -> None:
     """A line per change, and on a terminal how the points went."""
     rows, player = found.rows, render.plain(found.player)
+    command = f"ratings history {found.player} {found.ladder}"
     if not rows:
         if found.sums_lists:
             render.note(f"{found.ladder} sums places of months; see: ratings explain {player} {found.ladder}")
         else:
+            print_waiting(found.period, found.at, found.times, command)
             render.note(f"{player} has no game or adjustment on {found.ladder}.")
         return
     heading(f"{player} on {found.ladder}: {render.count(len(rows), 'change')}", "", found.at, found.times)
+    print_waiting(found.period, found.at, found.times, command)
     if len(rows) > 1 and render.shows_sparks():
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()

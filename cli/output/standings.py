@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
 from ratings_ledger.projections.queries.results import ABSENT
@@ -54,10 +55,11 @@ def print_standings(found: Standings) -> None:
     heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", found.at, found.times)
     if found.remark:
         render.echo(render.plain(found.remark))
-    if found.period is not ABSENT and found.period.open_games:
-        waiting = render.count(found.period.open_games, "game")
-        render.hanging(f"Not scored yet: {waiting} in rating periods that are not closed.", 2)
+    print_waiting(found.period, found.at, found.times, f"ratings standings {found.ladder}")
     render.echo()
+    if not found.rows and found.period is not ABSENT and found.period.open_games:
+        render.note(f"Nobody is on {found.ladder} before its first rating period is closed.")
+        return
     if not found.rows:
         until = "" if found.at.as_of is None else f" played up to {found.times.stated(found.at.as_of)}"
         why = f": no game{until} counts on it (why one does not: ratings explain GAME {found.ladder})"
@@ -106,6 +108,7 @@ def print_balance(found: Balance) -> None:
     """The accounts with what each means, and their sum."""
     subject = f"{found.ladder}: {render.count(found.games, 'game')} of {render.count(found.players, 'player')}"
     heading(subject, f" under {found.ruleset}", found.at, found.times)
+    print_waiting(found.period, found.at, found.times, f"ratings books {found.ladder}")
     render.echo()
     amounts = render.column([*(str(one.amount) for one in found.accounts), str(found.sum)], 6)
     rows = [(one.account, amount, ACCOUNTS[one.account]) for one, amount in zip(found.accounts, amounts, strict=False)]

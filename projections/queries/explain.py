@@ -23,7 +23,7 @@ from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
-from ratings_ledger.projections.queries.explain_period import explain_period_of
+from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, explain_period_of
 from ratings_ledger.projections.queries.history import (
     CAUSES,
     StandingGames,
@@ -39,7 +39,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
 )
 from ratings_ledger.projections.queries.shown_states import show_state
-from ratings_ledger.projections.queries.standings import Account, rows_of_players
+from ratings_ledger.projections.queries.standings import Account, PeriodState, period_state, rows_of_players
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.arrivals import read_when, score_at
 from ratings_ledger.projections.replay.clubs import tell_members
@@ -47,6 +47,7 @@ from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
     Stream,
+    find_open_period,
     parse_name,
     partition_values,
 )
@@ -99,11 +100,14 @@ class Explained(Result):
 
 @dataclass(frozen=True, slots=True)
 class RatingPeriod(Result):
-    """The period in which a game is scored, from its first instant to its last one."""
+    """The period in which a game is scored, from its first instant to its last one. `closed_now` is True if it is open
+    and scored as if it closed now.
+    """
 
     since: datetime = field(metadata=FROM)
     to: datetime
     closed: bool
+    closed_now: bool | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class PlayedGame(Result):
 class PlayerExplanation(Answer):
     """How a player's place on a ladder comes about: the start, the games, and what the list makes of them.
 
-    `assumed` is as in `GameExplanation`.
+    `assumed` is as in `GameExplanation`; `period` says how far the ladder's games are scored by rating periods.
     """
 
     player: str
@@ -166,6 +170,7 @@ class PlayerExplanation(Answer):
     terms: tuple[ExplainedTerm, ...]
     at: Coordinates
     assumed: dict[str, str] | Absent = ABSENT
+    period: PeriodState | Absent = ABSENT
 
 
 class Gave(NamedTuple):
@@ -207,9 +212,10 @@ def explain_game(
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     # what comes after the game is not part of the points before it, even if the game itself does not count
     before_it = before or ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
-    scale, period = before_it.trace.stream.rule.scale, None
+    scale, period, waiting = before_it.trace.stream.rule.scale, None, None
     if reason is None and version is not None and versions[0].ruleset.period != "game":
         trace = ladders.trace(ladder)
+        waiting = find_open_period(facts, trace.stream, row)
         period = None if trace.stream.periods is None else explain_period_of(trace, trace.stream.periods, row)
         reason = None if period else "its rating period is not closed yet"
     games: dict[int, str] = {}
@@ -237,10 +243,18 @@ def explain_game(
         accounts,
         ladders.coordinates,
         gave.assumed or ABSENT,
-        RatingPeriod(moment(period.begin), moment(period.last), True) if period else ABSENT,
+        _describe_period(period, waiting),
         running=versions[0].ranking.running,
         times=times,
     )
+
+
+def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | None) -> RatingPeriod | Absent:
+    """Return the period of a game: that in which it is scored, or which is still open."""
+    if waiting is not None:
+        begin, last = map(moment, waiting)
+        return RatingPeriod(begin, last, closed=False, closed_now=ABSENT if scored is None else True)
+    return ABSENT if scored is None else RatingPeriod(moment(scored.begin), moment(scored.last), closed=True)
 
 
 def _explain_alone(facts: Facts, before: Before, row: int, version: Version, participants: Sequence[int]) -> Gave:
@@ -470,6 +484,7 @@ def explain_player(
         tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
         ladders.coordinates,
         assumed or ABSENT,
+        period_state(found.closed),
         times=Times(zone),
     )
 

@@ -44,7 +44,7 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result
 from ratings_ledger.projections.queries.shown_states import ShownState, show_state_after
-from ratings_ledger.projections.queries.standings import rows_of_players
+from ratings_ledger.projections.queries.standings import PeriodState, rows_of_players
 from ratings_ledger.projections.replay.ladders import (
     Inserted,
     Stream,
@@ -525,12 +525,15 @@ class PlayerChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class History(Answer):
-    """Every change of a player's points on a ladder, in the order of replay."""
+    """Every change of a player's points on a ladder, in the order of replay; `period` says how far the ladder's games
+    are scored by rating periods.
+    """
 
     player: str
     ladder: str
     at: Coordinates
     steps: Course = field(metadata=ROWS, repr=False, hash=False)
+    period: PeriodState | Absent = ABSENT
     sums_lists: bool = field(default=False, metadata=HIDDEN, kw_only=True)
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 

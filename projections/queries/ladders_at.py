@@ -44,7 +44,15 @@ from ratings_ledger.projections.queries.shown_states import ShownStates, exact_s
 from ratings_ledger.projections.replay.clubs import facts_of_clubs, find_places
 from ratings_ledger.projections.replay.containment import RuleFailure, rank_by
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
-from ratings_ledger.projections.replay.ladders import LadderName, Stream, parse_name, refuse_name, streams
+from ratings_ledger.projections.replay.ladders import (
+    ClosedPeriods,
+    LadderName,
+    Stream,
+    describe_periods,
+    parse_name,
+    refuse_name,
+    streams,
+)
 from ratings_ledger.projections.replay.partition import by_time, cell_values
 from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
 from ratings_ledger.projections.replay.trace import Before, Trace
@@ -196,13 +204,6 @@ SHORT_GAMES = 200_000  # of a ladder with fewer games all that a replay leaves b
 LONG_GAMES = 1_000_000  # the order of so many games takes more memory than putting them in order takes time
 
 
-class Closed(NamedTuple):
-    """Up to which instant a ladder's rating periods are closed, None before the first; and the games in open ones."""
-
-    until: int | None
-    open_games: int
-
-
 @dataclass(frozen=True)
 class Ranking:
     """A ladder's standings with the coordinates they were computed at."""
@@ -219,7 +220,7 @@ class Ranking:
     adjusted: int
     columns: Sequence[State] = ()  # of the rows' states
     shown: ShownStates | None = field(default=None, compare=False, repr=False)
-    closed: Closed | None = field(default=None, compare=False)
+    closed: ClosedPeriods | None = field(default=None, compare=False)
 
     @cached_property
     def digest(self) -> str:
@@ -288,14 +289,18 @@ class EarlierTrace(NamedTuple):
 class Ladders:
     """All ladders of some facts at one `as_of`, with one ruleset under the version `rules`, replayed on demand.
 
-    Each stream is made only once. The traces of ladders that are asked for by name are kept: an earlier `as_of` is
-    a part of what was replayed.
+    With `close_now`, games in open rating periods are scored as if these closed now. Each stream is made only once. The
+    traces of ladders that are asked for by name are kept: an earlier `as_of` is a part of what was replayed.
     """
 
-    def __init__(self, facts: Facts, as_of: int | None = None, rules: str | None = None) -> None:
+    def __init__(
+        self, facts: Facts, as_of: int | None = None, rules: str | None = None, *, close_now: bool = False
+    ) -> None:
         self.facts = facts
         self.as_of = as_of
         self.rules = rules
+        self.close_now = close_now
+        self._closed_now: Ladders | None = None
         self._streams: dict[str, dict[str, Stream]] = {}
         self._others: dict[int | None, Ladders] = {}
         self._root = ref(self)  # which has the others; weak, or what is large would wait for the garbage collector
@@ -327,7 +332,7 @@ class Ladders:
             return root
         other = root._others.get(as_of)
         if other is None:
-            other = Ladders(self.facts, as_of, self.rules)
+            other = Ladders(self.facts, as_of, self.rules, close_now=self.close_now)
             other._root = ref(root)
             root._others = dict([*root._others.items()][1 - TIMES_KEPT :]) | {as_of: other}
         return other
@@ -344,8 +349,18 @@ class Ladders:
         if rules is not None and not (versions := _only(versions, rules)):
             return self
         if ruleset_id not in root._clubs:
-            root._clubs[ruleset_id] = Ladders(facts_of_clubs(self.facts, versions), root.as_of, self.rules)
+            facts = facts_of_clubs(self.facts, versions)
+            root._clubs[ruleset_id] = Ladders(facts, root.as_of, self.rules, close_now=self.close_now)
         return root._clubs[ruleset_id].at(self.as_of)
+
+    def closed_now(self) -> Ladders:
+        """Return the same ladders as if open rating periods closed now."""
+        if self.close_now:
+            return self
+        root = self._root() or self
+        if root._closed_now is None:
+            root._closed_now = Ladders(self.facts, None, self.rules, close_now=True)
+        return root._closed_now.at(self.as_of)
 
     @cached_property
     def players(self) -> set[str]:
@@ -391,7 +406,9 @@ class Ladders:
                 whole = known.whole()
                 self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
             else:
-                self._streams[ruleset_id] = streams(self.facts, versions, as_of=self.as_of, ordered=self._ordered)
+                self._streams[ruleset_id] = streams(
+                    self.facts, versions, as_of=self.as_of, ordered=self._ordered, close_now=self.close_now
+                )
         return self._streams[ruleset_id]
 
     def stream(self, ladder: str) -> Stream:
@@ -401,7 +418,8 @@ class Ladders:
         versions = self.versions(ladder)
         found = self._streams.get(ladder.partition("/")[0], self._single)
         if found is self._single and ladder not in found:
-            found |= streams(self.facts, versions, only=parse_name(ladder).values, as_of=self.as_of)
+            values = parse_name(ladder).values
+            found |= streams(self.facts, versions, only=values, as_of=self.as_of, close_now=self.close_now)
         return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
 
     def replayed_stream(self, ladder: str) -> Stream:
@@ -504,6 +522,12 @@ class Ladders:
         known = self._at_hand(ladder)
         return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
 
+    def describe_periods(self, ladder: str) -> ClosedPeriods | None:
+        """Return how far a ladder is scored by rating periods; None if it has none. Raises as `trace` does."""
+        if self.versions(ladder)[0].ruleset.period == "game":
+            return None
+        return describe_periods(self.facts, self.trace(ladder).stream, self.as_of)
+
     def standings(self, ladder: str) -> Ranking:
         """Return the standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
         return self.ranked(self.trace(ladder, keep=False))[0]
@@ -550,9 +574,7 @@ class Ladders:
             ShownStates(self.facts, trace, version, self.as_of)
             if version.rule.state and stream.ranking.running
             else None,
-            None
-            if stream.periods is None
-            else Closed(stream.periods.closed_to(len(stream.periods.begin)), stream.open_games),
+            describe_periods(self.facts, stream, self.as_of),
         )
         return found, results
 
@@ -649,7 +671,7 @@ def months_of(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[
 
 def is_prefix(stream: Stream) -> bool:
     """Tell whether a ladder at an earlier time is a prefix of this one; otherwise more than its own games decides."""
-    return not stream.ranking.sums_lists and stream.previous is None
+    return not stream.ranking.sums_lists and stream.previous is None and not stream.closes_now
 
 
 def up_to(facts: Facts, trace: Trace, as_of: int) -> Trace:

@@ -109,6 +109,7 @@ class _Session(local):
 class SnapshotReader:
     """The ledger at one set of coordinates; it holds no connection, except for a thread that stays.
 
+    With `close_now`, games in open rating periods are scored as if these closed now.
     What is unusual about an answer, though not wrong, is in `notes`, or goes to `note`.
     """
 
@@ -119,6 +120,7 @@ class SnapshotReader:
         known_at: str | int | None = None,
         rules: str | None = None,
         *,
+        close_now: bool = False,
         note: Note | None = None,
         kept: KeptLadders | None = None,
     ) -> None:
@@ -126,6 +128,7 @@ class SnapshotReader:
         self.as_of = as_of
         self.known_at = known_at
         self.rules = rules
+        self.close_now = close_now
         self.notes: list[str] = []
         self._tell = self.notes.append if note is None else note
         self._told: set[str] = set()
@@ -200,6 +203,8 @@ class SnapshotReader:
                     raise
                 ladders = undated.at(instant_played(self.as_of, zone)).of(ladder)
                 note_ahead(self.as_of, zone, self.note)
+                if self.close_now and versions[0].ruleset.period == "game":
+                    self.note(f"{ladder} has no rating periods: every game is scored by itself")
                 # dates end in this zone, so times are shown in it, too
                 times = times if times.home else Times(versions[0].ruleset.time_zone)
                 self._note_idle(ladders, ladder, times)
@@ -224,7 +229,8 @@ class SnapshotReader:
 
     def _ladders_known(self, connection: Connection, position: int, lazily: bool = False) -> Ladders:
         """Return all ladders as known at a position, for no `as_of`; unless `lazily`, their facts are checked first."""
-        return (self._kept.at if lazily else self._kept.checked)(connection, position, self.rules)
+        ladders = (self._kept.at if lazily else self._kept.checked)(connection, position, self.rules)
+        return ladders.closed_now() if self.close_now else ladders
 
     def _in_order(self, left: str, right: str) -> tuple[str, str]:
         """Return a player or game and a ladder, given in either order. Raises `StoreUnavailable`."""

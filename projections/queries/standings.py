@@ -15,7 +15,6 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.ladders_at import (
-    Closed,
     Ladders,
     Ranking,
 )
@@ -30,7 +29,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
 )
 from ratings_ledger.projections.queries.shown_states import ShownStates, mark_rating
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
 
@@ -71,13 +70,15 @@ class Standing(Result):
 
 @dataclass(frozen=True, slots=True)
 class PeriodState(Result):
-    """Up to when the rating periods of a ladder are closed, None before the first; how many games are in open ones; and
-    whether these are scored as if they closed now.
+    """Up to when the rating periods of a ladder are closed, None before the first; how many games have been played in
+    open ones; and whether these are scored as if they closed now. `closes_at` is when the first open one with a game
+    ends, or the event's last game was.
     """
 
     closed_to: datetime | None
     open_games: int
     closed_now: bool
+    closes_at: datetime | None = field(default=None, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +110,14 @@ class Account(Result):
 
 @dataclass(frozen=True, slots=True)
 class Balance(LadderAnswer):
-    """The trial balance of a ladder: its accounts, and their `sum`, which is 0 unless something is wrong."""
+    """The trial balance of a ladder: its accounts, and their `sum`, which is 0 unless something is wrong; `period` says
+    how far games are scored by rating periods.
+    """
 
     players: int
     accounts: tuple[Account, ...]
     sum: Fraction
+    period: PeriodState | Absent = ABSENT
 
 
 def standings_answer(
@@ -136,15 +140,18 @@ def standings_answer(
         still_open,
         published,
         shown_rows,
-        ABSENT if found.closed is None else _period_state(found.closed),
+        period_state(found.closed),
         remark=remark,
         times=times,
     )
 
 
-def _period_state(closed: Closed) -> PeriodState:
-    until = None if closed.until is None else moment(closed.until)
-    return PeriodState(until, closed.open_games, closed_now=False)
+def period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
+    """Return how far games are scored by rating periods; `ABSENT` where every game is scored by itself."""
+    if closed is None:
+        return ABSENT
+    until, closes_at = (None if instant is None else moment(instant) for instant in (closed.until, closed.closes_at))
+    return PeriodState(until, closed.open_games, closed.closed_now, closes_at=closes_at)
 
 
 def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
@@ -196,7 +203,8 @@ def balance_answer(found: Ranking, at: Coordinates, times: Times) -> Balance:
     }
     accounts = tuple(Account(name, Fraction(units, found.scale)) for name, units in amounts.items())
     total = Fraction(sum(amounts.values()), found.scale)
-    return Balance(found.ladder, found.ruleset, at, found.games, len(found.rows), accounts, total, times=times)
+    period = period_state(found.closed)
+    return Balance(found.ladder, found.ruleset, at, found.games, len(found.rows), accounts, total, period, times=times)
 
 
 # of so many last games and adjustments the points are shown

@@ -13,6 +13,7 @@ from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Column
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.containment import bring_to_game, score_states
 from ratings_ledger.projections.replay.gaps import Joining, State, read_calendar
+from ratings_ledger.projections.replay.periods import number_day
 from ratings_ledger.projections.replay.replay import starting_state
 from ratings_ledger.projections.replay.trace import Before
 from ratings_ledger.projections.rulesets.versions import Version
@@ -86,7 +87,13 @@ def _arrive(
     last = When(joining.last_day, joining.last_season) if row is None else read_when(facts, row, version)
     is_first = last.season != when.season
     days = MISSING if last.day == MISSING else max(when.day - last.day, 0)
-    state = bring_to_game(version, ladder, at, stored, int(is_first and last.season != MISSING), days)
+    elapsed, period = max(days, 0), version.ruleset.period
+    if period != "game" and last.day != MISSING:
+        # of this trace nothing comes later: what is scored by periods is not explained game by game
+        played = None if person is None or row is None else stream.numbers[person]
+        since = None if played is None else before.trace.last_period_of(played)
+        elapsed = number_day(when.day, period) - (number_day(last.day, period) if since is None else since)
+    state = bring_to_game(version, ladder, at, stored, int(is_first and last.season != MISSING), elapsed)
     return Arrival(stored, state, joining.games + games, days, int(is_first), known is None)
 
 

@@ -104,10 +104,11 @@ class Stream:
     ruleset together, they are a `batch`, and this one has an `index` there. A `broken` stream cannot be replayed: its
     rule's check fails at one of its games. A `known` one has been replayed: that is its trace. A rule with state also
     needs the `calendar`; the replay leaves the `gaps` before all slots. `seeds` are what some players join with, by id.
-    If games are scored by `periods`, these are the closed ones, and the games are theirs, period by period;
-    `open_games` more are in periods that are not closed yet, the first of which begins at `open_from`. What changes
-    points without a game happened up to the instant `until`, by default with the last game; a stream whose earlier part
-    is left out says up to when versions have `entered` there.
+    If games are scored by `periods`, these are the closed ones, and the games are theirs, period by period. `open_rows`
+    lead to all games in periods that are not closed yet, the first of which begins at `open_from`; if it `closes_now`,
+    those of them that have been played are scored at the end, as if their periods closed now. What changes points
+    without a game happened up to the instant `until`, by default with the last game; a stream whose earlier part is
+    left out says up to when versions have `entered` there.
     """
 
     ladder: str
@@ -129,8 +130,9 @@ class Stream:
     calendar: Calendar | None = None
     gaps: Gaps | None = None
     periods: Periods | None = None
-    open_games: int = 0
+    open_rows: Column = field(default_factory=lambda: array("q"))
     open_from: int | None = None
+    closes_now: bool = False
     seeds: Mapping[str, Joining] = field(default_factory=dict)
     until: int | None = None
     entered: int = MISSING
@@ -204,7 +206,8 @@ class Stream:
             calendar=self.calendar.first(games) if self.calendar else None, until=None,
         )  # fmt: skip
         if self.periods is not None:
-            found.periods, found.open_games = self.periods.first_with(games), self.open_games + len(self.row) - games
+            found.periods = self.periods.first_with(games)
+            found.open_rows = arrays.concatenated("q", [self.row[games:], self.open_rows])
             found.open_from = self.periods.open_from(len(found.periods.begin), self.open_from)
         for one in self.adjustments[:adjustments]:
             person = self.persons[one.player]
@@ -257,21 +260,23 @@ def streams(
     as_of: int | None = None,
     ordered: Callable[[], Column] | None = None,
     after: tuple[int, int] | None = None,
+    close_now: bool = False,
 ) -> dict[str, Stream]:
     """Return the streams of all ladders of a ruleset, or of the one with the partition values `only`, by name.
 
     They end with the instant `as_of`; `ordered` gives the rows up to it if somebody knows them. Of adjustments, only
-    those after the (time, position) `after` are in them.
+    those after the (time, position) `after` are in them. With `close_now`, open rating periods are scored as if they
+    closed now.
     """
     ruleset = versions[0].ruleset
     if only is not None and any(version.params.carry_over for version in versions):
-        every = streams(facts, versions, as_of=as_of, ordered=ordered)
+        every = streams(facts, versions, as_of=as_of, ordered=ordered, close_now=close_now)
         return {name: stream for name, stream in every.items() if parse_name(name).values == only}
     rows = ordered or partial(_rows, facts, ruleset, only, as_of)
     if ruleset.period != "game":
         # when an event is over depends on its last game, whenever somebody asks
         rows = partial(_rows, facts, ruleset, only, None)
-    found = _played(facts, versions, only, rows, as_of)
+    found = _played(facts, versions, only, rows, Closing(as_of, close_now))
     _add_adjustments(facts, versions, found, only, as_of, after)
     if any(version.params.carry_over for version in versions):
         _chain_seasons(found, ruleset.partition.by.index("season"))
@@ -351,13 +356,13 @@ def _within_64_bits(units: Decimal) -> int:
 
 
 def _played(
-    facts: Facts, versions: Sequence[Version], only: tuple[str, ...] | None, rows: Callable[[], Column],
-    until: int | None = None,
-) -> dict[tuple[str, ...], Stream]:  # fmt: skip
-    """Return the streams of the games in some rows by partition values, without adjustments.
-
-    Rating periods are closed that end with the instant `until` or before; by default when the facts were recorded.
-    """
+    facts: Facts,
+    versions: Sequence[Version],
+    only: tuple[str, ...] | None,
+    rows: Callable[[], Column],
+    closing: Closing,
+) -> dict[tuple[str, ...], Stream]:
+    """Return the streams of the games in some rows by partition values, without adjustments."""
     ruleset = versions[0].ruleset
 
     def asked(cell: Cell) -> bool:
@@ -400,7 +405,7 @@ def _played(
             persons=persons, batch=batch, index=ladder,
         )  # fmt: skip
         if ruleset.period != "game":
-            found[values] = close_periods(facts, found[values], until)
+            found[values] = close_periods(facts, found[values], closing)
         if is_stateful:
             found[values].calendar = read_calendar(facts, found[values].row, ruleset)
         if failures:
@@ -525,13 +530,30 @@ def make_entry(stream: Stream, player: int, game: int, change: VersionStart, uni
     return Inserted(game, player, units, change.version, position, change.instant, enters=True)
 
 
-def close_periods(facts: Facts, stream: Stream, until: int | None) -> Stream:
+class Closing(NamedTuple):
+    """Which rating periods are closed: those that end with the instant `until` or before, by default when the facts
+    were recorded; and `now`, as if they closed then, those of all games played up to it.
+    """
+
+    until: int | None = None
+    now: bool = False
+
+
+def close_periods(facts: Facts, stream: Stream, closing: Closing) -> Stream:
     """Return the same stream with the games of its closed periods alone, period by period."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.row)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
-    periods = number_periods(instants, ruleset.period, ruleset.time_zone, _label_events(facts, rows, ruleset))
-    closed = periods.count_closed(facts.recorded_until if until is None else until)
-    games = periods.games[: periods.offsets[closed]]
+    labels = _label_events(facts, rows, ruleset)
+    every = number_periods(instants, ruleset.period, ruleset.time_zone, labels)
+    closed = every.count_closed(facts.recorded_until if closing.until is None else closing.until)
+    games, periods = every.in_order(closed)
+    waiting = np.sort(every.games[every.offsets[closed] :])
+    if closing.now:
+        played = waiting if closing.until is None else waiting[instants[waiting] <= closing.until]
+        labels = None if labels is None else labels[played]
+        last = number_periods(instants[played], ruleset.period, ruleset.time_zone, labels)
+        more, last = last.in_order(len(last.begin))
+        games, periods = np.concatenate([games, played[more]]), periods.followed_by(last)
     offsets = arrays.as_numpy(stream.offsets)
     sizes = offsets[games + 1] - offsets[games]
     slots = arrays.as_numpy(arrays.span_indices(arrays.as_column(offsets[games]), arrays.as_column(sizes)))
@@ -539,21 +561,63 @@ def close_periods(facts: Facts, stream: Stream, until: int | None) -> Stream:
     joined = old[np.argsort(first)]  # players are numbered in the order in which they join
     number = np.zeros(max(len(stream.names), 1), dtype=np.int32)
     number[joined] = np.arange(len(joined), dtype=np.int32)
-    of_game = np.repeat(np.arange(closed), np.diff(periods.offsets[: closed + 1]))
-    starts = periods.begin[:closed]
     return replace(
         stream, names=[stream.names[one] for one in joined], persons=[stream.persons[one] for one in joined],
         offsets=arrays.as_column(np.concatenate([[0], np.cumsum(sizes)])),
         players=arrays.as_column(number[arrays.as_numpy(stream.players)[slots]]),
         columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
-        version=arrays.as_column(_versions_at(stream, games, starts, of_game)),
-        row=arrays.as_column(rows[games]), open_games=periods.count_open_games(closed),
-        open_from=periods.open_from(closed),
-        periods=periods._replace(
-            begin=starts, end=periods.end[:closed], first=periods.first[:closed], last=periods.last[:closed],
-            games=np.arange(len(games)), offsets=periods.offsets[: closed + 1], of_game=of_game,
-        ),
+        version=arrays.as_column(_versions_at(stream, games, periods.begin, periods.of_game)),
+        row=arrays.as_column(rows[games]), periods=periods, closes_now=closing.now,
+        open_rows=arrays.as_column(rows[waiting]), open_from=None if closing.now else every.open_from(closed),
     )  # fmt: skip
+
+
+class ClosedPeriods(NamedTuple):
+    """How far a ladder is scored by rating periods.
+
+    until:      the last instant of the last closed period; None before the first
+    open_games: how many games have been played in periods that are not closed yet
+    closes_at:  the last instant of the first of these, or of the last game of an event; None without such games
+    closed_now: whether these games are scored as if their periods closed now
+    """
+
+    until: int | None
+    open_games: int
+    closes_at: int | None
+    closed_now: bool
+
+
+def find_open_period(facts: Facts, stream: Stream, row: int) -> tuple[int, int] | None:
+    """Return the first and the last instant of the period of a game, by its row in the facts; None if it is closed.
+
+    An event begins and ends with its games.
+    """
+    at, _, periods = _number_open(facts, stream)
+    places = np.flatnonzero(at == row)
+    if not len(places):
+        return None
+    period = int(periods.of_game[places[0]])
+    return int(periods.begin[period]), int(periods.end[period]) - 1
+
+
+def _number_open(facts: Facts, stream: Stream) -> tuple[Any, Any, Periods]:
+    """Return the games in open periods by the time they were played: their rows, these times, and their periods."""
+    ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.open_rows)
+    instants = arrays.as_numpy(facts.occurred_at)[rows]
+    rows, instants = (column[np.lexsort((rows, instants))] for column in (rows, instants))
+    labels = _label_events(facts, rows, ruleset)
+    return rows, instants, number_periods(instants, ruleset.period, ruleset.time_zone, labels)
+
+
+def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> ClosedPeriods | None:
+    """Return how far a ladder is scored at `as_of`; None if every game is scored by itself."""
+    if stream.periods is None:
+        return None
+    rows, instants, waiting = _number_open(facts, stream)
+    played = len(rows) if as_of is None else int(np.searchsorted(instants, as_of, "right"))
+    closed = stream.periods.count_with(len(stream.row) - (played if stream.closes_now else 0))
+    closes_at = int(waiting.end[waiting.of_game[:played]].min()) - 1 if played else None
+    return ClosedPeriods(stream.periods.closed_to(closed), played, closes_at, stream.closes_now)
 
 
 def _versions_at(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:

@@ -44,17 +44,33 @@ class Periods(NamedTuple):
 
     def first_with(self, games: int) -> Periods:
         """Return the first periods that have so many games together; games are in the order of periods."""
-        count = int(np.searchsorted(self.offsets, games, "right")) - 1
+        count = self.count_with(games)
         begin, end, first, last = (column[:count] for column in self[:4])
         return Periods(begin, end, first, last, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
+
+    def count_with(self, games: int) -> int:
+        """Return how many periods have all their games among the first so many, in the order of periods."""
+        return int(np.searchsorted(self.offsets, games, "right")) - 1
+
+    def in_order(self, count: int) -> tuple[Any, Periods]:
+        """Return the games of the first `count` periods, period by period, and the periods with games numbered so."""
+        begin, end, first, last = (column[:count] for column in self[:4])
+        games, offsets = self.games[: self.offsets[count]], self.offsets[: count + 1]
+        of_game = np.repeat(np.arange(count), np.diff(offsets))
+        return games, Periods(begin, end, first, last, np.arange(len(games)), offsets, of_game)
+
+    def followed_by(self, others: Periods) -> Periods:
+        """Return these periods and others that close after them, both with their games in order."""
+        begin, end, first, last = (np.concatenate(pair) for pair in zip(self[:4], others[:4], strict=True))
+        offsets = np.concatenate([self.offsets, others.offsets[1:] + self.offsets[-1]])
+        of_game = np.concatenate([self.of_game, others.of_game + len(self.begin)])
+        # an event that is closed early may have its last game before the end of one that is over
+        end = np.maximum.accumulate(end)
+        return Periods(begin, end, first, last, np.arange(len(of_game)), offsets, of_game)
 
     def count_closed(self, instant: int) -> int:
         """Return how many periods are closed at an instant: those whose last microsecond is not after it."""
         return int(np.searchsorted(self.end, instant + 1, "right"))
-
-    def count_open_games(self, closed: int) -> int:
-        """Return how many games are in other periods than the `closed` first ones."""
-        return len(self.games) - int(self.offsets[closed])
 
     def open_from(self, closed: int, otherwise: int | None = None) -> int | None:
         """Return the first instant of all periods but the `closed` first ones; `otherwise` if there are no more."""

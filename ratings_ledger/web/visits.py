@@ -27,7 +27,7 @@ class Visit:
         self.query = dict(query or {})
         self.asked = dict(asked or {})
         self._lasts: dict[str, LastEvent] = {}
-        self.view: Snapshot = ledger.at(**{name: self.query.get(name) for name in AXES})
+        self.view: Snapshot = ledger.at(*(self.query.get(name) for name in AXES))
 
     def one(self, name: str) -> str | None:
         """Return what is asked for once, if it is asked for."""

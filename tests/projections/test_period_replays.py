@@ -1,7 +1,8 @@
 """Replays by rating periods against an oracle: closed, cut, compiled, adjusted, and explained."""
 
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from random import Random
@@ -109,14 +110,17 @@ def played(request: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
     return name, games, request.param
 
 
-def trace_of(name: str, day: date | None = None) -> Trace:
-    """Return the trace of the ladder at the first instant of a day in Berlin, or now."""
+def end_of(day: date) -> int:
+    """Return the last microsecond before a day in Berlin."""
+    start = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo("Europe/Berlin"))
+    return int(start.timestamp()) * 1_000_000 - 1
+
+
+def trace_of(name: str, day: date | None = None, close_now: bool = False) -> Trace:
+    """Return the trace of the ladder at the first instant of a day in Berlin, or now; or as if periods closed then."""
     with reading(name) as connection:
-        as_of = None
-        if day is not None:
-            start = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo("Europe/Berlin"))
-            as_of = int(start.timestamp()) * 1_000_000 - 1
-        return Ladders(decode(connection), as_of).trace("by-period")
+        as_of = None if day is None else end_of(day)
+        return Ladders(decode(connection), as_of, close_now=close_now).trace("by-period")
 
 
 def states_of(trace: Trace) -> States:
@@ -139,6 +143,45 @@ def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple
         assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
         seen.add(len(trace.stream.row))
     assert len(seen) > 10
+
+
+def test_open_periods_close_now_with_the_games_played_so_far(played: tuple[str, Games, str]) -> None:
+    """At 30 days the states are the oracle's of the games before, with the last period closed; the books balance."""
+    name, games, period = played
+    assert states_of(trace_of(name, close_now=True)) == score_plainly(games, period, date(2100, 1, 1))
+    waited = 0
+    for day in Random(4).sample([local(at) + timedelta(days=1) for at, _ in games], 30):
+        before = [(at, who) for at, who in games if local(at) < day]
+        trace = trace_of(name, day, close_now=True)
+        assert states_of(trace) == score_plainly(before, period, date(2100, 1, 1))
+        assert trace.started + trace.minted + trace.adjusted - trace.burned == sum(trace.points)
+        with rl.open(name) as ledger:
+            as_of = f"{day - timedelta(days=1)}"
+            asked, closed = ledger.at(as_of).standings("by-period"), ledger.at(as_of, close_now=True)
+            assert (asked.games, closed.standings("by-period").games) == (
+                len(before) - asked.period.open_games, len(before),
+            )  # fmt: skip
+            assert closed.standings("by-period").period == replace(asked.period, closed_now=True)
+            assert sum(row.change for row in closed.history("by-period", "anna").rows) + 1500 == next(
+                (row.points for row in closed.standings("by-period").rows if row.player == "anna"), 1500
+            )
+        waited += asked.period.open_games
+    assert waited > 0 or period == "day"
+
+
+def test_states_shown_on_a_day_are_aged_by_whole_periods(played: tuple[str, Games, str]) -> None:
+    """K grows by one for every period since that of a player's last game: 30 days."""
+    name, games, period = played
+    with reading(name) as connection:
+        whole = Ladders(decode(connection))
+        for day in Random(5).sample([local(at) + timedelta(days=extra) for at, _ in games for extra in (1, 9, 40)], 30):
+            ranking, stored = whole.at(end_of(day)).standings("by-period"), score_plainly(games, period, day)
+            assert len(ranking.rows) == len(stored)
+            for player, (_, k) in stored.items():
+                numbers = [number(local(at), period) for at, who in games if player in who]
+                last = max(one for one in numbers if one < number(day, period))
+                today = number(day - timedelta(days=1), period)
+                assert ranking.shown.aged(player)[1] == min(CONSTANTS[1], k + (today - last) * CONSTANTS[3])
 
 
 def test_compiled_and_interpreted_periods_are_equal(
@@ -261,10 +304,14 @@ def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: py
     assert [*trace_of(name).stream.row] == [1, 0, 2, 3]
     assert [len(trace_of(name, date(2010, 3, day)).stream.row) for day in (2, 3, 4, 5)] == [0, 1, 3, 4]
     with rl.open(name) as ledger:
-        found = ledger.at(as_of="2010-03-02").standings("by-period")
-        assert found.period.open_games == 3
+        found, then = ledger.at(as_of="2010-03-02").standings("by-period"), ledger.at("2010-03-02", close_now=True)
+        assert (found.period.open_games, found.period.closes_at) == (1, datetime(2010, 3, 3, 12, tzinfo=UTC))
         assert ledger.at().standings("by-period").period.open_games == 0
-        assert not ledger.at(as_of="2010-03-02").explain("by-period", "g1").counted
+        open_one = ledger.at(as_of="2010-03-02").explain("by-period", "g1")
+        assert (open_one.counted, open_one.period.closed, open_one.period.to) == (False, False, found.period.closes_at)
+        early = then.explain("by-period", "g1")
+        assert (early.counted, early.period) == (True, replace(open_one.period, closed_now=True))
+        assert [row.game_id for row in then.history("by-period", "anna").rows if row.game_id] == ["g2", "g1"]
 
 
 def test_decisions_leave_what_a_close_did_to_the_games(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,9 +121,21 @@ def test_period_is_closed_by_its_last_microsecond() -> None:
     january, march = instant("2024-02-01T00:00Z") - 1, instant("2024-04-01T00:00Z") - 1
     assert [periods.count_closed(at) for at in (january - 1, january, march - 1, march)] == [0, 1, 1, 2]
     assert [periods.closed_to(closed) for closed in (0, 1, 2)] == [None, january, march]
-    assert [periods.count_open_games(closed) for closed in (0, 1, 2)] == [3, 2, 0]
+    assert [periods.count_with(games) for games in (0, 1, 2, 3)] == [0, 1, 1, 2]
     # February has no games, and passes all the same
     assert (periods.elapsed(0, 1), periods.elapsed(1, 1)) == (2, 0)
+
+
+def test_periods_that_close_early_come_after_those_that_are_over() -> None:
+    """Their games follow, though their last game may be earlier; the ends never descend."""
+    games = ints(*(instant(f"2024-01-0{day}T12:00Z") for day in (1, 2, 3)))
+    every = number_periods(games, "event", "UTC", ints(7, 8, 7))
+    scored, over = every.in_order(1)
+    early, last = number_periods(games[:1], "event", "UTC", ints(7)).in_order(1)
+    both = over.followed_by(last)
+    assert (scored.tolist(), early.tolist()) == ([1], [0])
+    assert both.end.tolist() == [games[1] + 1] * 2
+    assert (both.offsets.tolist(), both.of_game.tolist(), both.games.tolist()) == ([0, 1, 2], [0, 1], [0, 1])
 
 
 def test_events_are_scored_after_their_last_games() -> None:

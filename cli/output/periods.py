@@ -1,0 +1,41 @@
+"""What is said of rating periods that are not closed yet: how many games wait, until when, and how to see them."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ratings_ledger.cli.output import render
+from ratings_ledger.ledger import clock
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment, state_moment
+from ratings_ledger.projections.queries.results import ABSENT, Absent
+from ratings_ledger.projections.queries.standings import PeriodState
+
+
+def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, command: str) -> None:
+    """Say how many games wait in open rating periods, when the first of these ends, and what `command` shows them."""
+    if period is ABSENT or period.closes_at is None:
+        return
+    games, end = render.count(period.open_games, "game"), times.stated(period.closes_at)
+    if period.closed_now:
+        render.hanging(f"As if rating periods closed now: {games} included; the first period ends {end}.", 2)
+        return
+    told = f"Not scored yet: {games} in open rating periods, the first of which ends {end}."
+    render.hanging(f"{told} {_say_how(period.closes_at, at, times, command)}", 2)
+
+
+def print_open_period(last: datetime, at: Coordinates, times: Times, command: str) -> None:
+    """Say when a period ends that is not closed yet, and what `command` shows as if it were."""
+    render.hanging(f"It ends {times.stated(last)}. {_say_how(last, at, times, command)}", 2)
+
+
+def _say_how(last: datetime, at: Coordinates, times: Times, command: str) -> str:
+    """Return which command scores the games of a period that ends with the instant `last`."""
+    if at.as_of is None and last < moment(clock.now()):
+        told = f"Nothing has been recorded since; scored: {command} --as-of {state_moment(last, times.zone)}"
+        return render.plain(" ".join([told, *_name_rules(at)]))
+    as_of = [] if at.as_of is None else [f"--as-of {state_moment(moment(at.as_of), times.zone)}"]
+    return render.plain(" ".join([f"As if they closed now: {command} --close-now", *as_of, *_name_rules(at)]))
+
+
+def _name_rules(at: Coordinates) -> Iterator[str]:
+    if at.rules is not None:
+        yield f"--rules {at.rules}"
