@@ -130,6 +130,7 @@ CODES = {
     "not-scheduled": "a league's game is one of those on its schedule",
     "not-as-scheduled": "a league's game is played by the players who are scheduled for it, in their seats",
     "list-running": "a list is published when its period is over",
+    "period-open": "a list is published when the rating periods of all its games are closed",
     "list-empty": "a list has at least one row",
     "list-exists": "the same list is already published with the same content",
     "bad-list": "a published list has all its rows, and their digest",

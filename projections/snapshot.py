@@ -417,7 +417,7 @@ class Snapshot(SnapshotReader):
 
         Raises `Unknown` (list-unknown) if none was, `StoreDamaged`.
         """
-        from ratings_ledger.projections.queries.published import as_published
+        from ratings_ledger.projections.queries.published import as_published, show_published
 
         with self.connect() as connection:
             entry, people = self._find_list(connection, ladder), identities(connection)
@@ -426,6 +426,9 @@ class Snapshot(SnapshotReader):
                 as_published(connection, entry),
                 {name for player in players for name in people.ids(player)},
             )
+            if ranking.columns:
+                known = self._kept.checked(connection, head(connection).position).facts
+                ranking = show_published(ranking, known)
             rows = [row for row in ranking.rows if not players or row.player in names][: limit or None]
             source = Publication(entry.position, entry.event_id, entry.recorded_at, entry.by)
             remark = f"Published at position {entry.position} by {entry.by}, {times.stated(entry.recorded_at)}."

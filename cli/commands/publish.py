@@ -52,7 +52,11 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
                 with survey.noting():
                     found = ladders.of_stream(stream)
                     if found.rows:
-                        events = publication(ladders, found, now)
+                        try:
+                            events = publication(ladders, found, now, survey.times)
+                        except Refused as problem:
+                            rows.append(_refused(how, found.ladder, survey.coordinates, problem, survey.times))
+                            continue
                         rows.append(_published(how, found, survey.coordinates, events, now, survey.times))
         failed, has_timed = tuple(survey.failures), bool(timed_rulesets(survey))
         every = DuePublished(
@@ -66,13 +70,10 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
             ladders = ladders.at(now)
         found, at = ladders.standings(ladder), ladders.coordinates
         try:
-            told = _published(how, found, at, publication(ladders, found, now, asked=as_of is not None), now, times)
+            events = publication(ladders, found, now, times, asked=as_of is not None)
+            told = _published(how, found, at, events, now, times)
         except Refused as problem:
-            refused = Imported.refused(problem)
-            told = PublishedOutcome(
-                ladder, ABSENT, at, ABSENT, ABSENT, ABSENT, ABSENT, 0, 0, how.dry_run, refusals(refused.rejected),
-                told=refused, times=times,
-            )  # fmt: skip
+            told = _refused(how, ladder, at, problem, times)
     return emit(told, how.form, print_list_published)
 
 
@@ -87,3 +88,23 @@ def _published(
         head_of(done) if done.appended else None, done.appended, done.existing, how.dry_run, refusals(done.rejected),
         told=done, times=times,
     )  # fmt: skip
+
+
+def _refused(how: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times) -> PublishedOutcome:
+    """Return that a list is not published, and why."""
+    refused = Imported.refused(problem)
+    return PublishedOutcome(
+        ladder,
+        ABSENT,
+        at,
+        ABSENT,
+        ABSENT,
+        ABSENT,
+        ABSENT,
+        0,
+        0,
+        how.dry_run,
+        refusals(refused.rejected),
+        told=refused,
+        times=times,
+    )

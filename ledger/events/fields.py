@@ -269,6 +269,15 @@ NumberName = Annotated[
 # the most numbers that a game, or one participant, has
 NUMBERS_MAX = 16
 CustomNumbers = Annotated[dict[NumberName, Whole], Field(max_length=NUMBERS_MAX)]
+# no rule keeps more columns about a player
+STATE_MAX = 6
+ColumnName = Annotated[
+    str,
+    written(
+        "[a-z][a-z0-9_]{0,31}",
+        "{} is not a column of a state: letters a to z, digits and _, at most 32, a letter first",
+    ),
+]
 ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
 Extra = dict[ExtraName, str]
 

@@ -11,7 +11,16 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant
-from ratings_ledger.ledger.events.fields import LadderText, Members, PlayerId, Text, refuse, written
+from ratings_ledger.ledger.events.fields import (
+    STATE_MAX,
+    ColumnName,
+    LadderText,
+    Members,
+    PlayerId,
+    Text,
+    refuse,
+    written,
+)
 from ratings_ledger.ledger.rejections import Refused, shown
 
 # what rows may take of a record of 65,535 bytes, in canonical JSON
@@ -43,7 +52,10 @@ PartNumber = Annotated[int, Field(ge=1, le=PARTS_MAX)]
 
 
 class ListedRow(Members):
-    """A row of standings as printed in JSON; `rank` is absent for a player without one."""
+    """A row of standings as printed in JSON; `rank` is absent for a player without one.
+
+    `state` has all numbers that a rule keeps about a player, by name, if they are several.
+    """
 
     rank: Number | None = None
     player: PlayerId
@@ -52,6 +64,7 @@ class ListedRow(Members):
     qualified: bool
     gold: Count | None = None
     places: list[Number] | None = None
+    state: Annotated[dict[ColumnName, Exact], Field(min_length=2, max_length=STATE_MAX)] | None = None
 
 
 class ListRows(Members):

@@ -12,6 +12,8 @@ from pydantic import Field, ValidationError
 from ratings_ledger.ledger.events.batches import ImportRecorded
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import (
+    STATE_MAX,
+    ColumnName,
     DecimalString,
     EventId,
     GameId,
@@ -25,7 +27,6 @@ from ratings_ledger.ledger.events.fields import (
     read_by,
     read_id,
     refusal_of,
-    written,
 )
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
@@ -40,8 +41,6 @@ from ratings_ledger.ledger.rejections import Refused, shown
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
 LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
 KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
-# no rule keeps more columns about a player
-STATE_MAX = 6
 
 
 class PlayerRegistered(Members):
@@ -105,11 +104,6 @@ class PointsAdjusted(Members):
     reason: Text
 
 
-_COLUMN = written(
-    "[a-z][a-z0-9_]{0,31}", "{} is not a column of a state: letters a to z, digits and _, at most 32, a letter first"
-)
-
-
 class PlayerSeeded(Members):
     """A player begins on a ladder with this state, whenever that is, and has played so many games elsewhere.
 
@@ -118,7 +112,7 @@ class PlayerSeeded(Members):
 
     ladder: LadderText
     player: PlayerId
-    state: Annotated[dict[Annotated[str, _COLUMN], DecimalString], Field(min_length=1, max_length=STATE_MAX)]
+    state: Annotated[dict[ColumnName, DecimalString], Field(min_length=1, max_length=STATE_MAX)]
     games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     reason: Text | None = None
 

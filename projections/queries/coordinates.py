@@ -184,11 +184,10 @@ def instant_played(as_of: str | None, time_zone: str, argument: str = "as_of") -
     return None if as_of is None else _end(as_of, time_zone, argument)
 
 
-def state_moment(instant: datetime, time_zone: str) -> str:
+def state_moment(instant: int, time_zone: str) -> str:
     """Return an instant as an option takes it that means an end: as a date, if the day ends with it in the zone."""
-    micros = record_instant(instant.isoformat(timespec="microseconds").replace("+00:00", "Z"))
-    day = local_time(micros, time_zone).date().isoformat()
-    return day if end_of(day, time_zone) == micros else format_instant(micros)
+    day = local_time(instant, time_zone).date().isoformat()
+    return day if end_of(day, time_zone) == instant else format_instant(instant)
 
 
 def note_ahead(as_of: str | None, time_zone: str, note: Note) -> None:

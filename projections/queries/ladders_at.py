@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.coordinates import (
     UnknownLadder,
     _unknown_ruleset,
 )
-from ratings_ledger.projections.queries.shown_states import ShownStates, exact_states
+from ratings_ledger.projections.queries.shown_states import ShownStates, StatesSeen, exact_states
 from ratings_ledger.projections.replay.clubs import facts_of_clubs, find_places
 from ratings_ledger.projections.replay.containment import RuleFailure, rank_by
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
@@ -219,7 +219,7 @@ class Ranking:
     burned: int
     adjusted: int
     columns: Sequence[State] = ()  # of the rows' states
-    shown: ShownStates | None = field(default=None, compare=False, repr=False)
+    shown: StatesSeen | None = field(default=None, compare=False, repr=False)
     closed: ClosedPeriods | None = field(default=None, compare=False)
 
     @cached_property

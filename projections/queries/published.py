@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 from sqlalchemy import Connection
@@ -20,6 +22,8 @@ from ratings_ledger.ledger.validation.published_lists import (
     published_lists,
     published_rows,
 )
+from ratings_ledger.projections.contract import State
+from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ranking
@@ -27,8 +31,9 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
-from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.rulesets.versions import period_of
+from ratings_ledger.projections.queries.shown_states import ShownState, exact_states, show_state_after
+from ratings_ledger.projections.replay.ladders import parse_name, seeds_of
+from ratings_ledger.projections.rulesets.versions import Version, period_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,47 @@ class Publication(Result):
 def as_published(connection: Connection, one: PublishedList) -> Ranking:
     """Return a list as recorded in its events. Raises `StoreDamaged` if they do not hold all of it."""
     try:
-        rows = [_standing(row) for row in published_rows(Log(connection), one.digest, one.parts, one.position)]
+        rows = published_rows(Log(connection), one.digest, one.parts, one.position)
     except Refused as problem:
         raise StoreDamaged(f"the list published at position {one.position}: {problem.message}") from None
-    return Ranking(one.ladder, one.ruleset, 1, rows, one.games, 0, 0, 0, 0, 0)
+    columns = _find_columns(rows)
+    ranked = [_standing(row, columns) for row in rows]
+    return Ranking(one.ladder, one.ruleset, 1, ranked, one.games, 0, 0, 0, 0, 0, columns)
 
 
-def _standing(row: dict[str, Any]) -> RankedRow:
+def _find_columns(rows: Sequence[Mapping[str, Any]]) -> list[State]:
+    """Return the columns of the states in the rows of a list, by name; each has the scale that its numbers need."""
+    names = sorted({name for row in rows for name in row.get("state", ())})
+    return [State(name, lcm(*(Fraction(row["state"][name]).denominator for row in rows))) for name in names]
+
+
+class PublishedStates:
+    """What people see of the states of a published list, under the version that ranked it."""
+
+    def __init__(self, found: Ranking, version: Version, facts: Facts) -> None:
+        self._found, self._version, self._facts = found, version, facts
+        self._rows = {row.player: row for row in found.rows}
+
+    def of(self, player: str) -> ShownState:
+        """Return what people see of a player. Raises `RuleFailure`."""
+        row, ladder, facts = self._rows[player], self._found.ladder, self._facts
+        exact = exact_states(self._found.columns, row.state or ())
+        state = tuple(int(Fraction(exact[column.name]) * column.scale) for column in self._version.rule.state)
+        seed = seeds_of(facts, ladder).get(facts.person[facts.player_numbers[player]])
+        return show_state_after(self._version, ladder, state, row.games + (seed.games if seed else 0))
+
+
+def show_published(found: Ranking, facts: Facts) -> Ranking:
+    """Return a published list with what people see of its states, if the facts know the version that ranked it."""
+    recorded = facts.recorded.versions
+    version = next((version for version in recorded if version.ruleset.name == found.ruleset), None)
+    names = {column.name for column in found.columns}
+    if version is None or not names or names != {column.name for column in version.rule.state}:
+        return found
+    return replace(found, shown=PublishedStates(found, version, facts))
+
+
+def _standing(row: dict[str, Any], columns: Sequence[State]) -> RankedRow:
     points = Fraction(row["points"])
     places = tuple(row["places"]) if "places" in row else None
     return RankedRow(
@@ -62,6 +101,7 @@ def _standing(row: dict[str, Any]) -> RankedRow:
         points.denominator,
         row.get("gold"),
         places,
+        tuple(int(Fraction(row["state"][column.name]) * column.scale) for column in columns) if columns else None,
     )
 
 

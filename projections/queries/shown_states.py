@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Protocol
 
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, StateValues, decimal, exact
@@ -28,6 +29,13 @@ class ShownState:
     decimals: dict[str, str]
     exact: dict[str, str]
     provisional: bool
+
+
+class StatesSeen(Protocol):
+    """What people see of the players of a list."""
+
+    def of(self, player: str) -> ShownState:
+        """Return what people see of a player. Raises `RuleFailure`."""
 
 
 class ShownStates:

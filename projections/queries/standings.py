@@ -28,7 +28,7 @@ from ratings_ledger.projections.queries.results import (
     LadderAnswer,
     Result,
 )
-from ratings_ledger.projections.queries.shown_states import ShownStates, mark_rating
+from ratings_ledger.projections.queries.shown_states import StatesSeen, mark_rating
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
@@ -165,7 +165,7 @@ def rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict
     return {row.player: row for row in found}
 
 
-def standing_row(row: RankedRow, scale: int, shown: ShownStates | None) -> Standing:
+def standing_row(row: RankedRow, scale: int, shown: StatesSeen | None) -> Standing:
     """Return a row of a list as a result, with what is `shown` of the player's state, if the rule keeps one."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
