@@ -1,11 +1,12 @@
 """Printing the impact of something on the ladders: whose points it changes, how far it reaches, which lists differ."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary
 from ratings_ledger.projections.diff.impact import Impact
+from ratings_ledger.projections.diff.period_impacts import PeriodImpact
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT
 
@@ -29,10 +30,24 @@ def print_impact(found: Impact) -> None:
         if (more := len(found.ladders) - SHOWN_CHANGES) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
         render.echo("\nWho is affected: --format json")
+    for one in () if found.periods is ABSENT else found.periods:
+        for line in _tell_periods(one, found.times):
+            render.hanging(line, 2)
     for reason in () if found.reasons is ABSENT else found.reasons:
         render.echo()
         render.hanging(render.plain(reason), 0)
     print_differing(found.published, found.times)
+
+
+def _tell_periods(one: PeriodImpact, times: Times) -> Iterator[str]:
+    """Yield what happens to the rating periods of a ladder."""
+    if one.recomputed:
+        yield f"{one.ladder}: {render.count(one.recomputed, 'closed rating period')} recomputed."
+    if one.closed:
+        yield f"{one.ladder}: {render.count(one.closed, 'rating period')} closed, as the time for it has come."
+    if one.waiting and one.closes_at is not None:
+        end = times.stated(one.closes_at)
+        yield f"{one.ladder}: {render.count(one.waiting, 'game')} to be scored when the rating period ends, {end}."
 
 
 def nothing_told(failed: Sequence[str]) -> str:

@@ -70,10 +70,12 @@ def affected_between(connection: Connection, before: Facts, after: Facts, event:
 
 
 def with_drafts(
-    connection: Connection, before: Ladders, drafts: Iterable[Draft]
+    connection: Connection, before: Ladders, drafts: Iterable[Draft], recorded_at: int | None = None
 ) -> tuple[Ladders, set[str], list[tuple[str, str]]]:
-    """Return all ladders as they would be if drafts were recorded now, what these may affect (see `describe_affected`),
-    and the old and new ids of those that they rename.
+    """Return all ladders as they would be if drafts were recorded, what these may affect (see `describe_affected`), and
+    the old and new ids of those that they rename.
+
+    Rating periods close up to the instant `recorded_at`, by default no others than before.
     """
     facts = before.facts.copied()
     affected: set[str] = set()
@@ -91,6 +93,8 @@ def with_drafts(
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
     settle_facts(facts)
+    if recorded_at is not None:
+        facts.recorded_until = max(recorded_at, facts.recorded_until) if before.facts.position else recorded_at
     return Ladders(facts, None, before.rules), affected, renames
 
 

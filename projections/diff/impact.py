@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from ratings_ledger.projections.diff.affected import (
@@ -25,6 +26,7 @@ from ratings_ledger.projections.diff.comparison import (
     compare,
     under_present_ids,
 )
+from ratings_ledger.projections.diff.period_impacts import PeriodImpact, compare_periods
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment, times_of
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
@@ -38,25 +40,28 @@ from ratings_ledger.projections.replay.ladders import Stream, parse_name
 class Impact(Result):
     """What something does: to whose points, how much on which ladders, which published lists would come out
     differently, and explanations for unexpected changes; `failed` tells which ladders cannot be replayed, and why.
-    `times` knows how this ledger shows times, if a published list differs.
+    `periods` has the ladders whose rating periods are concerned. `times` knows how this ledger shows times, if a
+    published list differs or games wait for a period to close.
     """
 
     changes: tuple[Effect, ...] = ()
     ladders: tuple[ImpactSummary, ...] = ()
     published: tuple[DifferingList, ...] = ()
     reasons: tuple[str, ...] | Absent = ABSENT
+    periods: tuple[PeriodImpact, ...] | Absent = ABSENT
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN)
     times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
 def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
     """Return what events that are checked but not appended yet would change on the ladders as they are."""
-    after, affected, renames = with_drafts(connection, before, drafts)
+    after, affected, renames = with_drafts(connection, before, drafts, clock.now())
     found = impact_between(recorded_up_to(connection, before.facts.position), before, after, affected)
     reasons = tuple(
         why for player, new_player in renames for why in _why_rescored(before.facts, found, player, new_player)
     )
-    return replace(found, reasons=reasons or ABSENT, times=times_of(connection) if found.published else UTC_TIMES)
+    is_dated = found.published or found.periods is not ABSENT
+    return replace(found, reasons=reasons or ABSENT, times=times_of(connection) if is_dated else UTC_TIMES)
 
 
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
@@ -102,7 +107,10 @@ def impact_between(
     for entry in latest_lists(recorded.lists()):
         lists[entry.ladder].append(entry)
     effects, radii, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
+    periods = list[PeriodImpact]()
     for name, (old, new) in streams_beside(before, after, affected, only).items():
+        if (concerned := compare_periods(before.facts, after.facts, old, new)) is not None:
+            periods.append(concerned)
         # a new date for a game may change what was played up to some time, even if nobody's points
         is_redated = name in lists and _instants(before, old) != _instants(after, new)
         if have_same_points(old, new) and not is_redated:
@@ -120,7 +128,13 @@ def impact_between(
         effects += differing
         if differing or reach.ranks:
             radii.append(reach)
-    return Impact(tuple(effects), tuple(radii), tuple(differing_lists), failed=tuple(dict.fromkeys(failed)))
+    return Impact(
+        tuple(effects),
+        tuple(radii),
+        tuple(differing_lists),
+        periods=tuple(periods) or ABSENT,
+        failed=tuple(dict.fromkeys(failed)),
+    )
 
 
 def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
