@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Facts
@@ -52,18 +53,30 @@ def _find_first(old: Stream | None, new: Stream) -> int:
     assert new.periods is not None
     if old is None or old.periods is None:
         return 0
-    games = min(
+    first_game = min(
         _first_difference(_describe_games(old), _describe_games(new)),
         _game_of_slot(new, _first_difference(_describe_slots(old), _describe_slots(new))),
-        *(_first_game_of(new, name) for name in old.seeds.keys() | new.seeds.keys()
-          if old.seeds.get(name) != new.seeds.get(name)),
-    )  # fmt: skip
-    # an adjustment is counted when its period closes: the periods after that differ
-    adjusted = [[(one.game, stream.persons[one.player], one.units, one.position) for one in stream.adjustments]
-                for stream in (old, new)]  # fmt: skip
-    differing = {*adjusted[0]} ^ {*adjusted[1]}
-    games = min([games, *(game for game, *_ in differing)])
-    return int(np.searchsorted(new.periods.offsets, games, "right")) - 1
+    )
+    ends = []
+    for stream, other in ((old, new), (new, old)):
+        seeded = [name for name, seed in stream.seeds.items() if other.seeds.get(name) != seed]
+        # an adjustment is counted when its period closes: the periods after that differ
+        adjusted = _describe_adjustments(stream) - _describe_adjustments(other)
+        games = [first_game, *(game for game, *_ in adjusted), *(_first_game_of(stream, name) for name in seeded)]
+        ends += [_end_of(stream, game) for game in games]
+    return int(np.searchsorted(new.periods.end, min(ends), "left"))
+
+
+def _describe_adjustments(stream: Stream) -> set[tuple[int, int, int, int]]:
+    """Return what tells adjustments apart; each with the game that it comes before."""
+    return {(one.game, stream.persons[one.player], one.units, one.position) for one in stream.adjustments}
+
+
+def _end_of(stream: Stream, game: int) -> int:
+    """Return the end of a game's period; behind every period where there is no such game."""
+    periods = stream.periods
+    assert periods is not None
+    return int(periods.end[periods.of_game[game]]) if game < len(periods.of_game) else INSTANT_MAX + 2
 
 
 def _describe_games(stream: Stream) -> list[Any]:
