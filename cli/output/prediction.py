@@ -45,6 +45,9 @@ def print_prediction(prediction: Prediction) -> None:
     render.print_table([*columns], render.rows_of(columns), right=right)
     if not prediction.draw:
         render.hanging("\nThe rule predicts no draws: chance is the expected score.", 2)
+    if prediction.period != "game":
+        period = {"event": "an event"}.get(prediction.period, f"a {prediction.period}")
+        render.hanging(f"\nPoints are those of {period} with this game alone.", 2)
     if prediction.pairs is not ABSENT:
         render.hanging(
             "\nOf more than two sides every pair is predicted by itself. Chance is a side's share of the wins expected "

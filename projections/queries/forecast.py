@@ -26,7 +26,7 @@ from ratings_ledger.projections.contract import (
 )
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown
-from ratings_ledger.projections.queries.results import ABSENT, Absent, Answer, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.replay.arrivals import Arrival, When, find_arrivals, read_when
 from ratings_ledger.projections.replay.containment import (
     PeriodResults,
@@ -94,8 +94,9 @@ class Prediction(Answer):
     """The probability of each result of a game, and the points at stake.
 
     The chances of all sides and the draw sum to one; where the rule predicts no draws, `draw` is 0, and a chance is the
-    expected score. Of more than two sides every pair is predicted by itself, in `pairs`; a side's chance is then its
-    share of the wins expected in all pairs.
+    expected score. Under a rule that scores rating periods, the points are those of a `period` with this game alone. Of
+    more than two sides every pair is predicted by itself, in `pairs`; a side's chance is then its share of the wins
+    expected in all pairs.
     """
 
     ladder: str
@@ -104,6 +105,7 @@ class Prediction(Answer):
     draw: Fraction
     at: Coordinates
     pairs: tuple[PredictedPair, ...] | Absent = ABSENT
+    period: str = field(default="game", metadata=HIDDEN, kw_only=True)
 
 
 class PlannedGame(NamedTuple):
@@ -184,6 +186,7 @@ def predict_game(
         sum((pair.draw for pair in pairs), Fraction(0)) / len(pairs),
         ladders.coordinates,
         tuple(pairs) if len(players) > 2 else ABSENT,
+        period=version.ruleset.period,
         times=times,
     )
 

@@ -146,11 +146,11 @@ def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple
 
 
 def test_open_periods_close_now_with_the_games_played_so_far(played: tuple[str, Games, str]) -> None:
-    """At 30 days the states are the oracle's of the games before, with the last period closed; the books balance."""
+    """At 12 days the states are the oracle's of the games before, with the last period closed; the books balance."""
     name, games, period = played
     assert states_of(trace_of(name, close_now=True)) == score_plainly(games, period, date(2100, 1, 1))
     waited = 0
-    for day in Random(4).sample([local(at) + timedelta(days=1) for at, _ in games], 30):
+    for day in Random(4).sample([local(at) + timedelta(days=1) for at, _ in games], 12):
         before = [(at, who) for at, who in games if local(at) < day]
         trace = trace_of(name, day, close_now=True)
         assert states_of(trace) == score_plainly(before, period, date(2100, 1, 1))
