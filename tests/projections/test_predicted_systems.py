@@ -32,7 +32,7 @@ RULESETS = {
     "glicko-2-week": 'rule = "glicko-2/1"\nperiod = "week"\n',
     "weng-lin": 'rule = "weng-lin-pl/1"\n',
     "club-elo": 'rule = "pairwise-elo/2"\n[params]\nk = 20\nhome = 65\nkappa = "0.6"\nweight_one = 100\nstart = 1500\n',
-    "points": 'rule = "placement-points/1"\n[params]\npoints = [3, 1]\n',
+    "points": 'rule = "placement-points/2"\n[params]\npoints = [3, 1]\n',
 }
 # two months and three weeks with games; dora plays in the first ones alone
 GAMES = ("anna ben 09-01", "ben cleo 09-05", "dora anna 09-05", "cleo=anna 10-07", "anna ben 10-08", "ben cleo 10-16",
@@ -208,7 +208,7 @@ def test_davidson_draws_at_home_and_by_weight(ratings: Ratings, db: str) -> None
 def test_what_a_system_cannot_predict(ratings: Ratings, db: str) -> None:
     """A rule without chance, and partners where the rule knows none: exit 1 and the reason; nothing on stdout."""
     for arguments, message in (
-        (("points", "anna", "ben"), "points: its rule, placement-points/1, gives no probabilities"),
+        (("points", "anna", "ben"), "points: its rule, placement-points/2, gives no probabilities"),
         (("glicko-month", "--partners", "+", "anna+ben", "cleo"), "glicko-month: "),
     ):
         told = ratings("predict", *arguments, "--format", "json", db=db)
