@@ -42,7 +42,7 @@ from ratings_ledger.projections.queries.shown_states import show_state
 from ratings_ledger.projections.queries.standings import Account, PeriodState, period_state, rows_of_players
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.arrivals import read_when, score_at
-from ratings_ledger.projections.replay.clubs import tell_members
+from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
@@ -286,23 +286,23 @@ def _explain_clubs(
     facts: Facts, games: ClubGames, before: Before, row: int, version: Version, clubs: Sequence[int]
 ) -> Gave:
     """Return what a game gave clubs, with the reasons of their players. Raises `RuleFailure`."""
-    scored_by = next(one for one in games.versions if one.position == version.position)
-    told = tell_members(games, row, scored_by, before.trace.stream.ladder)
-    given: dict[int, tuple[State, State, list[tuple[int | None, Term]]]] = {}
+    scored_by = next(of_people for of_people in games.versions if of_people.position == version.position)
+    explained = explain_members(games, row, scored_by, before.trace.stream.ladder)
+    gave: dict[int, tuple[State, State, list[tuple[int | None, Term]]]] = {}
     begins = False
     for club in clubs:
-        had, terms = _state(facts, before, club, version), told.terms_of(games.members_of(club))
+        had, terms = _state(facts, before, club, version), explained.terms_of(games.members_of(club))
         begins |= before.state_of(facts.person_of(club)) is None
         has = (had[0] + sum(term.amount for term in terms), *had[1:])
-        given[club] = had, has, [(None, term) for term in terms]
-    gained = [has[0] - had[0] for had, has, _ in given.values()]
-    keys = (key for _, _, terms in given.values() for _, term in terms for key in term.assumes)
+        gave[club] = had, has, [(None, term) for term in terms]
+    gained = [has[0] - had[0] for had, has, _ in gave.values()]
+    keys = (key for _, _, terms in gave.values() for _, term in terms for key in term.assumes)
     started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
     assumed = assumptions_among(
         scored_by.ruleset, [*started, *keys, *_find_deciding_keys(games.people, row, scored_by)]
     )
     minted = sum(gain for gain in gained if gain > 0)
-    return Gave(given, minted, minted - sum(gained), told.remark, assumed)
+    return Gave(gave, minted, minted - sum(gained), explained.remark, assumed)
 
 
 def _name_games(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:

@@ -13,7 +13,7 @@ So a rule is needed whose points depend on nobody's state (`Rule.adds`).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -40,32 +40,71 @@ def facts_of_clubs(people: Facts, versions: Sequence[Version]) -> Facts:
     names, person = _name_clubs(people, ruleset_id)
     numbers = {name: number for number, name in enumerate(names)}
     scored, failures = _score_people(people, versions)
-    seats = _seat_clubs(people, scored, np.array([numbers.get(text, NONE) for text in people.texts] or [NONE]), person)
-    takes_best = np.array([version.ruleset.takes == "best" for version in versions])
+    of_label = np.array([person[numbers[text]] if text in numbers else NONE for text in people.texts], dtype=np.int64)
+    seats = _seat_clubs(people, scored, of_label)
     first = np.flatnonzero(np.diff(seats.club, prepend=-1) | np.diff(seats.row, prepend=-1))
-    offsets = np.append(first, len(seats.row)).astype(np.int64)
-    gains = _reduce(np.add, seats.gain, first)
-    gains = np.where(takes_best[seats.version[first]], seats.gain[first], gains) if len(first) else gains
     count = np.bincount(seats.row[first], minlength=len(people.start)).astype(np.int32)
     start = arrays.before_each(arrays.as_column(count))
     place = _reduce(np.minimum, arrays.as_numpy(people.place)[seats.slot], first).astype(np.int32)
-    whole = arrays.as_column
     adjustments, recorded = _keep_decisions(people, ruleset_id, numbers)
     return Facts(
-        people.position, people.chain_hash, people.first_position, people.live_position, people.occurred_at, start,
-        whole(count), people.cell, start, people.voided,
-        player=whole(seats.club[first].astype(np.int32)), place=whole(place), status=arrays.zeros("b", len(first)),
-        replaced=arrays.zeros("b", len(first)), optional={GAIN: whole(gains)}, of_kind={},
-        players=names, person=person, texts=people.texts, cells=people.cells, player_numbers=numbers,
-        text_numbers=people.text_numbers, cell_numbers=people.cell_numbers, rows=people.rows, recorded=recorded,
-        proposed=people.proposed, recorded_until=people.recorded_until, unread=people.unread, circular=people.circular,
-        adjustments=[one._replace(player=person[one.player]) for one in adjustments],
+        position=people.position,
+        chain_hash=people.chain_hash,
+        first_position=people.first_position,
+        live_position=people.live_position,
+        occurred_at=people.occurred_at,
+        start=start,
+        count=arrays.as_column(count),
+        cell=people.cell,
+        kind_start=start,
+        voided=people.voided,
+        player=arrays.as_column(seats.club[first].astype(np.int32)),
+        place=arrays.as_column(place),
+        status=arrays.zeros("b", len(first)),
+        replaced=arrays.zeros("b", len(first)),
+        optional={GAIN: arrays.as_column(_sum_gains(seats, first, versions))},
+        of_kind={},
+        players=names,
+        person=person,
+        texts=people.texts,
+        cells=people.cells,
+        player_numbers=numbers,
+        text_numbers=people.text_numbers,
+        cell_numbers=people.cell_numbers,
+        rows=people.rows,
+        recorded=recorded,
+        proposed=people.proposed,
+        recorded_until=people.recorded_until,
+        unread=people.unread,
+        circular=people.circular,
+        adjustments=[adjustment._replace(player=person[adjustment.player]) for adjustment in adjustments],
         rulesets={**people.rulesets, ruleset_id: [_version_of_clubs(version) for version in versions]},
-        unusable=people.unusable, leagues=people.leagues, renamed=bool(people.clubs),
-        club_games=ClubGames(
-            people, versions, whole(offsets), whole(seats.slot), whole(seats.gain), whole(seats.place), failures
-        ),
-    )  # fmt: skip
+        unusable=people.unusable,
+        leagues=people.leagues,
+        renamed=bool(people.clubs),
+        club_games=_read_club_games(people, versions, seats, first, failures),
+    )
+
+
+def _read_club_games(
+    people: Facts, versions: Sequence[Version], seats: Seats, first: Any, failures: Mapping[int, Exception]
+) -> ClubGames:
+    """Return who the seats of clubs are of, given where those of each club in a game begin."""
+    return ClubGames(
+        people=people,
+        versions=versions,
+        offsets=arrays.as_column(np.append(first, len(seats.row)).astype(np.int64)),
+        members=arrays.as_column(seats.slot),
+        gains=arrays.as_column(seats.gain),
+        places=arrays.as_column(seats.place),
+        failures=failures,
+    )
+
+
+def _sum_gains(seats: Seats, first: Any, versions: Sequence[Version]) -> Any:
+    """Return what every club got in every game: the sum of its players' gains, or the first of them, the best."""
+    takes_best = np.array([version.ruleset.takes == "best" for version in versions])
+    return np.where(takes_best[seats.version[first]], seats.gain[first], _reduce(np.add, seats.gain, first))
 
 
 def _reduce(operation: Any, numbers: Any, first: Any) -> Any:
@@ -81,7 +120,8 @@ def _name_clubs(people: Facts, ruleset_id: str) -> tuple[list[str], array[int]]:
     labels = np.unique(arrays.as_numpy(people.optional.get("club", array("i")))).tolist()
     names = {people.texts[label] for label in labels if label != NONE} | people.clubs.keys() | {*people.clubs.values()}
     names |= {name for rename in people.recorded.club_renames for name in (rename.club, rename.new_club)}
-    names |= {people.players[one.player] for one in people.recorded.adjustments if _is_of(one, ruleset_id)}
+    adjustments = (adjustment for adjustment in people.recorded.adjustments if _is_of(adjustment, ruleset_id))
+    names |= {people.players[adjustment.player] for adjustment in adjustments}
     ordered = sorted(names)
     numbers = {name: number for number, name in enumerate(ordered)}
     return ordered, array("i", [numbers[people.current_club(name)] for name in ordered])
@@ -95,14 +135,16 @@ def _keep_decisions(people: Facts, ruleset_id: str, numbers: dict[str, int]) -> 
     """Return the adjustments of clubs that count, and what was recorded about clubs, each by the name given there."""
     recorded = people.recorded
     adjustments = [
-        one._replace(player=numbers[people.players[one.player]])
-        for one in recorded.adjustments
-        if _is_of(one, ruleset_id)
+        adjustment._replace(player=numbers[people.players[adjustment.player]])
+        for adjustment in recorded.adjustments
+        if _is_of(adjustment, ruleset_id)
     ]
-    renames = [Rename(one.position, numbers[one.club], numbers[one.new_club]) for one in recorded.club_renames]
-    live = {one.position for one in people.adjustments}
+    renames = [
+        Rename(rename.position, numbers[rename.club], numbers[rename.new_club]) for rename in recorded.club_renames
+    ]
+    live = {adjustment.position for adjustment in people.adjustments}
     own = replace(recorded, adjustments=adjustments, renames=renames, seeds=[], accounts=[], club_renames=[], clocks={})
-    return [one for one in adjustments if one.position in live], own
+    return [adjustment for adjustment in adjustments if adjustment.position in live], own
 
 
 # ------------------------------------------------------------------------------------------------ games
@@ -124,8 +166,8 @@ class Seats(NamedTuple):
 def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, dict[int, Exception]]:
     """Return what every counted participant got, and by row the games at which the rule failed."""
     failures: dict[int, Exception] = {}
-    alone = replace(people, adjustments=[], seeds={})
-    parts = [_score_stream(people, stream, failures) for stream in streams(alone, versions).values()]
+    unadjusted = replace(people, adjustments=[], seeds={})
+    parts = [_score_stream(people, stream, failures) for stream in streams(unadjusted, versions).values()]
     if not parts:
         return Seats(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
     joined = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
@@ -136,24 +178,25 @@ def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, di
 
 def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> Seats:
     """Return what everybody got on one ladder; after a failure nothing."""
-    rows, offsets, taken = arrays.as_numpy(stream.row), arrays.as_numpy(stream.offsets), stream
+    rows, sizes = arrays.as_numpy(stream.row), np.diff(arrays.as_numpy(stream.offsets))
     gains = np.zeros(len(stream.players), dtype=np.int64)
     try:
         trace = replay(stream, joining={})
     except RuleFailure as failure:
-        at = 0 if failure.row is None else int(np.flatnonzero(rows == failure.row)[0])
-        failures[int(rows[at])] = failure
-        taken = replace(stream.up_to(at, 0), broken=None)
-        trace = replay(taken, joining={})
-    gains[: len(taken.players)] = arrays.as_numpy(trace.changes)
-    sizes = np.diff(offsets)
+        game = 0 if failure.row is None else int(np.flatnonzero(rows == failure.row)[0])
+        failures[int(rows[game])] = failure
+        trace = replay(replace(stream.up_to(game, 0), broken=None), joining={})
+    gains[: len(trace.stream.players)] = arrays.as_numpy(trace.changes)
     return Seats(
-        np.repeat(rows, sizes), np.repeat(arrays.as_numpy(stream.version).astype(np.int64), sizes),
-        _find_participants(people, stream), gains, _find_places(people, stream),
-    )  # fmt: skip
+        row=np.repeat(rows, sizes),
+        version=np.repeat(arrays.as_numpy(stream.version).astype(np.int64), sizes),
+        slot=_find_participants(people, stream),
+        gain=gains,
+        place=_find_places(stream),
+    )
 
 
-def _find_places(people: Facts, stream: Stream) -> Any:
+def _find_places(stream: Stream) -> Any:
     """Return the places as lists count them; those of a rule that reads none decide nothing."""
     if all("place" in version.rule.columns for version in stream.versions):
         return np.array(classified_places(stream), dtype=np.int64)
@@ -173,15 +216,15 @@ def _find_participants(people: Facts, stream: Stream) -> Any:
     return slots[order[np.searchsorted(there[order], wanted)]]
 
 
-def _seat_clubs(people: Facts, scored: Seats, numbers: Any, person: array[int]) -> Seats:
-    """Return the seats of those who played for clubs, by game and club, the best of each first.
+def _seat_clubs(people: Facts, scored: Seats, of_label: Any) -> Seats:
+    """Return the seats of those who played for clubs, by game and club, the best of each first; `of_label` has the
+    number of the club of each text.
 
     Of equal results the one with the better place is the better, then the one recorded first.
     """
     label = padded(people, "club", scored.slot)
     has_club = label != NONE
-    label, scored = label[has_club], Seats(*(column[has_club] for column in scored[:5]))
-    club = np.array(person, dtype=np.int64)[numbers[label]] if len(label) else label.astype(np.int64)
+    club, scored = of_label[label[has_club]], Seats(*(column[has_club] for column in scored[:5]))
     place = np.where(scored.place == 0, np.iinfo(np.int64).max, scored.place)
     order = np.lexsort((scored.slot, place, -scored.gain, club, scored.row))
     return Seats(*(column[order] for column in (*scored[:5], club)))
@@ -219,9 +262,17 @@ def _version_of_clubs(version: Version) -> Version:
 def _rule_of_clubs(rule: Rule) -> Rule:
     """Return the rule that adds what clubs got; points are counted and shown as those of the rule of persons."""
     return rule._replace(
-        columns=(GAIN,), check=None, score=add_gains if rule.state else give_gains, explain=explain_gains,
-        counted_min=1, remark=None, table=no_table, sample=None, chance=None, draw=None,
-    )  # fmt: skip
+        columns=(GAIN,),
+        check=None,
+        score=add_gains if rule.state else give_gains,
+        explain=explain_gains,
+        counted_min=1,
+        remark=None,
+        table=no_table,
+        sample=None,
+        chance=None,
+        draw=None,
+    )
 
 
 def add_gains(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
@@ -243,14 +294,14 @@ def give_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, ta
 
 
 def explain_gains(n: int, names: Sequence[str], before: Any, columns: Columns, params: Any, after: Any) -> Any:
-    """Return what every club got as one term; `tell_members` has the terms of its players."""
+    """Return what every club got as one term; `explain_members` has the terms of its players."""
     return [[Term("players", columns[0][i], "what its players got")] for i in range(n)]
 
 
 # ------------------------------------------------------------------------------------------------ explanations
 
 
-class ToldMembers(NamedTuple):
+class MemberTerms(NamedTuple):
     """Why a game gave its counted participants what it gave: by participant the id and the rule's terms.
 
     `unit` is that of the points, and `takes_best` says that only the best of a club counts.
@@ -264,20 +315,21 @@ class ToldMembers(NamedTuple):
 
     def terms_of(self, members: Sequence[Member]) -> list[Term]:
         """Return the terms of a club, which sum to what it got, given its members, the best first."""
-        return [*self._tell(members)]
+        return [*self._describe(members)]
 
-    def _tell(self, members: Sequence[Member]) -> Iterator[Term]:
+    def _describe(self, members: Sequence[Member]) -> Iterator[Term]:
         for number, member in enumerate(members):
             name = self.names[member.participant]
             if number and self.takes_best:
-                got = decimal(member.gain, self.unit)
-                yield Term(name, 0, f"{got} {'point' if got == '1' else 'points'}; only the best of the club counts")
+                points = decimal(member.gain, self.unit)
+                unit = "point" if points == "1" else "points"
+                yield Term(name, 0, f"{points} {unit}; only the best of the club counts")
                 continue
             for term in self.terms[member.participant]:
                 yield term._replace(term=f"{name}, {term.term}")
 
 
-def tell_members(games: ClubGames, row: int, version: Version, ladder: str) -> ToldMembers:
+def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -> MemberTerms:
     """Return why a game gave everybody what it gave under the version that scores persons. Raises `RuleFailure`."""
     people, rule = games.people, version.rule
     participants = counted(people, row, version)
@@ -288,7 +340,10 @@ def tell_members(games: ClubGames, row: int, version: Version, ladder: str) -> T
     before = [[units] * len(names) for units in version.start_state]
     _, after = score_states(version, ladder, row, before, columns)
     terms = explain_states(version, ladder, row, names, before, columns, after)
-    return ToldMembers(
-        dict(zip(participants, names, strict=True)), dict(zip(participants, terms, strict=True)), rule.scale,
-        version.ruleset.takes == "best", remark(version, ladder, row, names, columns),
-    )  # fmt: skip
+    return MemberTerms(
+        names=dict(zip(participants, names, strict=True)),
+        terms=dict(zip(participants, terms, strict=True)),
+        unit=rule.scale,
+        takes_best=version.ruleset.takes == "best",
+        remark=remark(version, ladder, row, names, columns),
+    )

@@ -92,9 +92,11 @@ class Race:
     def write(self) -> dict[str, Any]:
         """Return it as an event."""
         data: dict[str, Any] = {
-            "game_id": self.game_id, "game": "formula-0", "season": self.season,
+            "game_id": self.game_id,
+            "game": "formula-0",
+            "season": self.season,
             "participants": [seat.write() for seat in self.seats],
-        }  # fmt: skip
+        }
         if self.percent != 100:
             data["numbers"] = {"percent": self.percent}
         return {"type": "game.recorded", "occurred_at": self.day, "data": data}

@@ -86,9 +86,10 @@ def test_explanations_name_the_drivers_and_sum_exactly(drawn: Drawn, takes: str)
             }
             for one in explained.players:
                 drivers = {
-                    seat.driver for seat in race.seats
+                    seat.driver
+                    for seat in race.seats
                     if seat.club and club_seasons.current(seat.club, drawn.renames) == one.player
-                }  # fmt: skip
+                }
                 assert {term.term.partition(",")[0] for term in one.terms} == drivers
                 assert sum(term.amount or 0 for term in one.terms) == one.change == one.after - one.before
 
@@ -210,11 +211,18 @@ def test_rules_of_contract_1_that_add_have_tables_of_clubs(rule: str, tmp_path: 
             if (club := chance.choice(["Old", "New", None])) is not None:
                 seat["club"] = club_of[f"g{number}", seat["player"]] = club
         centres = {power: high - low for power, low, high in zip(POWERS, cuts, cuts[1:], strict=False)}
-        data = {"game_id": f"g{number}", "game": "diplomacy", "kind": "diplomacy", "participants": seats,
-                "centres": {"1901": centres}}  # fmt: skip
+        data = {
+            "game_id": f"g{number}",
+            "game": "diplomacy",
+            "kind": "diplomacy",
+            "participants": seats,
+            "centres": {"1901": centres},
+        }
         games.append({"type": "game.recorded", "occurred_at": f"2020-01-{number + 1:02d}T12:00:00Z", "data": data})
-    rulesets = [text.replace("NAME", "all").replace("MEMBERS", ""),
-                text.replace("NAME", "clubs").replace("MEMBERS", 'entrant = "club"')]  # fmt: skip
+    rulesets = [
+        text.replace("NAME", "all").replace("MEMBERS", ""),
+        text.replace("NAME", "clubs").replace("MEMBERS", 'entrant = "club"'),
+    ]
     fill(url, [*map(ruleset, rulesets), *games])
     with rl.open(url) as ledger:
         snapshot, expected = ledger.at(), Counter[str]()
@@ -238,8 +246,10 @@ def test_game_that_a_rule_cannot_score_counts_for_no_club(tmp_path: Path) -> Non
     with rl.open(url) as ledger:
         reasons = [ledger.at().explain("sum/2001", race.game_id).why_not for race in races]
         assert reasons == [
-            None, "nobody who counts played for a club", "numbers.percent is 5000; it is from 1 to 1,000",
-        ]  # fmt: skip
+            None,
+            "nobody who counts played for a club",
+            "numbers.percent is 5000; it is from 1 to 1,000",
+        ]
         assert ledger.at().standings("sum/2001").games == 1
 
 
