@@ -157,3 +157,18 @@ def test_rules_that_compare_refuse_clubs(ratings: Ratings, store: str, tmp_path:
     assert refused.exit_code == 1
     assert "entrant" in refused.stderr
     assert "placement-points/2" in refused.stderr
+
+
+def test_pages_show_clubs_where_their_ladders_lead(ratings: Ratings, raced: str, tmp_path: Any) -> None:
+    """Every club of a ladder has its pages, also one that is called like a driver who has another id by now."""
+    data = {"player": "d03", "new_player": "Dave"}
+    renamed = {"type": "player.renamed", "occurred_at": "2010-01-01T00:00:00Z", "data": data}
+    assert ratings("import", "-", "--new-names", "accept", db=raced, input=json.dumps(renamed)).exit_code == 0
+    assert ratings("site", str(tmp_path / "site"), db=raced).exit_code == 0
+    ladder = (tmp_path / "site/ladders/sum/2001.html").read_text(encoding="utf-8")
+    pages = {path.stem for path in (tmp_path / "site/players").glob("*.html")}
+    for _, club, _, _ in table(ratings, raced, "sum/2001"):
+        assert club in ladder
+    assert {"d03", "~44ave", "~47amma"} <= pages
+    rows = json.loads((tmp_path / "site/players/d03.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["ladder"].partition("/")[0] for row in rows} == {*TAKES}
