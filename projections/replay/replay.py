@@ -320,7 +320,7 @@ def _run_periods(
             first, last, _read_starts(stream, version, joining), results.people, results.people_from,
             results.rows_from, slots.rows_of(version), states[:own], seen, totals, *(one[:own] for one in room), places,
             slots.gaps, before[:own], mints, *(one[:end] for one in adjusted),
-            _read_starts_of_adjusted(stream, joining)[:own], adjusted_before[:own],
+            _read_starts_of_adjusted(stream, joining, width)[:own], adjusted_before[:own],
         )  # fmt: skip
         if code != NOWHERE:
             return None
@@ -413,7 +413,8 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
         states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
         arrays.as_numpy(trace.games)[:there] = arrays.as_numpy(earlier.games)
     see, see_rows = way.see, way.see_rows
-    adjusted_begin, turnover = _read_starts_of_adjusted(stream, joining), Turnover(stream, states, adjusted_before)
+    adjusted_begin = _read_starts_of_adjusted(stream, joining, width)
+    turnover = Turnover(stream, states, adjusted_before)
     if earlier is not None:
         turnover.version = earlier.rated_by
     for version, first, last, end in _segments(stream, stream.version, [one.game for one in stream.adjustments]):
@@ -446,7 +447,7 @@ def _segments(stream: Stream, scored_by: Column, adjusted_at: Sequence[int]) -> 
     adjusted = [(at, one.version) for at, one in zip(adjusted_at, stream.adjustments, strict=True)]
     cuts = arrays.change_indices(scored_by) if count and len(versions) > 1 else [0]
     parts = {(cut, int(scored_by[cut])) for cut in cuts} if count else {*adjusted[:1]} or {(0, 0)}
-    parts |= {*adjusted} if find_changes(versions) else set()
+    parts |= {*adjusted} if len(versions) > 1 and find_changes(versions) else set()
     in_order = sorted(parts, key=lambda part: (part[0], versions[part[1]].effective_from or MISSING))
     numbers, starts = {part: number for number, part in enumerate(in_order)}, [first for first, _ in in_order]
     places = [numbers.get(one, bisect_right(starts, one[0]) - 1) for one in adjusted]
@@ -514,14 +515,14 @@ def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
     yield array("q", [one.enters for one in stream.adjustments])
 
 
-def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining]) -> Any:
+def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining], width: int) -> Any:
     """Return with what the player of each adjustment would join the ladder, as rows by state column."""
     states = [
         starting_state(stream, stream.names[one.player], stream.versions[one.version], joining)
         for one in stream.adjustments
     ]
     # a version that keeps fewer numbers fills the first rows
-    return _join_rows([(*state, *[0] * (stream.width - len(state))) for state in states], stream.width)
+    return _join_rows([(*state, *[0] * (width - len(state))) for state in states], width)
 
 
 def _read_starts(stream: Stream, version: Version, joining: Mapping[str, Joining]) -> Any:
