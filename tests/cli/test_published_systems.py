@@ -192,7 +192,7 @@ def test_fide_has_the_published_month(club: Club) -> None:
     first = club.record("chess", "2025-11-03T12:00Z", "susan", "ben")
     club.record("chess", "2025-11-10T12:00Z", "cleo", "susan")
     club.record("chess", "2025-11-17T12:00Z", "susan", "dora")
-    at = ("--as-of", "2025-11-30", "--rules", "fide@2025-10")
+    at = ("--as-of", "2025-11-30")
     assert club.states("fide", *at)["susan"]["rating"] == 1928
     assert club.changes(first, "fide", *at)["susan"] == 6
     (susan,) = (one for one in club.run("explain", first, "fide", *at)["players"] if one["player"] == "susan")

@@ -31,7 +31,8 @@ SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
             "k": {"numerator": 250, "offset": 5, "power": "0.4"}}}),
     "riichi": ("tenhou/1", ["riichi"], {"period": "day", "partition": SEATS}),
     "egf": ("egf-gor/1", ["go"], {"period": "event", "period_by": "league"}),
-    "fide": ("fide-elo/1", ["chess"], {"period": "month", "params": {"start": 0, "lift": 40}}),
+    "fide": ("fide-elo/1", ["chess"], {"period": "month", "params": {"start": 0, "floor": 1000}}),
+    "fide-games": ("fide-elo/1", ["chess"], {"params": {"start": 0, "floor": 1000}}),
     "c-diplo": ("c-diplo/1", ["diplomacy"], {"partition": {"by": ["league"]}}),
     "squares": ("sum-of-squares/1", ["diplomacy"], {"partition": {"by": ["league"]}}),
     "championship": ("placement-points/2", ["race"], {
@@ -39,16 +40,27 @@ SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
             "points": [9, 6, 4, 3, 2, 1], "bonus": {"fastest_lap": 1}, "parts": [{"rounds": 4, "best": 3}, {"best": 2}],
             "tie_breaks": ["places", "last game"]}}),
 }  # fmt: skip
+# later versions: from when on, and what they change
+LATER: dict[str, tuple[str, Event]] = {
+    "glicko": ("2010-09-10", {"params": {"c": 20, "start_deviation": 300}}),
+    "glicko-months": ("2010-09-10", {"params": {"c": 40}}),
+    "club-elo": ("2010-09-10", {"params": {"k": 25, "home": 80}}),
+    "fide": ("2010-09-10", {"params": {"start": 0, "lift": 40}}),  # it lifts the ratings that are there
+    "fide-games": ("2010-09-10", {"params": {"start": 0, "lift": 40}}),
+}
 SEEDS = {
     "glicko": {"rating": "1800", "deviation": "60.5"}, "glicko-2": {"rating": "1200.5"}, "weng-lin": {"rating": "31"},
     "club-elo": {"rating": "1700"}, "riichi/4": {"rating": "1850"}, "egf": {"rating": "2100"},
-    "glicko-2-weeks": {"rating": "1650", "volatility": "0.07"}, "fide": {"rating": "1900", "born": "1995"},
+    "glicko-2-weeks": {"rating": "1650", "volatility": "0.07"}, "fide": {"rating": "1800", "born": "1995"},
+    "fide-games": {"rating": "1700"},
 }  # fmt: skip
 
 
 def rulesets() -> list[Event]:
     """Return the events that publish them all."""
-    return [event("ruleset.published", "2010-01-01T00:00:00Z", **describe(name)) for name in SYSTEMS]
+    said = [describe(name) for name in SYSTEMS]
+    said += [describe(name, "2", since, **changes) for name, (since, changes) in LATER.items()]
+    return [event("ruleset.published", "2010-01-01T00:00:00Z", **one) for one in said]
 
 
 def describe(name: str, version: str = "1", since: str = "1900-01-01", **members: Any) -> Event:
@@ -109,7 +121,9 @@ class Drawing:
 
     def _seeds(self) -> Iterator[Event]:
         for ladder, state in SEEDS.items():
-            for index, player in enumerate(PLAYERS[: 7 if ladder == "fide" else 4]):  # without one they are unrated
+            for index, player in enumerate(
+                PLAYERS[: 7 if ladder.startswith("fide") else 4]
+            ):  # without one they are unrated
                 name = next(iter(state))
                 points = f"{float(state[name]) - index:g}"
                 yield event("player.seeded", "2010-01-02T00:00:00Z", f"seed {ladder} {player}", ladder=ladder,
