@@ -509,8 +509,7 @@ def insert_entries(stream: Stream, people: int = 0, begun: int = MISSING) -> Str
     if not changes:
         return stream
     adjustments = [one for one in stream.adjustments if not one.enters]
-    in_force = np.array([version.effective_from or MISSING for version in stream.versions], dtype=np.int64)
-    since = in_force[arrays.as_numpy(stream.version)] if len(stream.version) else in_force[:0]
+    since = _begin_of_games(stream)
     there = set(range(people))
     found = list(adjustments)
     for change in changes:
@@ -522,6 +521,16 @@ def insert_entries(stream: Stream, people: int = 0, begun: int = MISSING) -> Str
         adjusted = {one.player for one in adjustments if (one.game, one.occurred_at) < (game, change.instant)}
         found += [make_entry(stream, player, game, change) for player in sorted({*there, *joined, *adjusted})]
     return replace(stream, adjustments=sorted(found, key=lambda one: (one.game, one.moment)))
+
+
+def _begin_of_games(stream: Stream) -> Any:
+    """Return for every game since when its version is in force; of a game in a rating period when the period begins,
+    since a version may come into force within an earlier one.
+    """
+    if stream.periods is not None:
+        return stream.periods.begin[stream.periods.of_game]
+    in_force = np.array([version.effective_from or MISSING for version in stream.versions], dtype=np.int64)
+    return in_force[arrays.as_numpy(stream.version)] if len(stream.version) else in_force[:0]
 
 
 def make_entry(stream: Stream, player: int, game: int, change: VersionStart, units: int = 0) -> Inserted:

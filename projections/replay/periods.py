@@ -113,9 +113,9 @@ def number_periods(instants: Any, period: str, zone: str, labels: Any = None) ->
 
 def end_of_period(instant: int, period: str, zone: str) -> int:
     """Return the first instant from this one on with which a day, week or month of the zone begins; of other periods
-    the instant itself.
+    the instant itself. What is in force under every date has no beginning.
     """
-    if period not in _UNITS:
+    if period not in _UNITS or instant <= INSTANT_MIN:
         return instant
     unit = _UNITS[period]
     number = int(unit.count(local_days(np.array([instant]), zone))[0])
