@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from kind_games import POWERS, columns_of, diplomacy, players_of, random_diplomacy
+from lengths import few_of_many
 from own_rules import SHIPPED, built_in
 
 from ratings_ledger.projections import compiling
@@ -104,10 +105,11 @@ def c_diplo_in_fractions(centres: list[int]) -> list[Fraction]:
     return [1 + own + sum(shares[own]) / len(shares[own]) for own in centres]
 
 
-def test_random_games_agree_with_fractions() -> None:
+@pytest.mark.parametrize("count", few_of_many(200, 2_000))
+def test_random_games_agree_with_fractions(count: int) -> None:
     """On random games C-Diplo is exact, and sum of squares within half a millionth of the exact share."""
     chance = random.Random(58)
-    for _ in range(2_000):
+    for _ in range(count):
         event = random_diplomacy(chance, substituted=False)
         last = event["data"]["centres"][max(event["data"]["centres"])]
         centres = [last[power] for power in POWERS]
@@ -122,6 +124,7 @@ def test_random_games_agree_with_fractions() -> None:
         assert abs(sum(shares.values()) - 100) <= Fraction(35, 10_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
 @pytest.mark.parametrize("rule", [C_DIPLO, SQUARES], ids=lambda rule: rule.id)
 def test_compiled_points_are_the_interpreted_ones(rule: Rule) -> None:

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 from kernel_calls import check_compiled_game, check_compiled_period, play, play_period
+from lengths import few_of_many
 from own_rules import built_in
 
 from ratings_ledger.projections.contract import MISSING, ONE
@@ -73,11 +74,12 @@ def drawn(random: Random) -> tuple[list[int], list[list[int]]]:
     return ratings, [list(column) for column in RULE.sample(2, random, PARAMS)]
 
 
-def test_games_and_tournaments_are_within_a_unit_of_forty_digits() -> None:
-    """2,000 drawn games and 50 tournaments: every rating is within half a unit of the formulas."""
+@pytest.mark.parametrize("count", few_of_many(200, 2_000))
+def test_games_and_tournaments_are_within_a_unit_of_forty_digits(count: int) -> None:
+    """Drawn games and 50 tournaments: every rating is within half a unit of the formulas."""
     random, largest = Random(1), Decimal(0)
     with localcontext(prec=40):
-        for _ in range(2_000):
+        for _ in range(count):
             ratings, columns = drawn(random)
             _, after = play(RULE, PARAMS, [ratings], columns)
             for i in range(2):
@@ -93,11 +95,12 @@ def test_games_and_tournaments_are_within_a_unit_of_forty_digits() -> None:
     assert 0 < largest < Decimal("0.50001"), largest
 
 
-def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits() -> None:
-    """2,000 drawn games of full weight: what a player gains, in points, before it becomes whole units."""
+@pytest.mark.parametrize("count", few_of_many(200, 2_000))
+def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(count: int) -> None:
+    """Drawn games of full weight: what a player gains, in points, before it becomes whole units."""
     random, largest = Random(3), Decimal(0)
     with localcontext(prec=40):
-        for _ in range(2_000):
+        for _ in range(count):
             (own, other), (places, stones, _) = drawn(random)
             result = 0.5 + ((places[0] < places[1]) - (places[0] > places[1])) / 2
             points = game_points(own, stones[0], other, stones[1], result)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from checked_integers import checked
+from lengths import few_of_many
 from own_rules import SHIPPED, built_in
 
 from ratings_ledger.projections import compiling
@@ -398,11 +399,12 @@ def oracle(players: Sequence[Player], games: Sequence[Game], year: int, version:
     return after
 
 
+@pytest.mark.parametrize("count", few_of_many(60, 400))
 @pytest.mark.parametrize("version", VERSIONS)
-def test_random_months_agree_with_oracle(version: str) -> None:
+def test_random_months_agree_with_oracle(version: str, count: int) -> None:
     """Random months give exactly what the text of each version of the regulations gives."""
     chance = random.Random(version)
-    for _ in range(400):
+    for _ in range(count):
         players, games = random_month(chance)
         after = play(players, games, 2025, **VERSIONS[version])
         assert [(units // SCALE, reached) for units, _, reached in zip(*after, strict=True)] == oracle(
@@ -425,6 +427,7 @@ def test_period_stays_in_64_bits() -> None:
         assert careful == plain
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
 def test_compiled_months_are_the_interpreted_ones() -> None:
     """Compiled by numba, periods, games, lifts and chances are the interpreted ones, bit for bit."""

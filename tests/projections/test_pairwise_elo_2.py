@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from kernel_calls import call_compiled, check_compiled_game, play
+from lengths import few_of_many
 from own_rules import built_in
 
 from ratings_ledger.projections.contract import MISSING, ONE
@@ -173,12 +174,13 @@ FORMS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("count", few_of_many(40, 400))
 @pytest.mark.parametrize("form", range(len(FORMS)))
-def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int) -> None:
-    """400 drawn games of two to six: a player's change is off by at most half a unit for each opposing side."""
+def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int, count: int) -> None:
+    """Drawn games of two to six: a player's change is off by at most half a unit for each opposing side."""
     random, params, largest = Random(form), params_of(**FORMS[form]), Decimal(0)
     with localcontext(prec=40):
-        for _ in range(400):
+        for _ in range(count):
             n = random.randint(2, 6)
             assert RULE.sample is not None
             columns = [list(column) for column in RULE.sample(n, random, params)]
@@ -189,13 +191,14 @@ def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int
     assert 0 < largest < Decimal("0.50001"), largest
 
 
+@pytest.mark.parametrize("count", few_of_many(40, 400))
 @pytest.mark.parametrize("form", range(len(FORMS)))
-def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(form: int) -> None:
-    """400 drawn games of two: what the first side gains, in points, before it becomes whole units."""
+def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(form: int, count: int) -> None:
+    """Drawn games of two: what the first side gains, in points, before it becomes whole units."""
     random, params, largest = Random(form), params_of(**FORMS[form]), Decimal(0)
     constants = RULE.prepare(params)
     with localcontext(prec=40):
-        for _ in range(400):
+        for _ in range(count):
             assert RULE.sample is not None
             columns = [list(column) for column in RULE.sample(2, random, params)]
             before = [[int(random.gauss(1500, 400) * SCALE) for _ in range(2)]]

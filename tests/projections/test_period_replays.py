@@ -128,6 +128,7 @@ def states_of(trace: Trace) -> States:
     return {player: trace.state(index) for index, player in enumerate(trace.stream.names)}  # type: ignore[misc]
 
 
+@pytest.mark.slow_cases
 def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple[str, Games, str]) -> None:
     """At 30 days, closed periods count and no others; so does a cut of what was replayed to the end."""
     name, games, period = played
@@ -145,6 +146,7 @@ def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple
     assert len(seen) > 10
 
 
+@pytest.mark.slow_cases
 def test_open_periods_close_now_with_the_games_played_so_far(played: tuple[str, Games, str]) -> None:
     """At 12 days the states are the oracle's of the games before, with the last period closed; the books balance."""
     name, games, period = played
@@ -169,6 +171,7 @@ def test_open_periods_close_now_with_the_games_played_so_far(played: tuple[str, 
     assert waited > 0 or period == "day"
 
 
+@pytest.mark.slow_cases
 def test_states_shown_on_a_day_are_aged_by_whole_periods(played: tuple[str, Games, str]) -> None:
     """K grows by one for every period since that of a player's last game: 30 days."""
     name, games, period = played
@@ -184,6 +187,7 @@ def test_states_shown_on_a_day_are_aged_by_whole_periods(played: tuple[str, Game
                 assert ranking.shown.aged(player)[1] == min(CONSTANTS[1], k + (today - last) * CONSTANTS[3])
 
 
+@pytest.mark.slow_cases
 def test_compiled_and_interpreted_periods_are_equal(
     played: tuple[str, Games, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +273,7 @@ def test_game_that_moves_to_the_next_period_moves_points(played: tuple[str, Game
     assert effects == moved
 
 
+@pytest.mark.slow_cases
 def test_causes_of_a_change_sum_exactly(played: tuple[str, Games, str]) -> None:
     """Between two instants and between two positions, own parts and ripples sum to what changed: 12 pairs."""
     name, games, _ = played

@@ -5,6 +5,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from lengths import few_of_many
 from pydantic import ValidationError
 
 from ratings_ledger.projections import compiling
@@ -247,10 +248,11 @@ VARIANTS = [
 ]
 
 
-def test_random_games_match_the_oracle():
+@pytest.mark.parametrize("count", few_of_many(300, 3_000))
+def test_random_games_match_the_oracle(count):
     """Random games agree with the oracle exactly."""
     chance, seen = random.Random(1950), Counter()
-    for _ in range(3_000):
+    for _ in range(count):
         columns, values = random_board(chance), chance.choice(VARIANTS)
         for got, exact in zip(scored(columns, values), oracle(columns, values), strict=True):
             assert got == exact, (columns, values)
@@ -272,6 +274,7 @@ def test_sample_games_can_be_scored():
         scored(columns)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
 def test_compiled_kernel_gives_the_same():
     """The compiled kernel gives the same numbers as the interpreted one."""

@@ -52,6 +52,7 @@ def test_shipped_rulesets_with_state_have_no_problems(name: str, monkeypatch: py
         assert trial.scored > 0
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
 def test_rule_is_tried_compiled(rule: Rule, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code gives the states of the interpreted rule, by game and by period."""

@@ -248,6 +248,7 @@ def test_adjustments_change_lifted_ratings(played: tuple[str, Games]) -> None:
     assert states_of(trace_of(name)) == score_plainly(games, begin("2091-01-01"), [*VERSIONS, LATE], adjusted)
 
 
+@pytest.mark.slow
 def test_compiled_and_interpreted_lifts_are_equal(played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code leaves the same states before every game and entry as the interpreter."""
     pytest.importorskip("numba")
@@ -274,6 +275,7 @@ def test_open_ledger_goes_on_across_versions(ledger: str) -> None:
             }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("period", ["day", "month"])
 def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version that takes effect as a period begins lifts before it is scored, one within a period at its close:

@@ -10,6 +10,7 @@ from typing import Any
 import make_weng_lin_vectors as oracle
 import numpy as np
 import pytest
+from lengths import few_of_many
 from own_rules import built_in
 from pydantic import ValidationError
 
@@ -84,17 +85,20 @@ def test_states_are_within_half_a_unit_of_the_vectors(vector: dict[str, Any]) ->
     assert largest_error(after, exact) < Decimal("0.50001")
 
 
+@pytest.mark.parametrize("count", few_of_many(60, 300))
 @pytest.mark.parametrize("name", RULES)
-def test_drawn_games_are_within_half_a_unit_of_the_oracle(name: str, record_property: Callable[..., None]) -> None:
-    """Of 300 drawn games with sides, ties and without tau, every state is the exact one, rounded."""
+def test_drawn_games_are_within_half_a_unit_of_the_oracle(
+    name: str, record_property: Callable[..., None], count: int
+) -> None:
+    """Of drawn games with sides, ties and without tau, every state is the exact one, rounded."""
     rule, random, worst = built_in(name), Random(7), Decimal(0)
-    for _ in range(300):
+    for _ in range(count):
         sides, places, params = oracle.draw_game(random)
         before, columns = laid_out(sides, places)
         _, after = play(rule, params_of(params), before, columns)
         worst = max(worst, largest_error(after, exact_states(rule, sides, places, params)))
     record_property("largest error in millionths", str(worst))
-    assert Decimal("0.49") < worst < Decimal("0.50001")
+    assert Decimal("0.45") < worst < Decimal("0.50001")
 
 
 @pytest.fixture
@@ -111,11 +115,12 @@ def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return numbers
 
 
+@pytest.mark.parametrize("count", few_of_many(40, 200))
 @pytest.mark.parametrize("name", RULES)
-def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded: list[float]) -> None:
+def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded: list[float], count: int) -> None:
     """The doubles before rounding are within 1e-10 of the exact numbers."""
     rule, random, worst = built_in(name), Random(8), Decimal(0)
-    for _ in range(200):
+    for _ in range(count):
         sides, places, params = oracle.draw_game(random)
         before, columns = laid_out(sides, places)
         unrounded.clear()
