@@ -2,7 +2,8 @@
 
     Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
     log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
-    accuracy     how often the player with more points was placed better, half for equal points; of pairs without a tie
+    accuracy     how often the player with more points was placed better, half for equal points; of pairs without a tie;
+                 under a rule with state, the likelier one
 
 Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a tie.
 """
@@ -14,15 +15,21 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from ratings_ledger.projections import arrays, compiling
+from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.expected_scores import ONE
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
 from ratings_ledger.projections.replay import containment, loops
+from ratings_ledger.projections.replay.containment import bring_to_game
 from ratings_ledger.projections.replay.ladders import Stream
-from ratings_ledger.projections.replay.replay import replay, rule_constants
+from ratings_ledger.projections.replay.period_slots import PeriodSlots
+from ratings_ledger.projections.replay.replay import read_rule_columns, read_steps, replay, rule_constants
+from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.rulesets.versions import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +62,11 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
     """
     if any(version.rule.chance is None for version in stream.versions):
         return None
-    before = replay(stream).before
-    found = _compiled(stream, before) if compiling.is_worthwhile(len(stream.row)) else None
-    return found or _interpreted(facts, stream, before)
+    trace = replay(stream)
+    keeps_points_alone = not any(version.rule.state for version in stream.versions)
+    is_long = compiling.is_worthwhile(len(stream.row))
+    found = _compiled(stream, trace.before) if is_long and keeps_points_alone else None
+    return found or _interpreted(facts, trace)
 
 
 def _compiled(stream: Stream, before: Column) -> Quality | None:
@@ -79,8 +88,12 @@ def _compiled(stream: Stream, before: Column) -> Quality | None:
     return _measured(counts, sums[0] + sums[1], sums[2] + sums[3])
 
 
-def _interpreted(facts: Facts, stream: Stream, before: Column) -> Quality:
-    """Return the same for a short ladder, and for what cannot be compiled. Raises `RuleFailure`."""
+def _interpreted(facts: Facts, trace: Trace) -> Quality:
+    """Return the same for a short ladder, and for what cannot be compiled. Raises `RuleFailure`.
+
+    Of a rule with state, the likelier one is foreseen to win, and players of one side are no pair.
+    """
+    stream, arriving = trace.stream, _Arriving(trace)
     squares: list[float] = []
     losses: list[float] = []
     decided = foreseen = unplaced = 0
@@ -90,19 +103,55 @@ def _interpreted(facts: Facts, stream: Stream, before: Column) -> Quality:
         if not all(places):
             unplaced += 1
             continue
-        points = before[low:high].tolist()
-        columns = [column[low:high].tolist() for column in stream.columns]
+        points, states, columns = arriving.at(version, row, low, high)
+        sides = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else []
         for i in range(len(points)):
             for j in range(i + 1, len(points)):
-                expected = containment.chance(version, stream.ladder, row, i, j, points, columns) / ONE
+                if sides and sides[i] == sides[j] != MISSING:
+                    continue
+                expected = containment.chance(version, stream.ladder, row, i, j, states, columns) / ONE
                 scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
                 squares.append((expected - scored) ** 2)
                 losses.append(-scored * math.log(expected) - (1 - scored) * math.log(1 - expected))
                 if scored != 0.5:
                     decided += 1
-                    foreseen += 1 if points[i] == points[j] else 2 * ((points[i] > points[j]) == (scored == 1.0))
+                    ahead = points[i] - points[j] if not version.rule.state else expected - 0.5
+                    foreseen += 1 if ahead == 0 else 2 * ((ahead > 0) == (scored == 1.0))
     counts = (len(squares), decided, foreseen, unplaced)
     return _measured(counts, math.fsum(squares), math.fsum(losses))
+
+
+class _Arriving:
+    """What players bring to the games of a replayed ladder, and what its rules read about them."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.stream = trace, trace.stream
+        self.gaps: Any = None
+        self.columns = self.stream.columns
+        if any(version.rule.state for version in self.stream.versions):
+            self.columns = read_rule_columns(self.stream, trace.gaps)
+            self.gaps = read_steps(trace.gaps)
+            if self.stream.periods is not None:
+                slots = PeriodSlots(self.stream, trace.gaps)
+                self.gaps = slots.gaps[:, slots.entry]
+
+    def at(self, version: Version, row: int, low: int, high: int) -> tuple[list[int], Any, list[list[int]]]:
+        """Return the points and the states of the participants of a game, and its columns; a rule of contract 1 has the
+        points for states.
+
+        Raises `RuleFailure`.
+        """
+        columns = [column[low:high].tolist() for column in self.columns[: len(version.rule.columns)]]
+        points = self.trace.before[low:high].tolist()
+        if not version.rule.state:
+            return points, points, columns
+        stored = zip(*(before[low:high] for before in self.trace.states_before[: version.rule.width]), strict=True)
+        gaps = zip(*self.gaps[:, low:high].tolist(), strict=True)
+        states = [
+            bring_to_game(version, self.stream.ladder, row, tuple(map(int, state)), *gap)
+            for state, gap in zip(stored, gaps, strict=True)
+        ]
+        return points, [[*column] for column in zip(*states, strict=True)], columns
 
 
 def _measured(counts: Sequence[int], squares: float, losses: float) -> Quality:

@@ -511,7 +511,7 @@ class Ladders:
         if (known := self._at_hand(ladder)) and known.is_kept:
             return Before(known, *known.place(self.facts, moment))
         stream = self.stream(ladder)
-        trace = replay(stream.up_to(*stream.place(self.facts, moment)), keep=False)
+        trace = replay(stream.up_to(*stream.place(self.facts, moment)), keep=False).enter_until(moment[0])
         return Before(trace, trace.count, trace.adjustments)
 
     def first(self, ladder: str) -> tuple[int, str] | None:

@@ -191,8 +191,8 @@ def replay_interpreted(
     width = stream.width
     room = [[[0] * most for _ in range(width)] for _ in range(2)]
     gaps = _find_gaps(stream, joining, earlier)
-    columns = _SideBySide(_read_columns(stream, gaps))
-    way = Way(run, columns, totals, room, _read_steps(gaps), lambda column: column, _view_as_columns)
+    columns = _SideBySide(read_rule_columns(stream, gaps))
+    way = Way(run, columns, totals, room, read_steps(gaps), lambda column: column, _view_as_columns)
     with quiet(*(version.rule for version in stream.versions)):
         trace = _run(way, stream, joining, keep, earlier)
     assert trace is not None
@@ -263,7 +263,7 @@ def replay_compiled(
     interpreted.
     """
     gaps = _find_gaps(stream, joining, earlier)
-    columns = arrays.side_by_side(_read_columns(stream, gaps))
+    columns = arrays.side_by_side(read_rule_columns(stream, gaps))
     for one in stream.versions:
         columns = compiling.read_only(columns, one.rule)
 
@@ -274,7 +274,7 @@ def replay_compiled(
 
     width = stream.width
     room = compiling.room_for_a_game(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
-    way = Way(run, columns, np.zeros(6, dtype=np.int64), room, _read_steps(gaps), arrays.as_numpy, lambda rows: rows)
+    way = Way(run, columns, np.zeros(6, dtype=np.int64), room, read_steps(gaps), arrays.as_numpy, lambda rows: rows)
     return _run(way, stream, joining, keep, earlier)
 
 
@@ -476,7 +476,7 @@ def _find_gaps(stream: Stream, joining: Mapping[str, Joining], earlier: Trace | 
     return stream.gaps
 
 
-def _read_columns(stream: Stream, gaps: Gaps | None) -> Any:
+def read_rule_columns(stream: Stream, gaps: Gaps | None) -> Any:
     """Return what the rules of a stream read, with what they read of earlier games filled in."""
     # a stream without games, such as the one before a ladder's first game, may have no columns
     if gaps is None or not stream.columns or not any(reads_history(one.rule.columns) for one in stream.versions):
@@ -489,7 +489,7 @@ def _read_columns(stream: Stream, gaps: Gaps | None) -> Any:
     return columns
 
 
-def _read_steps(gaps: Gaps | None) -> Any:
+def read_steps(gaps: Gaps | None) -> Any:
     """Return what the loop needs of the gaps, as rows of an array."""
     return _zero_rows(2, 0) if gaps is None else gaps.steps
 

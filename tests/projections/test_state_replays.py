@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import log
 from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,6 +15,7 @@ from sqlalchemy import text
 import ratings_ledger as rl
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.diff.predictions import quality
 from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_game
@@ -226,3 +228,32 @@ def test_stored_standings_have_the_states(played: tuple[str, Games]) -> None:
     with writing(name) as connection:
         connection.execute(text("UPDATE generation_standings SET state = '1,2' WHERE player = 'anna'"))
     assert run_command("verify", db=name) == 1
+
+
+def test_predictions_are_made_from_the_states_brought_to_games(played: tuple[str, Games]) -> None:
+    """How well a rule with state predicts, by its chance of every pair from ratings after a new season: plain sums."""
+    name, games = played
+    states: dict[str, tuple[int, int]] = {}
+    last: dict[str, datetime] = {}
+    losses, squares, foreseen = list[float](), list[float](), list[float]()
+    for (at, players), after in zip(games, score_plainly(games), strict=True):
+        ratings = {}
+        for player in players:
+            rating = states.get(player, (1_500_000_000, 0))[0]
+            moved = player in last and season(last[player]) != season(at)
+            ratings[player] = (1_500_000_000 + rating) // 2 if moved else rating
+        for first, second in combinations(players, 2):
+            pair = [[ratings[first], ratings[second]], [0, 0]]
+            expected = BY_GAME.chance(0, 1, pair, [], (), expected_scores()) / 2**32  # type: ignore[misc]
+            losses.append(-log(expected))
+            squares.append((1 - expected) ** 2)
+            foreseen.append(1.0 if expected > 0.5 else 0.5 if expected == 0.5 else 0.0)
+        states, last = after, last | dict.fromkeys(players, at)
+    with reading(name) as connection:
+        facts = decode(connection)
+        found = quality(facts, Ladders(facts).stream("own-k"))
+    assert found is not None
+    assert found.pairs == len(losses) > 500
+    assert found.log_loss == pytest.approx(sum(losses) / len(losses), rel=1e-12)
+    assert found.brier == pytest.approx(sum(squares) / len(squares), rel=1e-12)
+    assert found.accuracy == pytest.approx(sum(foreseen) / len(foreseen), rel=1e-12)

@@ -370,6 +370,12 @@ def test_numbers_carry_over_by_name_to_a_rule_that_keeps_others(
         wide += len(next(iter(expected.values()))) == 3
     assert 20 < wide < len(games) - 20
     with rl.open(ledger) as opened:
+        for number, (at, _) in enumerate(games):
+            states = _score_in_turns(games, at)
+            explained = opened.at().explain("lifting", f"g{number}").players
+            assert {one.player: one.after * SCALE for one in explained} == {
+                one.player: states[one.player][0] for one in explained
+            }
         rows = opened.at().history("lifting", "ben").rows
         assert [row.after for row in rows[:-1]] == [row.before for row in rows[1:]]
         assert {tuple(row.state_exact) for row in rows} == {("rating",), ("points", "wins", "k")}
