@@ -16,10 +16,12 @@ from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, History, Ranks
+from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.queries.shown_states import mark_rating
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import number_of
 from ratings_ledger.web.charts import SERIES_MAX, Mark, Point, Series, steps
-from ratings_ledger.web.courses import By, points_line, rank_line, revisions, shown_otherwise, span_of
+from ratings_ledger.web.courses import By, describe_band, points_line, rank_line, revisions, shown_otherwise, span_of
 
 
 def _output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
@@ -72,8 +74,8 @@ def _points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
             marks = revisions(one.steps, by, lambda row: f"{row.game_id} was corrected later")
         lines.append(points_line(player, one.steps, by, partial(_step_told, one.times), published=published))
     return steps(
-        lines, title=_title("Points", found, ladder), description=_ends(found, lines), prefix="points", marks=marks,
-        standalone=True,
+        lines, title=_title("Points", found, ladder), description=_ends(found, lines, _describe_spread(found)),
+        prefix="points", marks=marks, standalone=True,
     )  # fmt: skip
 
 
@@ -97,6 +99,8 @@ def _ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
 
 def _step_told(times: Times, row: Change) -> str:
     change, after = render.human(row.change, signed=True), render.human(row.after)
+    if row.state is not ABSENT:
+        after = mark_rating(after, row.state, is_provisional=row.provisional is True)
     return f"{row.game_id or row.reason}, {times.minute(row.occurred_at)}: {change}, {after}"
 
 
@@ -104,9 +108,15 @@ def _title(what: str, players: Iterable[str], ladder: str) -> str:
     return f"{what} of {', '.join(players)} on {ladder}"
 
 
-def _ends(found: Mapping[str, History | Ranks], lines: Sequence[Series]) -> str:
+def _describe_spread(players: Mapping[str, History]) -> str:
+    """Describe the band behind the line of a player alone."""
+    courses = [one.steps for one in players.values()]
+    return describe_band(courses[0], render.human) if len(courses) == 1 else ""
+
+
+def _ends(found: Mapping[str, History | Ranks], lines: Sequence[Series], spread: str = "") -> str:
     """Return what everybody has at the end, and where on the axes that is."""
     one = next(iter(found.values()))
     ends = ", ".join(f"{line.label} {render.human(line.points[-1].value)}" for line in lines)
     played = "" if one.at.as_of is None else f", played up to {one.times.stated(one.at.as_of)}"
-    return f"At the end: {ends}. Known at position {one.at.known_at}{played}."
+    return f"At the end: {ends}{spread}. Known at position {one.at.known_at}{played}."

@@ -8,6 +8,7 @@ parts do.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.attribution import AttributedCause, with_events
 from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
@@ -55,6 +57,8 @@ class StatementLine(Result):
     game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, compare=False)
 
 
+# what a line sums, in words, by cause
+COUNTED = {"game": "game", "adjustment": "adjustment", "season": "new season", "period": "rating period"}
 # what a line and a cause of a difference have in common
 SHARED = ("cause", "position", "game_id", "occurred_at", "recorded_at", "by", "reason", "own", "ripple", "what")
 
@@ -171,15 +175,17 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
 
 
 def _summed(course: Course, first: int, end: int, known: Fraction) -> StatementLine:
-    """Return what games and adjustments did together, from one up to another, to somebody who had so much before."""
-    games, after = sum(course.is_game[first:end]), course.values[end - 1]
-    counts = [count(games, "game")] if games else []
-    counts += [count(end - first - games, "adjustment")] if games < end - first else []
+    """Return what games, adjustments and the like did together, from one up to another, to somebody who had so much
+    before.
+    """
+    after, counts = course.values[end - 1], Counter(course.causes[first:end])
+    # games and adjustments first; what else there is as often as it occurs
+    causes = [cause for cause in dict.fromkeys([*COUNTED, *counts]) if counts[cause]]
     return StatementLine(
         cause="earlier",
         occurred_at=moment(course.instants[end - 1]),
         own=after - known,
         change=after - known,
         after=after,
-        what=" and ".join(counts),
+        what=joined([count(counts[cause], COUNTED.get(cause, cause)) for cause in causes]),
     )

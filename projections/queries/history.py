@@ -43,7 +43,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times, m
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result
-from ratings_ledger.projections.queries.shown_states import ShownState, show_state_after
+from ratings_ledger.projections.queries.shown_states import DEVIATION, ShownState, show_state_after
 from ratings_ledger.projections.queries.standings import PeriodState, rows_of_players
 from ratings_ledger.projections.replay.ladders import (
     Inserted,
@@ -70,20 +70,21 @@ CAUSES = {
 
 def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[str, Any]) -> Change:
     """Return what a step did to a person, by the number of their current id, given its event as recorded."""
-    place = game.places[game.persons.index(person)] if step.game is not None and game.persons else None
+    is_game = step.game is not None
+    place = game.places[game.persons.index(person)] if is_game and game.persons else None
     return Change(
         event["position"],
         event["id"],
-        None if step.game is None else event["data"]["game_id"],
+        event["data"]["game_id"] if is_game else None,
         moment(game.occurred_at),
         place or None,  # some game types have none
         Fraction(step.before, scale),
         Fraction(step.change, scale),
         Fraction(step.before + step.change, scale),
         None if step.version is None else step.version.ruleset.name,
-        ABSENT if step.game is not None else CAUSES.get(step.cause) or event["data"]["reason"],
+        ABSENT if is_game else CAUSES.get(step.cause) or event["data"]["reason"],
         cause=step.cause or ABSENT,
-        revised_at=None if event["type"] not in REVISIONS else moment(record_instant(event["recorded_at"])),
+        revised_at=moment(record_instant(event["recorded_at"])) if is_game and event["type"] in REVISIONS else None,
     )
 
 
@@ -422,8 +423,8 @@ class Change(Result):
 
 class Course(Sequence[Change]):
     """The changes, in order. Of each, `units` are the points after it in units of 1/`scale`, `instants` is when it was,
-    and `is_game` tells a game from an adjustment. `published` has by index what lists showed that is other today, and
-    `person` is the number of the player's current id.
+    and `is_game` tells a game from what changes points without one; `causes` has a name for either. `published` has by
+    index what lists showed that is other today, and `person` is the number of the player's current id.
     """
 
     def __init__(
@@ -440,6 +441,7 @@ class Course(Sequence[Change]):
         self.units = [step.before + step.change for step in steps]
         self.instants = [game.occurred_at for game in games]
         self.is_game = [step.game is not None for step in steps]
+        self.causes = [step.cause or ("adjustment" if step.game is None else "game") for step in steps]
         self.published: dict[int, list[Shown]] = {}
         self.person, self._steps, self._games, self._records = person, steps, games, records or {}
         self._standing, self._states = standing, states
@@ -481,6 +483,11 @@ class Course(Sequence[Change]):
     def values(self) -> list[Fraction]:
         """Return the points after each."""
         return [Fraction(units, self.scale) for units in self.units]
+
+    @cached_property
+    def deviations(self) -> list[Fraction]:
+        """Return the deviation of the points after each; nothing under a rule that shows none."""
+        return [Fraction(state.exact[DEVIATION]) for state in self._states if DEVIATION in state.exact]
 
     @property
     def start(self) -> Fraction:

@@ -283,7 +283,8 @@ class Trace:
                     done += 1
                 version = version if not step.cause and step.game is None else stored[done].version
                 done += 1
-                others = stored[done].state
+                if step.game is None or whole.stream.periods is None:  # a period changes what its games leave alone
+                    others = stored[done].state
             states.append(((step.before + step.change, *others[1 : version.rule.width]), version))
         return states
 

@@ -41,7 +41,7 @@ from ratings_ledger.web.axes import (
     value_ticks,
     whole_numbers,
 )
-from ratings_ledger.web.svg import cut, safe, step_path, tenths, text_width
+from ratings_ledger.web.svg import band_path, cut, safe, step_path, tenths, text_width
 
 Kind = Literal["start", "game", "change", "published"]
 
@@ -63,6 +63,7 @@ STYLE = """
 svg.chart{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
 .chart .heading{fill:var(--chart-ink);font-size:15px;font-weight:600}.chart .paper{fill:var(--chart-paper)}
 .chart .grid{fill:none;stroke:var(--chart-line)}.chart .mark{fill:none;stroke:var(--chart-ink);stroke-dasharray:3 3}
+.chart .band{fill:currentColor;opacity:.18}
 .chart .step{fill:none;stroke:currentColor;stroke-width:1.75;stroke-linejoin:round}
 .chart .s1{color:var(--chart-1)}.chart .s2{color:var(--chart-2)}.chart .s3{color:var(--chart-3)}
 .chart .s4{color:var(--chart-4)}.chart .s5{color:var(--chart-5)}.chart .s6{color:var(--chart-6)}
@@ -84,7 +85,8 @@ class Point(NamedTuple):
 
     A `game` is a dot with its title and link; a `change` without a game a tick; a `start` is not marked. What was
     `published` is a diamond at the value that people were shown; the line does not go there. A title and a link may be
-    functions, which are asked for the points that get a mark.
+    functions, which are asked for the points that get a mark. `spread` is how far the value may be off either way: of
+    a series alone that is a band behind its line.
     """
 
     x: datetime | int
@@ -92,6 +94,7 @@ class Point(NamedTuple):
     kind: Kind = "game"
     title: str | Callable[[], str] = ""
     link: str | Callable[[], str] = ""
+    spread: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,15 @@ def steps(
     ValueError: more than `SERIES_MAX` series, times mixed with numbers of games, points out of order, a rank that is
     not whole, a prefix that is no id. TypeError: a time without a zone.
     """
-    shared, heights = whole_numbers([point.value for one in series for point in one.points])
+    points = [point for one in series for point in one.points]
+    spreads = [point.spread or 0 for point in points] if len(series) == 1 else []
+    shared, heights = whole_numbers([*(point.value for point in points), *spreads])
     rest = iter(heights)
     lines = [
         _Line([number_of(point.x) for point in one.points], [*islice(rest, len(one.points))], one.points)
         for one in series
     ]
+    spread = [*rest] if any(spreads) else []
     _check(lines, marks, span, ranks)
     across = [x for line in lines for x in line.across]
     is_dated = any(isinstance(point.x, datetime) for line in lines for point in line.points[:1])
@@ -144,7 +150,7 @@ def steps(
     if across:
         across += [*(x for x, _ in uprights), *(number_of(x) for x in span or ())]
     reach = reach_of(across, DAY if is_dated else 1)
-    courses = _Courses([one.label for one in series], lines, shared, uprights, reach, is_dated, ranks)
+    courses = _Courses([one.label for one in series], lines, shared, uprights, reach, is_dated, ranks, spread)
     return _figure(partial(_draw_steps, courses), bool(across), title, description, prefix, standalone)
 
 
@@ -219,8 +225,8 @@ class _Line:
     def told(self, index: int) -> tuple[str, str]:
         """Return the title and the link of a point; all drawings have the same."""
         if index not in self._told:
-            _, _, _, title, link = self.points[index]
-            title, link = (one() if callable(one) else one for one in (title, link))
+            point = self.points[index]
+            title, link = (one() if callable(one) else one for one in (point.title, point.link))
             self._told[index] = safe(cut(title, 20_000, 10)), safe(link)
         return self._told[index]
 
@@ -276,7 +282,9 @@ def _check(
 
 
 class _Courses(NamedTuple):
-    """Step lines with their labels, the denominator of all their values, upright lines, and from where to where."""
+    """Step lines with their labels, the denominator of all their values, upright lines, and from where to where; and of
+    a line alone how far each of its values may be off.
+    """
 
     labels: Sequence[str]
     lines: Sequence[_Line]
@@ -285,17 +293,20 @@ class _Courses(NamedTuple):
     reach: tuple[Number, Number]
     is_dated: bool
     is_ranks: bool
+    spread: Sequence[int]
 
 
 def _draw_steps(courses: _Courses, paper: _Paper) -> _Drawing:
-    labels, lines, shared, marks, reach, is_dated, is_ranks = courses
+    labels, lines, shared, marks, reach, is_dated, is_ranks, spread = courses
     heights = [height for line in lines for height in line.heights]
+    for sign in (1, -1):
+        heights += [height + sign * by for height, by in zip(lines[0].heights, spread, strict=False)]
     lowest, highest = Fraction(min(heights), shared), Fraction(max(heights), shared)
     ticks, step = rank_ticks(highest) if is_ranks else value_ticks(*reach_of([lowest, highest]), 5)
     low, high = (max(*ticks, highest), Fraction(1)) if is_ranks else (ticks[0], ticks[-1])
     names = value_labels(ticks, step)
     kinds = {point.kind for line in lines for point in line.points}
-    legend, height = _legend(paper, labels, kinds)
+    legend, height = _legend(paper, labels, kinds, has_band=bool(spread))
     top = 10 * (height + (2 * paper.text if marks else paper.text))
     left = _left(paper, names) + _INSET
     frame = _Frame(left, 10 * paper.width - _INSET, top, top + 10 * paper.height, *reach, low * shared, high * shared)
@@ -306,6 +317,8 @@ def _draw_steps(courses: _Courses, paper: _Paper) -> _Drawing:
         _feet(paper, frame, _fitting(paper, frame, rows)),
     ]
     picture.append(_uprights(paper, frame, marks))
+    if spread:
+        picture.append(_draw_band(frame, lines[0], spread))
     dots, is_thinned = [], False
     for index, line in enumerate(lines):
         places = [*zip(frame.across(line.across), frame.down(line.heights), strict=True)]
@@ -322,6 +335,15 @@ def _draw_steps(courses: _Courses, paper: _Paper) -> _Drawing:
         marked = (_dot(index, *places[one], kinds_of[one], size, *line.told(one)) for one in kept)
         dots.append(f'<g class="s{index + 1}">{"".join(marked)}</g>')
     return _Drawing("".join(picture), "".join(dots), frame.bottom // 10 + 2 * paper.text, is_thinned)
+
+
+def _draw_band(frame: _Frame, line: _Line, spread: Sequence[int]) -> str:
+    """Return how far the values of a line may be off, from the first one that may."""
+    zipped = zip(line.points, line.across, line.heights, spread, strict=True)
+    own = [(x, height, by) for point, x, height, by in zipped if point.spread is not None]
+    tops, bottoms = (frame.down([height + sign * by for _, height, by in own]) for sign in (1, -1))
+    places = zip(frame.across([x for x, _, _ in own]), tops, bottoms, strict=True)
+    return f'<g class="s1"><path class="band" d="{band_path([*places], frame.right)}"/></g>'
 
 
 def _draw_bars(paper: _Paper, bins: Sequence[int], first: int, width: Fraction, here: Mark | None) -> _Drawing:
@@ -393,7 +415,7 @@ def _file(paper: _Paper, height: int, title: str, inner: str) -> str:
     )
 
 
-def _legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind]) -> tuple[str, int]:
+def _legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind], *, has_band: bool) -> tuple[str, int]:
     """Return what lines and marks mean, in rows, and the height of all rows in units: 0 for a lone line of games."""
     line = f'<path class="step" d="M0 0h{2 * paper.text}"/>'
     named = labels if len(labels) > 1 else []
@@ -401,6 +423,9 @@ def _legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind]) -> tupl
         (f'<g class="s{index + 1}">{line}{_dot(index, 10 * paper.text, 0, "game", 30)}</g>', label)
         for index, label in enumerate(named)
     ]
+    if has_band:
+        area = f'<path class="band" d="M0-{tenths(5 * paper.text)}h{2 * paper.text}v{paper.text}h-{2 * paper.text}z"/>'
+        items.append((f'<g class="s1">{area}{line}</g>', "± deviation"))
     items += [(_dot(0, 10 * paper.text, 0, kind, 30), told) for kind, told in _KINDS_TOLD.items() if kind in kinds]
     drawn, x, row = [], 0, 0
     for sample, label in items:

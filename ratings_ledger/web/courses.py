@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import Literal
 
 from ratings_ledger.projections.queries.history import Change, Course, RankChange
@@ -32,12 +32,13 @@ def points_line(
         return Series(label, ())
     places = _places(course, by)
     drawn = [Point(course.moments[0] if by == "date" else 0, course.start, "start")]
-    for index, (x, value, is_game) in enumerate(zip(places, course.values, course.is_game, strict=True)):
+    steps = zip(places, course.values, course.is_game, course.deviations or repeat(None), strict=False)
+    for index, (x, value, is_game, deviation) in enumerate(steps):
         title = partial(_title, told, course, index)
         if is_game:
-            drawn.append(Point(x, value, "game", title, partial(_link, link, course, index)))
+            drawn.append(Point(x, value, "game", title, partial(_link, link, course, index), deviation))
         else:
-            drawn.append(Point(x, value, "change", title))
+            drawn.append(Point(x, value, "change", title, spread=deviation))
     if published:
         drawn += [one if by == "date" else one._replace(x=_games_by(course, one.x)) for one in published]
         drawn.sort(key=lambda point: number_of(point.x))
@@ -50,6 +51,13 @@ def _title(told: Callable[[Change], str], course: Course, index: int) -> str:
 
 def _link(link: Callable[[str], str], course: Course, index: int) -> str:
     return link(course[index].game_id or "")
+
+
+def describe_band(course: Course, told: Callable[[Fraction], str]) -> str:
+    """Describe the band around the line of a course: a clause, or nothing for a rule without a deviation."""
+    if not course.deviations:
+        return ""
+    return f"; the band is the rating ± its deviation, {told(course.deviations[-1])} at the end"
 
 
 def shown_otherwise(course: Course, told: Callable[[Fraction], str]) -> list[Point]:

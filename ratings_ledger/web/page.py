@@ -29,9 +29,10 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
 from ratings_ledger.projections.queries.event_texts import opponents_of, score_of
 from ratings_ledger.projections.queries.explain import GameExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
-from ratings_ledger.projections.queries.history import History, Ranks
+from ratings_ledger.projections.queries.history import CAUSES, Change, History, Ranks
 from ratings_ledger.projections.queries.players import Person, Profile
-from ratings_ledger.projections.queries.results import LastEvent, Result
+from ratings_ledger.projections.queries.results import ABSENT, LastEvent, Result
+from ratings_ledger.projections.queries.shown_states import mark_rating
 from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
@@ -185,11 +186,12 @@ def _templates(written: Written | None = None) -> Environment:
     )  # fmt: skip
     found.filters |= {"points": written, "signed": partial(signed, written=written), "in_css": in_css, "many": many,
                       "percent": percent, "ordinal": ordinal, "seconds": seconds, "became": became}  # fmt: skip
+    found.filters["rating_after"] = partial(rating_after, written=written)
     found.globals["addresses"] = addresses
     found.globals["safe"] = Markup
     found.globals["gain_or_loss"] = partial(gain_or_loss, written=written)
     found.globals |= {"line_id": line_id, "score_of": score_of, "opponents_of": opponents_of}
-    found.globals["month_of"] = month_of
+    found.globals |= {"month_of": month_of, "causes_in_words": CAUSES}
     return found
 
 
@@ -251,6 +253,12 @@ def exact(value: Fraction | None) -> str:
         told = points(value, 6)
         return told.rstrip("0").rstrip(".") if "." in told else told
     return f"{MINUS if value < 0 else ''}{abs(value)} ({points(value)})"
+
+
+def rating_after(row: Change, written: Written = points) -> str:
+    """Return the points after a change, with their deviation and mark under a rule that keeps these."""
+    text = written(row.after)
+    return text if row.state is ABSENT else mark_rating(text, row.state, is_provisional=row.provisional is True)
 
 
 def signed(value: Fraction | None, written: Written = points) -> str:

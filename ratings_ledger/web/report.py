@@ -36,8 +36,8 @@ from ratings_ledger.projections.queries.standings import Standing, Standings
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import steps
-from ratings_ledger.web.courses import points_line, revisions
-from ratings_ledger.web.page import Page, became, minute, points, signed
+from ratings_ledger.web.courses import describe_band, points_line, revisions
+from ratings_ledger.web.page import Page, became, minute, points, rating_after, signed
 from ratings_ledger.web.visits import Visit
 
 # what is decided about a player apart from their games
@@ -341,7 +341,7 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
 
     def told(row: Change) -> str:
         what = row.reason if row.game_id is None else row.game_id
-        return f"{what}, {minute(last.ladder.times, row.occurred_at)}: {signed(row.change)}, {points(row.after)}"
+        return f"{what}, {minute(last.ladder.times, row.occurred_at)}: {signed(row.change)}, {rating_after(row)}"
 
     last = sides[-1]
     lines = [
@@ -349,6 +349,8 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
         for side in courses.values()
     ]  # fmt: skip
     ends = "; ".join(f"{side.name}: {points(course[-1].after)}" for course, side in courses.items())
+    if len(courses) == 1:
+        ends += describe_band(last.steps, points)
     marks = revisions(last.steps, "date", lambda row: f"{row.game_id} was corrected later")
     title = f"Points of {named} on {last.ladder.ladder}"
     return steps(lines, title=title, description=f"{ends}.", prefix="points", marks=marks)

@@ -40,6 +40,31 @@ def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
     return "".join(drawn) + (f"h{tenths(end - x)}" if end > x else "")
 
 
+def band_path(places: Sequence[tuple[int, int, int]], end: int) -> str:
+    """Return the outline of a band in steps, on to `end`: from every place on it has a top and a bottom. Of long ones
+    it has the highest top and the lowest bottom of every half unit across.
+
+    >>> band_path([(10, 30, 50), (20, 35, 45)], 40)
+    'M1 3h1v.5h2v1h-2v.5h-1z'
+    """
+    grain = 1 if len(places) <= _FINE_MAX else 5
+    columns: dict[int, tuple[int, int]] = {}
+    for place, top, bottom in places:
+        x = place - place % grain
+        if grain > 1 and x in columns:
+            top, bottom = min(top, columns[x][0]), max(bottom, columns[x][1])
+        columns[x] = top, bottom
+    (x, (top, bottom)), *rest = columns.items()
+    there, back = [f"M{tenths(x)} {tenths(top)}"], ["z"]
+    for next_x, (next_top, next_bottom) in rest:
+        there.append(f"h{tenths(next_x - x)}v{tenths(next_top - top)}")
+        back.append(f"v{tenths(bottom - next_bottom)}h{tenths(x - next_x)}")
+        x, top, bottom = next_x, next_top, next_bottom
+    width = max(end - x, 0)
+    turn = f"h{tenths(width)}v{tenths(bottom - top)}h{tenths(-width)}"
+    return "".join([*there, turn, *reversed(back)])
+
+
 def text_width(text: str, size: int) -> int:
     """About how wide a text is in a font of a size, in tenths of the unit of the size; rather more than less."""
     hundredths = 0

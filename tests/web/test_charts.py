@@ -439,6 +439,52 @@ def test_long_series_are_short_drawings() -> None:
             assert min(height for _, height in near) <= y <= max(height for _, height in near), title
 
 
+@pytest.mark.parametrize("count", [1, 2, 30, 4_000])
+def test_band_reaches_as_far_as_the_values_may_be_off(count: int) -> None:
+    """A series alone has a band behind its line: at every game from value + spread to value - spread, on the axis."""
+    points = [Point(0, Fraction(1500), "start")]
+    points += [
+        Point(n, Fraction(1500 + n * 7919 % 300), spread=Fraction(700, n + 1), title=f"{n}")
+        for n in range(1, count + 1)
+    ]
+    points.append(Point(count, Fraction(1400), "published"))
+    for drawing in drawings(steps([Series("mira", points)], **ABOUT)):
+        picture = [*drawing.iter()]
+        *_, band = of_class(drawing, "band")
+        assert picture.index(band) < picture.index(of_class(drawing, "step")[-1])
+        assert "± deviation" in {text for text, *_ in texts(drawing)}
+        (low, bottom), *_, (high, top) = axis(drawing).items()
+        per_unit = (bottom - top) / (value(high) - value(low))
+        assert band.attrib["d"].endswith("z")
+        edges, found = corners(band.attrib["d"].removesuffix("z")), marked(drawing)
+        assert bottom >= max(y for _, y in edges) > min(y for _, y in edges) >= top
+        for point in points[1:-1]:
+            if point.title in found:
+                x, _ = found[str(point.title)]
+                reach = [y for other, y in edges if abs(other - x) <= Fraction("0.5")]
+                for sign in (1, -1):
+                    assert point.spread is not None
+                    y = bottom - (point.value + sign * point.spread - value(low)) * per_unit
+                    assert min(reach) - Fraction("0.051") <= y <= max(reach) + Fraction("0.051")
+                    if count < 1_000:
+                        assert any(abs(y - other) <= Fraction("0.051") for other in reach)
+        # the area closes at its left end
+        assert edges[0][0] == edges[-1][0] == min(x for x, _ in edges)
+
+
+def test_several_series_have_no_bands() -> None:
+    """Bands over each other would hide the lines; nothing that is certain has one."""
+    series = [
+        Series(name, [Point(n, Fraction(1000 + n), spread=Fraction(spread)) for n in range(5)])
+        for name, spread in (("mira", 50), ("jonas", 60), ("sure", 0))
+    ]
+    for some in (series, series[2:]):
+        chart = steps(some, **ABOUT)
+        assert 'class="band"' not in chart
+        assert "± deviation" not in chart
+        assert all([*axis(drawing)][-1] in ("1,004", "1,005") for drawing in drawings(chart))
+
+
 def test_places_have_at_most_one_decimal() -> None:
     """Given awkward fractions, no place has more than one decimal, and none is written as a power of ten."""
     series = Series("mira", [Point(n, Fraction(n**3, 7)) for n in range(1, 60)])

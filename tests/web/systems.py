@@ -1,0 +1,95 @@
+"""A ledger as the tests of pages of rules with state use it: one ladder of each sort, with every cause of a change."""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from club import ok
+
+from tests.builders import Event, draft, event
+from tests.ledgers import append_drafts
+from tests.own_rules import publish_untried
+
+Ratings = Callable[..., Any]
+CHESS = ("anna", "ben", "cleo", "dora", "emil")
+SYSTEMS = {"glicko": "chess", "club-elo": "football", "weng-lin": "padel"}
+LADDERS = {
+    "month": "glicko-month/all",
+    "game": "glicko-chess/all",
+    "season": "club-elo-football/all",
+    "doubles": "weng-lin-padel/all",
+    "championship": "cup/2024",
+}
+BY_MONTH = """
+id = "glicko-month"
+version = "1"
+rule = "glicko-1/1"
+effective_from = 1900-01-01
+time_zone = "Europe/Berlin"
+period = "month"
+scope = {game = ["chess"], kind = ["placing"], players_min = 2}
+partition = {by = ["players"], bands = ["all"]}
+params = {start = 1500, start_deviation = 350, c = "8.1", deviation_floor = 30}
+"""
+CUP = """
+id = "cup"
+version = "1"
+rule = "placement-points/2"
+effective_from = 1900-01-01
+time_zone = "Europe/Berlin"
+scope = {game = ["dinghy"], kind = ["placing"], players_min = 2}
+partition = {by = ["season"]}
+params = {points = [8, 5, 3, 1], parts = [{best = 2}]}
+"""
+
+
+def made_systems(ratings: Ratings, url: str) -> None:
+    """Make it: games of four years, a seed, adjustments, corrections, a published list, and a month that is open."""
+    ok(ratings, "init", "--for", "chess", "--system", "glicko", "--zone", "Europe/Berlin", "--by", "mira", db=url)
+    for name, game in [*SYSTEMS.items()][1:]:
+        ok(ratings, "rules", "publish", "--shipped", name, "--game", game, "--zone", "Europe/Berlin", "--by", "mira",
+           db=url)  # fmt: skip
+    publish_untried(url, BY_MONTH)
+    publish_untried(url, CUP)
+    append_drafts(url, *map(draft, [*_list_seeds(), *_list_games(Random(7))]), by="mira")
+    ok(ratings, "publish", LADDERS["season"], "--as-of", "2023-06-30", "--by", "mira", db=url)
+    for ladder in (LADDERS["month"], LADDERS["game"], LADDERS["season"]):
+        player = "rovers" if ladder == LADDERS["season"] else "anna"
+        ok(ratings, "adjust", ladder, player, "-25", "--at", "2024-02-10T12:00:00Z", "--reason", "a late <fee>",
+           "--by", "mira", db=url)  # fmt: skip
+    ok(ratings, "correct", "chess-3", "ben", "anna", "--reason", "swapped", "--by", "mira", db=url)
+    ok(ratings, "void", "football-5", "--reason", "a friendly", "--by", "mira", db=url)
+
+
+def _list_seeds() -> Iterator[Event]:
+    """Yield what somebody begins with on two ladders."""
+    for ladder in (LADDERS["month"], LADDERS["game"]):
+        state = {"rating": "1710.5", "deviation": "90"}
+        yield event("player.seeded", ladder=ladder, player="emil", state=state, games=12, reason="from the old list")
+
+
+def _list_games(random: Random) -> Iterator[Event]:
+    """Yield games of two or more, of clubs with a score in seasons, of partners, and of a cup."""
+    for number in range(36):
+        year, month = 2021 + number // 12, number % 12 + 1
+        at = f"{year}-{month:02}-{random.randint(1, 28):02}T20:00:00Z"
+        seats = [{"player": name, "place": place} for place, name in enumerate(random.sample(CHESS, 2), 1)]
+        yield _record(f"chess-{number}", at, "chess", seats)
+        home, away = random.sample(["rovers", "united", "city"], 2)
+        goals = sorted((random.randint(0, 4), random.randint(0, 3)), reverse=True)
+        places = (1, 1) if goals[0] == goals[1] else (1, 2)
+        seats = [
+            {"player": name, "place": place, "score": str(score), "home": is_home}
+            for name, place, score, is_home in zip((home, away), places, goals, (True, False), strict=True)
+        ]
+        yield _record(f"football-{number}", at, "football", seats, season=str(year))
+        four = random.sample(CHESS, 4)
+        seats = [{"player": name, "place": 1 + n // 2, "team": 1 + n // 2} for n, name in enumerate(four)]
+        yield _record(f"padel-{number}", at, "padel", seats)
+    for number in range(4):
+        seats = [{"player": name, "place": place} for place, name in enumerate(random.sample(CHESS, 5), 1)]
+        yield _record(f"cup-{number}", f"2024-0{number + 1}-01T12:00:00Z", "dinghy", seats, season="2024")
+
+
+def _record(game_id: str, at: str, game: str, seats: list[dict[str, Any]], **labels: str) -> Event:
+    return event("game.recorded", at, game_id=game_id, game=game, participants=seats, **labels)

@@ -1,0 +1,154 @@
+"""Pages of rules with state: seasons, rating periods, partners and championships, each with its words and links."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from asking import get, serve, write_pages
+from systems import LADDERS, made_systems
+
+import ratings_ledger
+from ratings_ledger.web.addresses import GAME_PAGES
+
+Ratings = Callable[..., Any]
+# what a program writes where it has nothing to say, or no words: also a number in the units of a state
+ODD = re.compile(r"\b(None|nan|inf|NaN|Infinity|ABSENT|Fraction|Absent)\b|(?<![\w.:-])-?\d{9,}(?![\w:-])")
+
+
+@pytest.fixture
+def systems(copied_file: Callable[..., str]) -> str:
+    """The ledger of all systems."""
+    return copied_file(made_systems)
+
+
+def text_of(page: str) -> str:
+    """Return the words of a page, those of titles in charts included."""
+    body = re.sub(r"<style.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)
+    return unescape(body)
+
+
+def find_odd(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what is no word of a page, and what stands around it."""
+    for found in ODD.finditer(text):
+        yield found[0], text[max(0, found.start() - 40) : found.end() + 20]
+
+
+def refuse_constant(constant: str) -> None:
+    """Refuse NaN and the like in JSON."""
+    raise AssertionError(constant)
+
+
+def find_broken_links(folder: Path, file: Path) -> Iterator[str]:
+    """Yield the links of a page that lead to no file, or to no place in one."""
+    page = file.read_text(encoding="utf-8")
+    for link in {*re.findall(r'href="([^"]*)"', page)}:
+        parts = urlsplit(unescape(link))
+        target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+        if (
+            not target.is_relative_to(folder)
+            or not target.is_file()
+            or (parts.fragment and f'id="{parts.fragment}"' not in target.read_text(encoding="utf-8"))
+        ):
+            yield link
+
+
+@pytest.mark.parametrize("game_pages", [GAME_PAGES, 0], ids=["pages", "lines"])
+def test_every_page_has_words_and_links(systems: str, tmp_path: Path, game_pages: int) -> None:
+    """No page says None, nan or raw units, and every link leads somewhere, with pages of games and without."""
+    folder = tmp_path / "site"
+    write_pages(systems, folder, title="The club", names={}, game_pages=game_pages)
+    odd, broken = [], []
+    for file in sorted(folder.rglob("*")):
+        name, content = file.name, file.read_text(encoding="utf-8") if file.is_file() else ""
+        if file.suffix == ".html":
+            odd += [(name, *around) for around in find_odd(text_of(content))]
+            broken += [(name, link) for link in find_broken_links(folder, file)]
+        elif file.suffix == ".csv":
+            cells = [cell for row in csv.reader(io.StringIO(content)) for cell in row]
+            odd += [(name, cell, "") for cell in cells if cell in ("None", "nan", "inf")]
+        elif file.suffix == ".json":
+            # without a constant, JSON has no number that is none
+            json.loads(content, parse_constant=refuse_constant)
+    assert odd == []
+    assert broken == []
+
+
+def test_pages_at_other_coordinates_have_words(systems: str) -> None:
+    """In the middle of a season or of a rating period, pages of a server say as much."""
+    pages, odd = serve(systems, "The club", hosts=["localhost"]), []
+    for ladder in LADDERS.values():
+        player = "city" if "football" in ladder else "anna"
+        for path in (f"ladders/{ladder}", f"players/{player}/{ladder}", f"players/{player}/{ladder}/_games",
+                     f"players/{player}/{ladder}/_ranks"):  # fmt: skip
+            for query in ("", "?as_of=2022-05-15", "?as_of=2024-02-15", "?known_at=60"):
+                told = get(pages, f"/{path}{query}")
+                assert told.status in (200, 404), (path, query, told.text)
+                odd += [(path, query, *around) for around in find_odd(text_of(told.text))]
+    for game in ("chess-7", "football-13", "padel-4", "cup-1", "football-5"):
+        told = get(pages, f"/games/{game}")
+        assert told.status == 200
+        odd += [(game, "", *around) for around in find_odd(text_of(told.text))]
+    assert odd == []
+
+
+def test_changes_without_a_game_have_their_own_words(systems: str) -> None:
+    """A new season and a closed period stand in the account and among all games, and are no adjustments."""
+    pages = serve(systems, "The club", hosts=["localhost"])
+    for ladder, player, words in (
+        (LADDERS["season"], "city", "a new season"), (LADDERS["month"], "anna", "the rating period closed")
+    ):  # fmt: skip
+        for path in (f"/players/{player}/{ladder}", f"/players/{player}/{ladder}/_games"):
+            text = " ".join(text_of(get(pages, path).text).split())
+            assert words in text
+            assert f"“{words}”" not in text
+            assert f"adjustment “{words}" not in text
+            assert f"{words} place" not in text
+    assert "None was corrected later" not in get(pages, f"/players/anna/{LADDERS['month']}").text
+
+
+def test_rows_without_a_game_are_told_by_commands(ratings: Ratings, systems: str) -> None:
+    """Histories and explanations of every ladder name each cause, and print nothing that is no word."""
+    odd = []
+    for ladder in LADDERS.values():
+        for player in ("city", "rovers") if "football" in ladder else ("anna", "emil"):
+            for arguments in (("history", player, ladder), ("explain", player, ladder)):
+                for form in ("table", "csv"):
+                    told = ratings(*arguments, "--format", form, db=systems)
+                    assert told.exit_code == 0, told
+                    odd += [(arguments, form, *around) for around in find_odd(told.stdout)]
+    for game, ladder in (("chess-7", "month"), ("chess-7", "game"), ("football-13", "season"), ("padel-4", "doubles")):
+        told = ratings("explain", game, LADDERS[ladder], db=systems)
+        assert told.exit_code == 0, told
+        odd += [(game, ladder, *around) for around in find_odd(told.stdout)]
+    assert odd == []
+
+
+def test_chart_has_a_band_that_its_text_describes(ratings: Ratings, systems: str, tmp_path: Path) -> None:
+    """On pages and in files, a rating with a deviation has a band, and the text says how wide it is at the end."""
+    with ratings_ledger.open(systems) as ledger:
+        last = ledger.at().history(LADDERS["game"], "anna").rows[-1]
+    assert isinstance(last.state, dict)
+    page = get(serve(systems, "The club", hosts=["localhost"]), f"/players/anna/{LADDERS['game']}").text
+    assert page.count('class="band" d="M0') == 4  # the legend of two charts, drawn twice each
+    assert page.count('class="band"') == 8
+    told = unescape(re.findall(r"<desc[^>]*>([^<]*)</desc>", page)[0])
+    found = re.search(r"the band is the rating ± its deviation, ([\d.]+) at the end", told)
+    assert found is not None, told
+    assert round(float(found[1])) == int(last.state["deviation"])
+    assert f"{last.state['deviation']}?</title>" in page
+    file = tmp_path / "chart.svg"
+    assert ratings("chart", "anna", LADDERS["game"], "-o", file, db=systems).exit_code == 0
+    drawn = file.read_text()
+    assert drawn.count('class="band"') == 2
+    assert f"the band is the rating ± its deviation, {found[1]}" in drawn
+    both = tmp_path / "both.svg"
+    assert ratings("chart", "anna", "ben", LADDERS["game"], "-o", both, db=systems).exit_code == 0
+    assert 'class="band"' not in both.read_text()
+    assert "deviation" not in both.read_text().replace("± 1", "")
