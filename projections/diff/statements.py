@@ -58,7 +58,13 @@ class StatementLine(Result):
 
 
 # what a line sums, in words, by cause
-COUNTED = {"game": "game", "adjustment": "adjustment", "season": "new season", "period": "rating period"}
+COUNTED = {
+    "game": "game",
+    "adjustment": "adjustment",
+    "season": "new season",
+    "period": "rating period",
+    "version": "new version",
+}
 # what a line and a cause of a difference have in common
 SHARED = ("cause", "position", "game_id", "occurred_at", "recorded_at", "by", "reason", "own", "ripple", "what")
 

@@ -102,7 +102,8 @@ def last_event(connection: Connection, ladders: Ladders, ladder: str, player: st
     if there.own is None:
         there.own = _own(connection, ladders, ladder)
     own = max(there.own.get(facts.person[number], 0), changed.renamed.get(number, 0)) or _named(facts, changed, number)
-    if there.stream.ranking.sums_lists:
+    # a state is shown as of the ladder's last game, whoever played it
+    if there.stream.ranking.sums_lists or any(version.rule.age for version in there.stream.versions):
         return max(own, there.last)
     return _after(max(there.whole, there.shown, own, least), [there])
 

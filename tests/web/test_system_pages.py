@@ -16,6 +16,8 @@ from systems import LADDERS, made_systems
 
 import ratings_ledger
 from ratings_ledger.web.addresses import GAME_PAGES
+from tests.builders import drafted
+from tests.ledgers import append_drafts
 
 Ratings = Callable[..., Any]
 # what a program writes where it has nothing to say, or no words: also a number in the units of a state
@@ -128,6 +130,18 @@ def test_rows_without_a_game_are_told_by_commands(ratings: Ratings, systems: str
         assert told.exit_code == 0, told
         odd += [(game, ladder, *around) for around in find_odd(told.stdout)]
     assert odd == []
+
+
+@pytest.mark.slow_cases
+def test_site_that_is_brought_up_to_date_is_a_new_one(systems: str, tmp_path: Path) -> None:
+    """After a game of two players a site has what a new one has: deviations of the others grew by then, too."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    write_pages(systems, old, title="The club", names={}, game_pages=0)
+    append_drafts(systems, drafted("chess-later", "ben", "cleo", at="2024-03-20T20:00:00Z", game="chess"))
+    for folder in (old, new):
+        write_pages(systems, folder, title="The club", names={}, game_pages=0)
+    for file in sorted(new.rglob("*.html")):
+        assert (old / file.relative_to(new)).read_bytes() == file.read_bytes(), file
 
 
 def test_chart_has_a_band_that_its_text_describes(ratings: Ratings, systems: str, tmp_path: Path) -> None:
