@@ -9,7 +9,7 @@ that a command waits for no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -296,6 +296,16 @@ class Snapshot(SnapshotReader):
 
         with self.query(ladder, lazily=True) as query:
             return predict_game(query.ladders, ladder, sides, home=home, numbers=numbers, times=query.times)
+
+    @retry_on_damaged_cache
+    def predict_pairs(self, ladder: str, pairs: Iterable[tuple[str, str]]) -> tuple[Prediction, ...]:
+        """Return a prediction for a game of each two players; none where the rule cannot predict, or no game of two
+        counts.
+        """
+        from ratings_ledger.projections.queries.forecast import predict_pairs
+
+        with self.query(ladder, lazily=True) as query:
+            return predict_pairs(query.ladders, ladder, pairs, query.times)
 
     # -- one player on a ladder
 

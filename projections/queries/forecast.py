@@ -6,7 +6,7 @@ on the day of the ladder's last counted game, so that no answer depends on when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fractions import Fraction
@@ -27,6 +27,7 @@ from ratings_ledger.projections.contract import (
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
+from ratings_ledger.projections.queries.standings import rows_of_players
 from ratings_ledger.projections.replay.arrivals import Arrival, When, find_arrivals, read_when
 from ratings_ledger.projections.replay.containment import (
     PeriodResults,
@@ -38,8 +39,9 @@ from ratings_ledger.projections.replay.containment import (
     score_states,
 )
 from ratings_ledger.projections.replay.gaps import read_moment
+from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace import Before, Trace
-from ratings_ledger.projections.rulesets.versions import Version, in_force, newest
+from ratings_ledger.projections.rulesets.versions import Version, band_range, in_force, newest
 
 UNIX_DAY = date(1970, 1, 1)
 # the results of a game, as its points at stake name them
@@ -178,7 +180,7 @@ def predict_game(
         pairs = _predict_pairs(version, ladder, game, players)
     except RuleFailure as failure:
         raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
-    ranks = {row.player: row.rank for row in ladders.ranked(trace)[0].rows}
+    ranks = {name: row.rank for name, row in rows_of_players(ladders.ranked(trace)[0].rows, {*names}).items()}
     return Prediction(
         ladder,
         version.ruleset.name,
@@ -189,6 +191,28 @@ def predict_game(
         period=version.ruleset.period,
         times=times,
     )
+
+
+def predict_pairs(
+    ladders: Ladders, ladder: str, pairs: Iterable[tuple[str, str]], times: Times = UTC_TIMES
+) -> tuple[Prediction, ...]:
+    """Return what the ladder's rule expects of a game of each two players; nothing where it cannot predict, or no game
+    of two counts.
+
+    Raises as `predict_game` does, but not `CannotPredict`.
+    """
+    ruleset = newest(ladders.versions(ladder)).ruleset
+    bands = [
+        band_range(value)
+        for part, value in zip(ruleset.partition.by, parse_name(ladder).values, strict=True)
+        if part == "players"
+    ]
+    if ruleset.scope.players_min > 2 or any(not low <= 2 <= high for low, high in bands):
+        return ()
+    try:
+        return tuple(predict_game(ladders, ladder, pair, times=times) for pair in pairs)
+    except CannotPredict:
+        return ()
 
 
 def _refuse_types(sides: Any, home: Any, numbers: Any) -> None:

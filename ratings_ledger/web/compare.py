@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import combinations
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.projections.diff.comparison import Difference, Differences, DifferingRow
 from ratings_ledger.projections.diff.predictions import Predicted
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, Times, parse_coordinates
+from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.history import Change
 from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.results import ABSENT
@@ -114,11 +116,18 @@ def compared_page(visit: Visit) -> Page:
         "found": found, "ladder": ladder, "players": [*players, *[""] * (SERIES_MAX - len(players))],
         "ladders": [row.ladder for row in visit.ladders.rows],
         "chart": lambda game_link, name, by: Markup(_chart(found, game_link, name, by)),
+        "predictions": _predict_all(visit, ladder, found),
     }  # fmt: skip
     told = [one.model_dump() for one in found]
     return Page(
         PLAYERS, "players", "Beside each other", told, visit.ladders.times, shown_now, None, visit.query, visit.asked
     )
+
+
+def _predict_all(visit: Visit, ladder: str | None, found: Sequence[Profile]) -> Sequence[Prediction]:
+    """Return what a game of every two of some players would give."""
+    players = [one.player for one in found if one.standing is not None]
+    return () if ladder is None else visit.view.predict_pairs(ladder, combinations(players, 2))
 
 
 def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Profile]:

@@ -1,6 +1,8 @@
 """The pages of ladders: who stands where, and what has moved."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from math import ceil
 from statistics import median_high
 
@@ -8,6 +10,7 @@ from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.web import addresses
 from ratings_ledger.web.charts import distribution, spark
@@ -18,6 +21,9 @@ from ratings_ledger.web.visits import Visit
 ROWS, NEAR = 200, 3
 # of so many players a distribution is shown
 SPREAD_MIN = 8
+
+# so many players are beside the next one
+NEIGHBOURS = 10
 
 Moment = tuple[str, dict[str, str | None], bool]
 
@@ -42,6 +48,7 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
         "sparks": [Markup(spark(row.last_units.units)) for row in found.rows], "active_since": active_since,
         "pages": _pages(ladder, page, found.players), "shown": f"{first + 1:,}–{first + len(found.rows):,}",
         "distribution": Markup(_distribution(found) if page == 1 else ""),
+        "predictions": _predict_neighbours(visit, found) if page == 1 else (),
     }  # fmt: skip
     return Page(path, "ladder", ladder, found, found.times, shown, "rows", visit.query, visit.asked)
 
@@ -57,6 +64,12 @@ def _pages(ladder: str, number: int, players: int) -> list[tuple[str, addresses.
     near = [one for one in every if one in (1, every[-1]) or abs(one - number) <= NEAR]
     told = {one: f"{(one - 1) * ROWS + 1:,}–{min(one * ROWS, players):,}" for one in near}
     return [(text, None if one == number else addresses.ladder(ladder, one)) for one, text in told.items()]
+
+
+def _predict_neighbours(visit: Visit, found: Overview) -> Sequence[Prediction]:
+    """Return what a game of each of the first players with the next one would give."""
+    players = [row.player for row in found.rows if row.rank is not None][: NEIGHBOURS + 1]
+    return visit.view.predict_pairs(found.ladder, pairwise(players))
 
 
 def _distribution(found: Overview) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,7 +16,9 @@ from asking import get, serve, write_pages
 from systems import LADDERS, made_systems
 
 import ratings_ledger
+from ratings_ledger.projections.queries.results import Absent
 from ratings_ledger.web.addresses import GAME_PAGES
+from ratings_ledger.web.page import percent, signed
 from tests.builders import drafted
 from tests.ledgers import append_drafts
 
@@ -130,6 +133,45 @@ def test_rows_without_a_game_are_told_by_commands(ratings: Ratings, systems: str
         assert told.exit_code == 0, told
         odd += [(game, ladder, *around) for around in find_odd(told.stdout)]
     assert odd == []
+
+
+def test_ladders_say_what_a_game_of_neighbours_would_give(systems: str) -> None:
+    """Each of the first with the next one, as the library predicts it; nothing where a rule, or no game of two, can."""
+    pages = serve(systems, "The club", hosts=["localhost"])
+    for ladder in (LADDERS["month"], LADDERS["game"], LADDERS["season"], LADDERS["doubles"]):
+        page = get(pages, f"/ladders/{ladder}").text
+        text = " ".join(text_of(page).split())
+        with ratings_ledger.open(systems) as ledger:
+            view = ledger.at()
+            players = [row.player for row in view.standings(ladder).rows]
+            for pair in pairwise(players):
+                found = view.predict(ladder, pair)
+                for side, other in (found.sides, found.sides[::-1]):
+                    told = [
+                        percent(side.chance),
+                        *(signed(getattr(side.stakes, name)) for name in ("win", "draw", "loss")),
+                    ]
+                    assert f"{side.players[0]} against {other.players[0]} {' '.join(told)}" in text
+        assert (">a draw</td>" in page) == bool(found.draw)
+    for ladder in (LADDERS["championship"], "weng-lin-padel/3-4"):
+        assert "If neighbours met" not in get(pages, f"/ladders/{ladder}").text
+    beside = get(pages, f"/compare/players?ladder={LADDERS['game']}&player=anna&player=emil&player=ben").text
+    text = " ".join(text_of(beside).split())
+    for pair in ("anna against emil", "emil against anna", "anna against ben", "emil against ben"):
+        assert pair in text
+    then = get(pages, f"/ladders/{LADDERS['game']}?as_of=2021-06-30").text
+    assert "If neighbours met" in then
+    assert then != get(pages, f"/ladders/{LADDERS['game']}").text
+
+
+def test_games_are_explained_with_the_state_and_the_period(systems: str) -> None:
+    """A game's page says what it did to the deviation, and with which period it was scored."""
+    text = " ".join(text_of(get(serve(systems, "The club", hosts=["localhost"]), "/games/chess-7").text).split())
+    with ratings_ledger.open(systems) as ledger:
+        state = ledger.at().explain(LADDERS["game"], "chess-7").players[0].state
+        assert not isinstance(state, Absent)
+        assert f"deviation {state.before['deviation']} → {state.after['deviation']}" in text
+    assert "scored with all games of its rating period, from 1 Aug 2021 to 31 Aug 2021" in text
 
 
 @pytest.mark.slow_cases
