@@ -18,6 +18,7 @@ from looking import ODD, Club
 from make_pictures import CHROMIUM
 from playwright.sync_api import Browser, sync_playwright
 from sqlalchemy import make_url
+from systems import made_systems
 
 Ratings = Callable[..., Any]
 
@@ -39,13 +40,13 @@ def chromium() -> Iterator[Browser]:
 def clubs(
     ratings: Ratings, original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Club]]:
-    """A function that gives the pages of a club, `small` or `demo`, as `files` or from a `server`."""
+    """A function that gives the pages of a club, `small`, `demo` or `systems`, as `files` or from a `server`."""
     found: dict[tuple[str, str], Club] = {}
     with ExitStack() as stack:
 
         def find(name: str, source: str) -> Club:
             if (name, source) not in found:
-                url = original_files({"small": small, "demo": demo}[name])
+                url = original_files({"small": small, "demo": demo, "systems": made_systems}[name])
                 folder = tmp_path_factory.mktemp("site")
                 ok(ratings, "site", folder, "--title", "The club", db=url)
                 base, ending = f"{folder.as_uri()}/", ".html"
@@ -53,7 +54,7 @@ def clubs(
                     base, ending = stack.enter_context(serving(url)), ""
                 names = files_of(folder)
                 if source == "files":
-                    names += reports(ratings, folder, url, {"small": SMALL_REPORTS, "demo": DEMO_REPORTS}[name])
+                    names += reports(ratings, folder, url, {"small": SMALL_REPORTS, "demo": DEMO_REPORTS}.get(name, ()))
                 sizes = {name.removesuffix(".html"): (folder / name).stat().st_size for name in names}
                 found[name, source] = Club(url, base, ending, sizes)
             return found[name, source]

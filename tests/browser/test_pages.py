@@ -46,6 +46,27 @@ def test_axe_finds_nothing(
     assert found == []
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+def test_pages_of_rules_with_state(chromium: Browser, clubs: Callable[..., Club], width: int, scheme: str) -> None:
+    """Bands, deviations and predictions fit a phone, are read by those who do not see, and break no rule of axe."""
+    found, club = [], clubs("systems", "files")
+    with opened(chromium, club, width, scheme, scripts=True) as (page, wrong):
+        for path in club.kinds():
+            page.goto(club.address(path))
+            found += [f"{path}: {one}" for one in cut_off(page) + violations(page)]
+        page.goto(club.address("players/anna/glicko-chess/all"))
+        chart = page.locator(".chart").first
+        assert chart.locator(".band:visible").count() == 2  # of the legend and of the line
+        picture = chart.locator("svg:visible [role=img]")
+        assert "the band is the rating ± its deviation" in str(picture.locator("desc").text_content())
+        colours = [
+            chart.locator(f"{shape}:visible").last.evaluate(f"one => getComputedStyle(one).{style}")
+            for shape, style in ((".band", "fill"), (".step", "stroke"))
+        ]
+        assert colours[0] == colours[1]
+    assert found + wrong == []
+
+
 def test_axe_finds_what_is_wrong(chromium: Browser, clubs: Callable[..., Club]) -> None:
     """Where colours are too close and a field has no name, axe says so: it runs."""
     with opened(chromium, clubs("small", "files"), scripts=True) as (page, _):
