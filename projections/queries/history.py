@@ -486,8 +486,9 @@ class Course(Sequence[Change]):
 
     @cached_property
     def deviations(self) -> list[Fraction]:
-        """Return the deviation of the points after each; nothing under a rule that shows none."""
-        return [Fraction(state.exact[DEVIATION]) for state in self._states if DEVIATION in state.exact]
+        """Return the deviation of the points after each, 0 under a version without one; nothing if no version has."""
+        known = [Fraction(state.exact.get(DEVIATION, 0)) for state in self._states]
+        return known if any(known) else []
 
     @property
     def start(self) -> Fraction:

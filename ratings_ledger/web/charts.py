@@ -338,9 +338,9 @@ def _draw_steps(courses: _Courses, paper: _Paper) -> _Drawing:
 
 
 def _draw_band(frame: _Frame, line: _Line, spread: Sequence[int]) -> str:
-    """Return how far the values of a line may be off, from the first one that may."""
+    """Return how far the values of a line may be off after each game and change."""
     zipped = zip(line.points, line.across, line.heights, spread, strict=True)
-    own = [(x, height, by) for point, x, height, by in zipped if point.spread is not None]
+    own = [(x, height, by) for point, x, height, by in zipped if point.kind not in ("start", "published")]
     tops, bottoms = (frame.down([height + sign * by for _, height, by in own]) for sign in (1, -1))
     places = zip(frame.across([x for x, _, _ in own]), tops, bottoms, strict=True)
     return f'<g class="s1"><path class="band" d="{band_path([*places], frame.right)}"/></g>'
