@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 from paths import set_paths
+from thresholds import set_thresholds
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import kept_traces
-from ratings_ledger.projections.replay import replay as replaying
 from tests import own_rules
 from tests.builders import draft, drafted, event
 from tests.ledgers import append_drafts, create_ledger, reading
@@ -71,9 +70,8 @@ def test_games_elsewhere_count_wherever_the_mark_stands(ratings: Ratings, db: st
 def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace that was kept and is continued counts a seed's games: for the mark, and for the K of the next game."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
     set_paths(monkeypatch, scanned=False, compiled=False)
-    monkeypatch.setattr(replaying, "TENTH", 0)
+    set_thresholds(monkeypatch, traced_games=1, continued_tenth=0)
     with open_ledger(db).reading() as connection:
         facts = decode(connection)
         Ladders(facts).trace(LADDER)
