@@ -15,6 +15,7 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.replay import replay as replaying
 from tests import own_rules
 from tests.builders import draft, drafted, event
 from tests.ledgers import append_drafts, create_ledger, reading
@@ -71,7 +72,8 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
     """A trace that was kept and is continued counts a seed's games: for the mark, and for the K of the next game."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_paths(monkeypatch, scanned=False, compiled=False)
-    set_thresholds(monkeypatch, traced_games=1, continued_tenth=0)
+    set_thresholds(monkeypatch, traced_games=1)
+    monkeypatch.setattr(replaying, "TENTH", 0)
     with open_ledger(db).reading() as connection:
         facts = decode(connection)
         Ladders(facts).trace(LADDER)
@@ -85,7 +87,9 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
                 found, _ = ladders.ranked(ladders.trace(LADDER))
                 assert found.shown is not None
                 marks.append({row.player: found.shown.of(row.player).provisional for row in found.rows})
-            assert [*kept.trace(LADDER).whole().gaps.games_before] == [*whole.trace(LADDER).gaps.games_before]
+            assert [*kept.trace(LADDER).whole().gaps.column("games_before")] == [
+                *whole.trace(LADDER).gaps.column("games_before")
+            ]
             assert kept.trace(LADDER).whole().is_like(whole.trace(LADDER))
             assert marks[0] == marks[1] == {"anna": False, "ben": True}
 
