@@ -11,6 +11,8 @@ from oracle.states import RULESETS, merge_faults, seed_faults
 from oracle.validation import meeting_faults, renamed_faults
 from time_histories import DATES, ENDS, INSTANTS, PLAYERS, REASON, World
 
+# so many that some are seeded before they play
+PEOPLE = [*PLAYERS, "fritz", "gil", "hana", "ida", "jan", "kim"]
 CLUBS = ["red", "blue", "green"]
 # more than one season of each kind
 MOMENTS = [*INSTANTS, "2010-07-04T18:00:00Z", "2010-06-30T22:00:00Z", "2010-06-30T21:59:59.999999Z"]
@@ -47,7 +49,7 @@ def base_log() -> Log:
 def game_data(world: World, game_id: str) -> Event:
     """A game of two to four alone, or of two sides."""
     people = identities(world.log)
-    known = {people(name): name for name in world.chance.sample(PLAYERS, len(PLAYERS))}
+    known = {people(name): name for name in world.chance.sample(PEOPLE, len(PEOPLE))}
     seated = list(known)[: world.chance.randint(2, 4)]
     teams = [1, 1, 2, 2][: len(seated)] if len(seated) > 2 and world.one_in(2) else []
     sides = teams or list(range(len(seated)))
@@ -103,17 +105,21 @@ def of_game(world: World, type_name: str, voided: bool) -> Event:
 def rename(world: World) -> Event:
     """Somebody who is somebody else, mostly one with a seed; or a new id."""
     current = identities(world.log)
-    seeded = [event["data"]["player"] for event in live(world.log, "player.seeded")]
-    mine = [name for name in {*PLAYERS, *seeded} if current(name) == name]
-    one = world.one_of(*sorted(mine)) if mine else PLAYERS[0]
-    two = world.one_of(*PLAYERS) if not world.one_in(3) else f"new {world.number}"
+    ladder = world.one_of(*RULESETS)
+    seeds = [event["data"] for event in live(world.log, "player.seeded")]
+    seeded = [data["player"] for data in seeds if data["ladder"] == ladder] or [data["player"] for data in seeds]
+    mine = [name for name in {*(seeded if world.one_in(2) else PEOPLE)} if current(name) == name]
+    one = world.one_of(*sorted(mine)) if mine else PEOPLE[0]
+    two = world.one_of(*(seeded or PEOPLE)) if not world.one_in(3) else f"new {world.number}"
     return world.event("player.renamed", player=one, new_player=two)
 
 
 def seed(world: World) -> Event:
     state = world.one_of({"rating": "1200"}, {"rating": "900.5", "weight": "33"}, {"weight": "12"})
     count = {"games": 3} if world.one_in(2) else {}
-    ladder, player = world.one_of(*RULESETS), world.one_of(*PLAYERS, "newcomer")
+    played = {player for game in games(world.log).values() for player in game.players}
+    new = [name for name in PEOPLE if name not in played]
+    ladder, player = world.one_of(*RULESETS), world.one_of(*(new if new and not world.one_in(4) else PEOPLE))
     # another one for somebody whose seed was withdrawn
     alive = {event["id"] for event in live(world.log, "player.seeded")}
     gone = [event["data"] for event in world.log if event["type"] == "player.seeded" and event["id"] not in alive]
