@@ -688,8 +688,9 @@ def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instan
         return  # it is counted when the period closes
     if stream.periods is not None:
         # within a period it is counted at its close
-        begun = int(np.searchsorted(stream.periods.begin, adjustment.occurred_at, "right"))
-        game = int(stream.periods.offsets[begun])
+        # events are in the order of their ends, and may overlap
+        begun = np.flatnonzero(stream.periods.begin <= adjustment.occurred_at)
+        game = int(stream.periods.offsets[int(begun[-1]) + 1]) if len(begun) else 0
     else:
         game, _ = stream.place(facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
