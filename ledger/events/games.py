@@ -3,6 +3,7 @@
 What a game type adds is in a module of `ledger.events.game_types`.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from operator import methodcaller
 from random import Random
@@ -202,6 +203,12 @@ def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) ->
 
 
 def competition_places(game: dict[str, Any], keys: Mapping[str, Any]) -> list[int]:
-    """Places 1, 2, 2, 4 in the order of the participants, given a key by seat; less is better."""
+    """Places 1, 2, 2, 4 in the order of the participants, given a key by seat; less is better.
+
+    A team takes one place.
+    """
     ordered = sorted(keys.values())
-    return [ordered.index(keys[p.get("replaces", p["player"])]) + 1 for p in game["participants"]]
+    if any("team" in participant for participant in game["participants"]):
+        teams = seat_values(game, methodcaller("get", "team"))
+        ordered = sorted(min(keys[seat] for seat in keys if teams[seat] == team) for team in {*teams.values()})
+    return [bisect_left(ordered, keys[p.get("replaces", p["player"])]) + 1 for p in game["participants"]]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.games import has_teams, sides_of
 from ratings_ledger.ledger.events.types import meaning, read_data
 from ratings_ledger.ledger.rejections import Refused
@@ -124,3 +125,26 @@ def test_wrong_side_is_refused(case: str) -> None:
     with pytest.raises(Refused) as refused:
         read_data("game.corrected", {"game_id": "g", "reason": "wrong", "game": told})
     assert refused.value.code == code
+
+
+def test_sides_take_one_place_each() -> None:
+    """The losers of a doubles are second, and a side behind two tied ones is third, by places or by scores alone."""
+    assert places({"participants": doubles()}) == [1, 1, 2, 2]
+    tied = [
+        {"player": name, "team": name[0], "place": place}
+        for name, place in (("a1", 1), ("a2", 1), ("b1", 1), ("b2", 1), ("c1", 3), ("c2", 3))
+    ]
+    assert places({"participants": tied}) == [1, 1, 1, 1, 3, 3]
+    by_score = [{key: value for key, value in one.items() if key != "place"} for one in doubles()]
+    assert places({"participants": by_score}) == [1, 1, 2, 2]
+
+
+def test_places_of_sides_may_count_sides_or_players() -> None:
+    """Two sides tied behind one leave the fourth place, or the seventh, to the next; a gap of neither is refused."""
+    for last in (3, 4, 7):
+        four = [{"player": f"{side}{n}", "team": side, "place": place}
+                for side, place in (("a", 1), ("b", 3 if last == 7 else 2), ("c", 3 if last == 7 else 2), ("d", last))
+                for n in range(2)]  # fmt: skip
+        assert read(game(*four))["participants"]
+    with pytest.raises(Refused, match="have a gap"):
+        read(game(*doubles()[:2], *(one | {"place": 4} for one in doubles()[2:])))

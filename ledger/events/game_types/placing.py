@@ -46,7 +46,7 @@ def check(game: dict[str, Any]) -> None:
     check_seats(participants, ("place", "score"))
     plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
     if len(plain) == len(participants):
-        _check_gaps(sorted(plain))
+        _check_gaps(sorted(plain), _places_of_sides(game, _by_seat(game, "place")))
         return
     places = _by_seat(game, "place")
     scores = _by_seat(game, "score")
@@ -55,7 +55,7 @@ def check(game: dict[str, Any]) -> None:
         raise Refused("place-missing", f"{shown(missing)} has no place; all participants have one, or all have a score")
     if None in places.values():
         return
-    _check_gaps(sorted(places.values()))
+    _check_gaps(sorted(places.values()), _places_of_sides(game, places))
     scored = [player for player in places if scores[player] is not None]
     if not scored:
         return
@@ -94,24 +94,36 @@ def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
     return seat_values(game, methodcaller("get", member))
 
 
+def _places_of_sides(game: dict[str, Any], places: dict[str, Any]) -> list[int]:
+    """Return the places of the sides of a game, in ascending order, given those of its seats."""
+    teams = _by_seat(game, "team")
+    return sorted({(team if team is not None else seat): places[seat] for seat, team in teams.items()}.values())
+
+
 def _merit(game: dict[str, Any], score: int | str) -> int | Decimal:
     """Return the score, signed so that less is better."""
     exact = score if isinstance(score, int) else Decimal(score)
     return exact if game.get("score_order") == "low" else -exact
 
 
-def _check_gaps(places: list[int]) -> None:
+def _check_gaps(places: list[int], of_sides: list[int] | None = None) -> None:
+    """Refuse places that neither count players, nor sides where there are teams. Raises `Refused`."""
+    if not (_are_without_gaps(places) or (of_sides is not None and _are_without_gaps(of_sides))):
+        raise Refused(
+            "place-gap",
+            f"the places {', '.join(map(str, places))} have a gap: is somebody missing? Ties are 1, 2, 2, 4 "
+            "or 1, 2, 2, 3",
+        )
+
+
+def _are_without_gaps(places: list[int]) -> bool:
+    """Tell whether ascending places are 1, 2, 2, 4 or 1, 2, 2, 3."""
     if places == list(range(1, len(places) + 1)):
-        return
+        return True
     competition = dense = True
     before = different = 0
     for count, place in enumerate(places, 1):
         if place != before:
             before, different = place, different + 1
             competition, dense = competition and place == count, dense and place == different
-    if not (competition or dense):
-        raise Refused(
-            "place-gap",
-            f"the places {', '.join(map(str, places))} have a gap: is somebody missing? Ties are 1, 2, 2, 4 "
-            "or 1, 2, 2, 3",
-        )
+    return competition or dense
