@@ -44,7 +44,7 @@ from ratings_ledger.projections.contract import (
 
 SCALE = 1_000_000
 # the kernels reckon in units throughout: to convert every number would take longer than the formulas
-Q = 0.0057564627324851142 / SCALE
+Q = 0.0057564627324851142 / 1_000_000
 THREE_BY_PI_SQUARED = 0.30396355092701331
 # a larger lead counts as this one: both give an expected score of 1
 LEAD_MAX = 10**15

@@ -51,8 +51,8 @@ from ratings_ledger.projections.contract import (
 
 SCALE, VOLATILITY_SCALE = 1_000_000, 10**12
 # the kernels reckon in units, but for mu, phi and sigma: to convert every number would take longer than the formulas
-POINTS = 173.7178 * SCALE
-TO_PHI, TO_SIGMA = 1.0 / POINTS, 1.0 / VOLATILITY_SCALE
+POINTS = 173.7178 * 1_000_000
+TO_PHI, TO_SIGMA = 1.0 / (173.7178 * 1_000_000), 1.0 / 1_000_000_000_000
 THREE_BY_PI_SQUARED = 0.30396355092701331
 # a larger lead counts as this one: both give an expected score of 1
 LEAD_MAX = 10**15

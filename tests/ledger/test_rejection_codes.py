@@ -309,6 +309,10 @@ CASES = {
     "seed-column": Case(seeded("anna", rating="1650")),
     "seed-late": Case(lines(game(group="basic"), seeded("anna", points="1650"))),
     "seed-exists": Case(lines(seeded("zoe", points="1"), seeded("zoe", points="2"))),
+    "seed-of-club": Case(ruleset(
+        id="makers", entrant="club", rule="sum-of-squares/1", scope={"game": ["diplomacy"], "kind": ["diplomacy"]},
+        effective_from="2000-01-01", params={},
+    ) + b"\n" + seeded("Lotus", "makers", points="1")),
     "seeds-differ": Case(lines(seeded("zoe", points="1"), seeded("yan", points="2"), renamed("zoe", "yan"))),
     "bad-ruleset": Case(ruleset(rule="pairwise-elo/99")),
     "version-exists": Case(ruleset() + b"\n" + ruleset(params={"k_total": 9})),
@@ -357,6 +361,7 @@ CASES = {
     "not-confirmed": Case(sheet(*SHEET), ("--sync",)),
     "changed-meanwhile": Case(None, command=("void", "g-1", "--expect", "1", "--reason", "never played")),
     "list-running": Case(None, command=("publish", "catan-monthly/7/basic/9999-01")),
+    "period-open": Case(None, command=("publish", "fide")),
     "list-empty": Case(None, command=("publish", "catan-monthly/7/basic/2001-01")),
     "list-exists": Case(listed("12", "13")),
     "bad-batch": Case(line(type="import.recorded", position=25, data={
@@ -422,6 +427,16 @@ def with_a_sheet(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("void", "g-0", "--reason", "a friendly", db=url).exit_code == 0
 
 
+def with_an_open_month(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger with a game between rated players in a month that has not ended."""
+    assert ratings("init", "--for", "go", db=url).exit_code == 0
+    assert ratings("rules", "publish", "--shipped", "fide", db=url).exit_code == 0
+    for player in ("anna", "ben"):
+        seed = ("seed", "fide", player, "rating=1650", "--reason", "rated elsewhere")
+        assert ratings(*seed, db=url).exit_code == 0
+    assert ratings("record", "--game", "chess", "--game-id", "g-1", "anna", "ben", db=url).exit_code == 0
+
+
 def needs_too_much(_: object) -> None:
     """What reading a file comes to for which there is not enough memory."""
     raise MemoryError
@@ -450,6 +465,7 @@ def test_rejection_names_code_file_and_line(
     else:
         path.write_bytes(case.content)
     make = without_events if "--restore" in case.arguments else with_a_game
+    make = with_an_open_month if code == "period-open" else make
     db = copied_file(with_a_sheet if "--sync" in case.arguments else make)
     before = json.loads(ratings("status", "--format", "json", db=db).stdout)
 
@@ -478,7 +494,7 @@ LINES = {
     "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "score-too-fine": 2, "number-out-of-range": 2, "number-missing": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
-    "seed-late": 2, "seed-exists": 2, "seeds-differ": 3,
+    "seed-late": 2, "seed-exists": 2, "seed-of-club": 2, "seeds-differ": 3,
     "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,
     "league-joined": 3, "league-full": 10, "league-not-full": 3, "league-scheduled": 11, "bad-schedule": 10,
     "not-active": 2, "not-scheduled": 2, "not-as-scheduled": 2,

@@ -32,7 +32,8 @@ def run(change_states: Any) -> tuple[int, Any, Any, list[int]]:
     loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), "change_states": change_states})
     states, before, room = np.zeros((2, 3), int), np.zeros((2, 6), int), np.zeros((2, 2, 2), int)
     begin, games, totals = np.array([[500] * 3, [7] * 3]), np.zeros(3, int), [0] * 6
-    adjusted = [1], [2], [-40], np.array([[500], [7]]), [0]  # before the second game, the third player loses 40
+    # before the second game, the third player loses 40
+    adjusted = [1], [2], [-40], [0], np.array([[500], [7]]), np.zeros((2, 1), int)
     code = loop((), (), 0, 3, begin, OFFSETS, PLAYERS, np.zeros((0, 6), int), 0, 0, 0, states, games, [0] * 3, totals,
                 *room, np.zeros((2, 0), int), before, [], 0, *adjusted)  # fmt: skip
     assert games.tolist() == ([2, 2, 2] if code == loops.NOWHERE else [1, 1, 0])

@@ -174,10 +174,10 @@ def test_states_between_games():
     version, plain = bound(BY_GAME), broken(age=None, new_season=None, enter=None, rank_by=None, provisional=None)
     assert containment.age_state(version, "own/all", 7, STATE, 3) == (1600 * SCALE, 15 * SCALE)
     assert containment.begin_season(version, "own/all", 7, STATE) == (1550 * SCALE, 12 * SCALE)
-    assert containment.enter_version(version, "own/all", None, STATE) == (1600 * SCALE, 40 * SCALE)
+    assert containment.enter_version(version, "own/all", STATE) == (1600 * SCALE, 40 * SCALE)
     assert containment.age_state(plain, "own/all", 7, STATE, 3) == STATE
     assert containment.begin_season(plain, "own/all", 7, STATE) == STATE
-    assert containment.enter_version(plain, "own/all", None, STATE) == STATE
+    assert containment.enter_version(plain, "own/all", STATE) == STATE
     assert containment.rank_by(version, "own/all", STATE) == 1588 * SCALE
     assert containment.rank_by(plain, "own/all", STATE) == 1600 * SCALE
     assert [containment.is_provisional(version, "own/all", STATE, games) for games in (4, 5)] == [True, False]
