@@ -119,8 +119,9 @@ def export_standings(
     """The standings of each LADDER, by default of all that have games or adjustments.
 
     Each line is what `standings --format json` says about a ladder. The table has the same columns for all of them:
-    points as a decimal of at most six places, and exact. A ladder that cannot be replayed is reported and left out; the
-    exit code is then 1.
+    points as a decimal of at most six places, and exact; `state` has all that people see of what a rule with state
+    keeps, such as rating=1650 deviation=80. A ladder that cannot be replayed is reported and left out; the exit code is
+    then 1.
     """
     found = _begun(view_of(open_for_command(db), as_of, known_at, rules).every_standings(ladders))
     written, failed = 0, False

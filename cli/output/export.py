@@ -5,10 +5,11 @@ from ratings_ledger.cli.output.render import AXES
 from ratings_ledger.cli.output.standings import places_told
 from ratings_ledger.projections.queries.history import PlayerChange
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.standings import Standings
+from ratings_ledger.projections.queries.standings import Standing, Standings
 
 STANDINGS = (
     "ladder", "rank", "player", "points", "games", "qualified", "points_exact", "gold", "places", "ruleset", *AXES,
+    "state", "provisional",
 )  # fmt: skip
 CHANGES = (
     "player", "position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset",
@@ -23,10 +24,16 @@ def standings_lines(found: Standings, form: str, to_stdout: bool) -> str:
     axes = found.at.axes().values()
     rows = (
         [found.ladder, row.rank, row.player, render.human(row.points, 6), row.games, row.qualified, str(row.points),
-         None if row.gold is ABSENT else row.gold, places_told(row), found.ruleset, *axes]
+         None if row.gold is ABSENT else row.gold, places_told(row), found.ruleset, *axes, _list_state(row),
+         None if row.provisional is ABSENT else row.provisional]
         for row in found.rows
     )  # fmt: skip
     return render.csv_text(rows, to_stdout)
+
+
+def _list_state(row: Standing) -> str:
+    """Return the numbers that a rule keeps about a player, as `ratings seed` takes them."""
+    return "" if row.state is ABSENT else " ".join(f"{name}={value}" for name, value in row.state.items())
 
 
 def change_line(found: PlayerChange, form: str, to_stdout: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection
 
@@ -38,7 +38,7 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
-from ratings_ledger.projections.queries.shown_states import show_state
+from ratings_ledger.projections.queries.shown_states import show_state, show_state_after
 from ratings_ledger.projections.queries.standings import Account, PeriodState, period_state, rows_of_players
 from ratings_ledger.projections.replay import containment
 from ratings_ledger.projections.replay.arrivals import read_when, score_at
@@ -85,7 +85,8 @@ class StateChange(Result):
 @dataclass(frozen=True, slots=True)
 class Explained(Result):
     """What a game did to a player, term by term; `why_not` if the player does not count in it. Under a rule that keeps
-    several numbers about a player, `state` has all that people see.
+    several numbers about a player, `state` has all that people see, and `provisional` says whether the rule finds them
+    not reliable yet after the game.
     """
 
     player: str
@@ -96,6 +97,7 @@ class Explained(Result):
     why_not: str | Absent
     place: int | None
     state: StateChange | Absent = ABSENT
+    provisional: bool | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +175,16 @@ class PlayerExplanation(Answer):
     period: PeriodState | Absent = ABSENT
 
 
+# the states of a participant before and after, and the reasons with the rows of the games that they come from
+Counted: TypeAlias = tuple[State, State, list[tuple[int | None, Term]]]
+
+
 class Gave(NamedTuple):
     """What a game or its period gave: the states before and after of every counted participant, with the reasons and
     the rows of the games that they come from, in units; and what the rule says of it, and what it assumes.
     """
 
-    counted: Mapping[int, tuple[State, State, list[tuple[int | None, Term]]]]
+    counted: Mapping[int, Counted]
     minted: int
     burned: int
     remark: str | None
@@ -288,7 +294,7 @@ def _explain_clubs(
     """Return what a game gave clubs, with the reasons of their players. Raises `RuleFailure`."""
     scored_by = next(of_people for of_people in games.versions if of_people.position == version.position)
     explained = explain_members(games, row, scored_by, before.trace.stream.ladder)
-    gave: dict[int, tuple[State, State, list[tuple[int | None, Term]]]] = {}
+    gave: dict[int, Counted] = {}
     begins = False
     for club in clubs:
         had, terms = _state(facts, before, club, version), explained.terms_of(games.members_of(club))
@@ -376,7 +382,7 @@ def _everybody(
     before: Before,
     row: int,
     version: Version | None,
-    counted: Mapping[int, tuple[State, State, list[tuple[int | None, Term]]]],
+    counted: Mapping[int, Counted],
     games: Mapping[int, str],
 ) -> tuple[Explained, ...]:
     """Return all participants by place; without places by what they got, most first; `counted` has the states before
@@ -409,18 +415,28 @@ def _everybody(
                 tuple(_term(term, scale, None if game is None else games.get(game)) for game, term in terms),
                 reason or ABSENT,
                 facts.place[p] or None,
-                _state_change(version or newest(stream.versions), had, has),
+                *_state_change(facts, before, version or newest(stream.versions), p, counted.get(p, (had, has, None))),
             )
         )
     return tuple(found)
 
 
-def _state_change(version: Version, had: State, has: State) -> StateChange | Absent:
-    """Return what a game did to the numbers of a player, if the rule keeps several."""
+def _state_change(
+    facts: Facts, before: Before, version: Version, participant: int, gave: Counted | tuple[State, State, None]
+) -> tuple[StateChange | Absent, bool | Absent]:
+    """Return what a game did to the numbers of a player, if the rule keeps several, and whether it leaves them
+    provisional. Raises `RuleFailure`.
+    """
     if not version.rule.state:
-        return ABSENT
-    before, after = show_state(version, had), show_state(version, has)
-    return StateChange(before.decimals, after.decimals, before.exact, after.exact)
+        return ABSENT, ABSENT
+    had, has, terms = gave
+    joining = before.trace.joining.get(facts.name_of(participant))
+    played, _ = before.last_game_of(facts.person_of(participant))
+    played += 0 if joining is None else joining.games
+    # of a period, as many games as it gave reasons for
+    played += 0 if terms is None else len({game for game, _ in terms} - {None}) or 1
+    earlier, later = show_state(version, had), show_state_after(version, before.trace.stream.ladder, has, played)
+    return StateChange(earlier.decimals, later.decimals, earlier.exact, later.exact), later.provisional
 
 
 class PlayedThere(NamedTuple):

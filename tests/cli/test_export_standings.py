@@ -53,14 +53,16 @@ def test_csv_has_one_table_for_all(db: str, ratings: Ratings) -> None:
     head = lines(ratings("export", "standings", db=db).stdout)
 
     assert text.splitlines()[0] == (
-        "ladder,rank,player,points,games,qualified,points_exact,gold,places,ruleset,as_of,known_at,rules"
+        "ladder,rank,player,points,games,qualified,points_exact,gold,places,ruleset,as_of,known_at,rules,state,provisional"
     )
     assert [(row["ladder"], row["player"], row["points_exact"]) for row in rows] == [
         (line["ladder"], row["player"], row["points"]) for line in head for row in line["rows"]
     ]
     known_at = head[0]["known_at"]
-    assert f"{MARCH},1,anna,3.857143,7,True,27/7,2,,catan-monthly@2008-03,,{known_at}," in text.splitlines()
-    assert f"{KNIGHTS_YEAR},,ben,451,7,False,451,,1 150 150 150,catan-annual@2008-03,,{known_at}," in text.splitlines()
+    assert f"{MARCH},1,anna,3.857143,7,True,27/7,2,,catan-monthly@2008-03,,{known_at},,," in text.splitlines()
+    assert (
+        f"{KNIGHTS_YEAR},,ben,451,7,False,451,,1 150 150 150,catan-annual@2008-03,,{known_at},,," in text.splitlines()
+    )
 
 
 def test_rules_score_one_ruleset_only(db: str, ratings: Ratings) -> None:
@@ -114,3 +116,13 @@ def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypa
         assert len(others) >= 3
         assert result.stdout.splitlines() == others
     assert ratings("export", "standings", ELO, db=db).exit_code == 0
+
+
+def test_csv_has_what_a_rule_with_state_keeps(tmp_path: Path, ratings: Ratings) -> None:
+    """A rating with its deviation stands in the table as `seed` takes it, with whether it is provisional."""
+    db = f"sqlite:///{tmp_path}/state.db"
+    ratings("init", "--for", "go", "--system", "glicko", db=db)
+    ratings("record", "--game", "go", "--game-id", "g-1", "anna", "ben", "--at", "2024-01-01T12:00Z", db=db)
+    text = ratings("export", "standings", "glicko-go/all", "--format", "csv", db=db).stdout
+    rows = {row["player"]: (row["state"], row["provisional"]) for row in csv.DictReader(io.StringIO(text))}
+    assert rows == {"anna": ("rating=1662 deviation=290", "True"), "ben": ("rating=1338 deviation=290", "True")}

@@ -1,5 +1,6 @@
 """Replays of rules with state against an oracle: whole, compiled, cut, continued, and explained."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -145,6 +146,9 @@ def test_games_are_explained_from_the_states_before_them(played: tuple[str, Game
         for row in range(len(games)):
             explanation = explain_game(ladders, "own-k", f"g{row}", row)
             points = {one.player: one.after for one in explanation.players}
+            # it is provisional before the fifth game
+            played = Counter(player for _, players in games[: row + 1] for player in players)
+            assert all(one.provisional == (played[one.player] < 5) for one in explanation.players)
             assert {player: int(value * 1_000_000) for player, value in points.items()} == {
                 player: after[row][player][0] for player in points
             }
