@@ -393,10 +393,11 @@ class Shown(Result):
 
 @dataclass(frozen=True, slots=True)
 class Change(Result):
-    """What a game or an adjustment did to a player; an adjustment has a `reason` and no game. What the beginning of a
-    season did has a `cause`, and the position and time of the first game in it. Under a rule that keeps several numbers
-    about a player, `state` are those after it, as decimals for people, and `state_exact` the same exactly;
-    `provisional` says whether the rule finds them not reliable yet.
+    """What a game or an adjustment did to a player; an adjustment has a `reason` and no game. What else changes points
+    has a `cause`: a `season` that began, with the position and time of the first game in it; a `period` that closed,
+    with those of the player's last game in it; a `version` that took effect, with its own. Under a rule that keeps
+    several numbers about a player, `state` are those after it, as decimals for people, and `state_exact` the same
+    exactly; `provisional` says whether the rule finds them not reliable yet.
 
     `published` are lists that showed other points then; `revised_at` is when the game was corrected last, or counted
     again, None for one that stands as it was recorded. `game` is the game as it stands, with its players' current ids.
