@@ -9,7 +9,7 @@ that a command waits for no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -298,7 +298,7 @@ class Snapshot(SnapshotReader):
             return predict_game(query.ladders, ladder, sides, home=home, numbers=numbers, times=query.times)
 
     @retry_on_damaged_cache
-    def predict_pairs(self, ladder: str, pairs: Iterable[tuple[str, str]]) -> tuple[Prediction, ...]:
+    def predict_pairs(self, ladder: str, pairs: Collection[tuple[str, str]]) -> tuple[Prediction, ...]:
         """Return a prediction for a game of each two players; none where the rule cannot predict, or no game of two
         counts.
         """

@@ -109,6 +109,12 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_pair(value: object) -> bool:
+    return (
+        isinstance(value, Sequence) and _is_list(value, _is_text) and len(value) == 2 and all(map(is_storable, value))
+    )
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -121,6 +127,7 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "int": (_is_number, "a whole number"),
     "date": (lambda value: isinstance(value, date), "a date"),
     "Collection[str]": (lambda value: _is_list(value, _is_text), "a list of texts"),
+    "Collection[tuple[str, str]]": (lambda value: _is_list(value, _is_pair), "a list of pairs of players"),
     "Sequence[str]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_text), "a list of texts"),
     "Sequence[int]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_number),
                       "a list of whole numbers"),

@@ -18,7 +18,7 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.queries.explain import row_of_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladders import Stream, find_changes, parse_name
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 ALL = "all"
@@ -138,7 +138,8 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
     return (
         (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
         == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)
-        and (left.adjustments, left.seeds, left.until) == (right.adjustments, right.seeds, right.until)
+        and (left.adjustments, left.seeds) == (right.adjustments, right.seeds)
+        and (left.until == right.until or not find_changes(left.versions))
         and _have_same_dates(left, right)
         and have_same_points(left.previous, right.previous)
     )

@@ -127,7 +127,7 @@ def compared_page(visit: Visit) -> Page:
 def _predict_all(visit: Visit, ladder: str | None, found: Sequence[Profile]) -> Sequence[Prediction]:
     """Return what a game of every two of some players would give."""
     players = [one.player for one in found if one.standing is not None]
-    return () if ladder is None else visit.view.predict_pairs(ladder, combinations(players, 2))
+    return () if ladder is None else visit.view.predict_pairs(ladder, [*combinations(players, 2)])
 
 
 def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Profile]:

@@ -69,7 +69,7 @@ def _pages(ladder: str, number: int, players: int) -> list[tuple[str, addresses.
 def _predict_neighbours(visit: Visit, found: Overview) -> Sequence[Prediction]:
     """Return what a game of each of the first players with the next one would give."""
     players = [row.player for row in found.rows if row.rank is not None][: NEIGHBOURS + 1]
-    return visit.view.predict_pairs(found.ladder, pairwise(players))
+    return visit.view.predict_pairs(found.ladder, [*pairwise(players)])
 
 
 def _distribution(found: Overview) -> str:

@@ -324,7 +324,7 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
 GIVEN: dict[str, Any] = {
     "ladder": LADDER, "player": "anna", "players": ["anna"], "game_id": "g-1", "game_ids": ["g-1"], "position": 3,
     "places": [1, 2], "name": "club-catan-elo", "one": LADDER, "other": "anna", "text": "odd", "after": 1,
-    "league": "winter", "by": "mira", "events": void("g-1"), "sides": ["anna", "ben"],
+    "league": "winter", "by": "mira", "events": void("g-1"), "sides": ["anna", "ben"], "pairs": [("anna", "ben")],
 }  # fmt: skip
 # these take views and results
 OWN_TYPES = ("close", "simulate", "last_event_of_ranks", "compare", "attribute")
