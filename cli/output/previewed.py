@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
-from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, OF_PLAYER
+from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
+from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER
 from ratings_ledger.ledger.intake.tables.recognition import LISTED_MAX, TableRead
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
@@ -60,7 +61,7 @@ def _ways(file: PreviewedFile) -> Iterator[tuple[str, str]]:
 
 
 def _form(table: TableRead) -> str:
-    parts = [LAYOUTS[table.layout]]
+    parts = [LAYOUTS[table.layout].summary]
     if table.sheet is not None:
         parts.append(f"sheet {table.sheet}")
     if table.delimiter is not None:

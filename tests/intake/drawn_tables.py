@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from sheet_files import EPOCH, EPOCH_1904, ods, xlsx
 
-from ratings_ledger.ledger.intake.tables.layouts import column_meaning, is_total
+from ratings_ledger.ledger.intake.tables.meanings import column_meaning, is_total
 
 ZONE = ZoneInfo("Europe/Berlin")
 PLACES, SCORES, BOTH = "places", "scores", "places and scores"

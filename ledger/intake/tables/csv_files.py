@@ -28,7 +28,8 @@ from ratings_ledger.ledger.intake.tables.columns import (
     told_not_utf8,
 )
 from ratings_ledger.ledger.intake.tables.dates import is_other_date
-from ratings_ledger.ledger.intake.tables.layouts import PLACES, ROWS
+from ratings_ledger.ledger.intake.tables.layouts.places import PLACES
+from ratings_ledger.ledger.intake.tables.layouts.rows import ROWS
 from ratings_ledger.ledger.intake.tables.recognition import (
     CELLS_MAX,
     HEADER_ROWS,
@@ -160,8 +161,9 @@ def table_events(
     columns = header_columns(header)
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
     replaced = {ours: name for name, ours in used.items() if ours in options.fixed}
+    layout = PLACES if columns.places else ROWS
     read = TableRead(
-        PLACES if columns.places else ROWS, {name: ours for name, ours in used.items() if ours not in replaced},
+        layout.name, {name: ours for name, ours in used.items() if ours not in replaced},
         number, blank=at, dropped=tuple(name for name, ours in zip(names, header, strict=True) if ours is None),
         delimiter=delimiter, encoding=encoding, told=sentences,
     )  # fmt: skip

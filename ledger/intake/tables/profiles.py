@@ -18,7 +18,8 @@ from ratings_ledger.ledger.events.zones import zone
 from ratings_ledger.ledger.intake.tables.aliases import Alias, alias_of
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_number, is_place
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
-from ratings_ledger.ledger.intake.tables.layouts import BESIDES, LAYOUTS
+from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
+from ratings_ledger.ledger.intake.tables.meanings import BESIDES
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, shown
 
 BYTES_MAX = 4_000_000

@@ -39,30 +39,20 @@ from ratings_ledger.ledger.intake.tables.columns import (
     with_point,
 )
 from ratings_ledger.ledger.intake.tables.dates import Order, is_nothing_else, moment_text, order_of
-from ratings_ledger.ledger.intake.tables.layouts import (
+from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, recognise_layout
+from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, cell_at, number_games
+from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
+from ratings_ledger.ledger.intake.tables.meanings import (
     BESIDES,
-    FIRST,
-    LAYOUTS,
     OF_PAIR,
     OF_PLAYER,
-    PAIR,
-    PLACES,
-    PLAYER_PLACES,
-    PLAYER_SCORES,
-    ROWS,
-    SECOND,
     TIME,
-    are_places,
-    by_pair,
-    by_player,
     column_meaning,
     is_total,
-    numbered,
     repeats,
 )
 from ratings_ledger.ledger.intake.tables.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
 from ratings_ledger.ledger.rejections import Refused, in_list, shown
-from ratings_ledger.ledger.validation.names import is_dash
 
 LISTED_MAX = 5
 
@@ -138,7 +128,6 @@ HEADER_ROWS, KNOWN_MIN = 20, 2
 REMARK_CELLS_MAX = 2  # of a row that is no game
 NUMBERED = "games have no number of their own; they are numbered by day"
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 Rows = list[tuple[int, list[str]]]
 
@@ -173,7 +162,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         table = table._replace(faults={**table.faults, **wrong})
         names = ["" if (line - 1, column) in wrong else name for column, name in enumerate(names)]
     body = table.rows[at + 1 :]
-    layout = options.layout or _layout(names, body, options)
+    layout = _layout(names, body, options)
     header, problems = _header(names, body, layout, options)
     named = name_columns(header)
     body = [(there, without_dashes(row, named)) for there, row in body]
@@ -185,7 +174,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     dated = _dated(header)
     order = Order("", is_needed=False)
     try:
-        order = order_of(((there, _cell(row, dated)) for there, row in body), options.dates)
+        order = order_of(((there, cell_at(row, dated)) for there, row in body), options.dates)
     except Refused as problem:
         problems.append(problem)
     has_ids = "game_id" in (*header, *options.fixed)
@@ -199,7 +188,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     renamed = {name: ours for name, ours in used.items()
                if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
     read = TableRead(
-        layout, used, line, above=tuple(there for there, _ in table.rows[:at]), repeated=repeated, totals=totals,
+        layout.name, used, line, above=tuple(there for there, _ in table.rows[:at]), repeated=repeated, totals=totals,
         gameless=gameless, blank=table.blank, hidden=(*table.hidden,), dropped=dropped, unknown=unknown,
         is_numbered=not has_ids, dates=order.name if order.is_needed else None, dates_from=order.decided_by,
         sheet=table.sheet or None, other_sheets=(*table.other_sheets,), delimiter=table.delimiter or None,
@@ -214,8 +203,8 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     yield read._replace(told=(*table.told, *_sentences(read, renamed, order, _first_day(body, header, order.name))))
     yield from filter(None, replaced.values())
     yield options._replace(
-        found=None, sheet=options.sheet or table.sheet or None, layout=layout, columns={**options.columns, **renamed},
-        dates=order.name if order.told else options.dates,
+        found=None, sheet=options.sheet or table.sheet or None, layout=layout.name,
+        columns={**options.columns, **renamed}, dates=order.name if order.told else options.dates,
     )  # fmt: skip
     columns = _columns(header, layout)._replace(is_numbered=not has_ids, sheet=table.sheet or None)
     if options.found is not None:
@@ -237,7 +226,7 @@ def _games(
             (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows
         )
     for there, event, source, rows_of in games_of_rows(
-        _rewritten(rows, read), columns, options, is_row_whole=read.layout != ROWS
+        _rewritten(rows, read), columns, options, is_row_whole=LAYOUTS[read.layout].is_row_whole
     ):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
@@ -245,11 +234,8 @@ def _games(
 
 def _rewritten(rows: Iterator[tuple[int, Cells | Refused]], read: TableRead) -> Iterator[tuple[int, Cells | Refused]]:
     """Return the rows of a table in the usual form."""
-    if read.is_numbered:
-        rows = numbered(rows, read.layout)
-    if read.layout == PAIR:
-        return by_pair(rows)
-    return by_player(rows, read.layout) if read.layout in (PLAYER_PLACES, PLAYER_SCORES) else rows
+    layout = LAYOUTS[read.layout]
+    return iter(layout.read(number_games(rows, layout) if read.is_numbered else rows))
 
 
 def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: str) -> Iterator[str]:
@@ -260,8 +246,8 @@ def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: s
         yield f"columns: {', '.join(f'{in_list(name)} = {ours}' for name, ours in renamed.items())}"
     if order.told:
         yield order.told
-    if read.layout not in (ROWS, PLACES):
-        yield LAYOUTS[read.layout]
+    if not LAYOUTS[read.layout].is_usual:
+        yield LAYOUTS[read.layout].summary
     if read.is_numbered:
         yield f"{NUMBERED}, such as {day}-1" if day else NUMBERED
 
@@ -270,7 +256,7 @@ def _first_day(body: Rows, header: Header, order: str) -> str:
     """Return the day of the first date that can be read, or nothing."""
     for _, row in body:
         with suppress(Refused):
-            if _DAY.match(day := moment_text(_cell(row, _dated(header)), None, order)[:10]):
+            if _DAY.match(day := moment_text(cell_at(row, _dated(header)), None, order)[:10]):
                 return day
     return ""
 
@@ -295,15 +281,6 @@ def _placed(problem: Refused, table: Table, line: int) -> Refused:
     return Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
 
 
-def _cell(row: list[str], column: int | None) -> str:
-    return "" if column is None or column >= len(row) else row[column].strip()
-
-
-def _got(row: list[str], column: int) -> str:
-    """Return what a player got, if that is a player's column: a dash is nothing."""
-    return "" if is_dash(text := _cell(row, column)) else text
-
-
 def _means(name: str, options: TableOptions) -> str | None:
     """Return what a column holds: as somebody said, or as its name says."""
     said = options.named
@@ -321,50 +298,14 @@ def header_at(rows: Rows, options: TableOptions) -> int | None:
     return None
 
 
-def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
-    """Return the layout that the names and cells of the columns say. Raises `Refused` (unclear-layout)."""
-    found = [_means(name, options) if name else "" for name in names]
-    if "player" in found:
-        return ROWS
-    if FIRST in found and SECOND in found:
-        return PAIR
-    if any(name and name[0].isdigit() for name in found):
-        return PLACES
-    players = [
-        column for column, name in enumerate(names) if found[column] is None and _may_be_player(name, body, column)
-    ]
-    cells = [(line, [text for column in players if (text := _got(row, column))]) for line, row in body]
-    played = [(line, row) for line, row in cells if len(row) > 1]
-    if not played:
-        return ROWS
-    _refuse_mixed(played)
-    return PLAYER_PLACES if are_places(row for _, row in played) else PLAYER_SCORES
+def _layout(names: list[str], body: Rows, options: TableOptions) -> Layout:
+    """Return the layout that was named, or that the table says. Raises `Refused` (unclear-layout)."""
+    if options.layout is not None:
+        return LAYOUTS[options.layout]
+    return recognise_layout(TableView(names, [_means(name, options) if name else "" for name in names], body))
 
 
-def _refuse_mixed(played: Rows) -> None:
-    """Raises `Refused` (unclear-layout) if most games of three and more have places, and others do not.
-
-    Scores of two look like places too often to tell.
-    """
-    several = [(line, row) for line, row in played if len(row) > 2]
-    odd = [line for line, row in several if not are_places([row])]
-    if odd and len(odd) * 2 < len(several):
-        told = "here are other numbers than places, which most lines have; put them right, or say what all are"
-        raise Refused("unclear-layout", f"{told}: --layout {PLAYER_PLACES} or {PLAYER_SCORES}", odd[0])
-
-
-def _may_be_player(name: str, body: Rows, column: int) -> bool:
-    """Tell whether a column that is not known may be a player's: most of it is numbers, if anything, and no totals."""
-    return not is_total([name]) and _holds_numbers(body, column)
-
-
-def _holds_numbers(body: Rows, column: int) -> bool:
-    """Tell whether most of what stands in a column is numbers, if anything."""
-    found = [_NUMBER.fullmatch(place_text(text)) is not None for _, row in body if (text := _got(row, column))]
-    return not found or sum(found) * 2 > len(found)
-
-
-def _header(names: list[str], body: Rows, layout: str, options: TableOptions) -> tuple[Header, list[Refused]]:
+def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions) -> tuple[Header, list[Refused]]:
     """Return the columns under this program's names, and what is wrong with them."""
     renamed, taken = dict[str, str](), set[str]()
     means = {name: _means(name, options) for name in names if name}
@@ -372,24 +313,23 @@ def _header(names: list[str], body: Rows, layout: str, options: TableOptions) ->
         # what is called a game is often its number
         for name in (name for name, found in means.items() if found == "game"):
             column = names.index(name)
-            if all(_cell(row, column).isdecimal() for _, row in body):
+            if all(cell_at(row, column).isdecimal() for _, row in body):
                 means[name] = "game_id"
     if TIME in means.values() and "occurred_at" not in means.values():
         means = {name: "occurred_at" if found == TIME else found for name, found in means.items()}
     for name, found in means.items():
-        usable = found is not None and (found not in BESIDES or found == TIME or layout == PAIR) and found not in taken
+        has_place = found not in BESIDES or found == TIME or found in layout.besides
+        usable = has_place and found not in taken
         if found is not None and usable:
             renamed[name] = found
             taken.add(found)
-        elif (
-            found is None and layout in (PLAYER_PLACES, PLAYER_SCORES) and _may_be_player(name, body, names.index(name))
-        ):
+        elif found is None and layout.has_player_columns and may_be_player(name, body, names.index(name)):
             renamed[name] = OF_PLAYER + name
     of_players = [name for name in renamed.values() if name.startswith(OF_PLAYER)]
     # of recorded games one may say less, unless they are numbered by day
     said = {*renamed.values(), *options.fixed}
     needed = NEEDED if "occurred_at" in said and "game_id" not in said else options.needed
-    given = [*(["game_id"] if needed == NEEDED else []), *([] if layout in (ROWS, PLACES) else ["player"])]
+    given = [*(["game_id"] if needed == NEEDED else []), *([] if layout.is_usual else ["player"])]
     options = options._replace(renamed=renamed | options.renamed, needed=needed)
     return read_names(names, options, [*BESIDES, *of_players], given)
 
@@ -403,7 +343,7 @@ def _without_extras(
     for line, row in body:
         if repeats(row, names):
             repeated.append(line)
-        elif dated is not None and is_total(row) and (not _cell(row, dated) or is_total([_cell(row, dated)])):
+        elif dated is not None and is_total(row) and (not cell_at(row, dated) or is_total([cell_at(row, dated)])):
             totals.append((line, next(cell for cell in row if cell.strip()).strip()))
         else:
             kept.append((line, row))
@@ -411,10 +351,10 @@ def _without_extras(
 
 
 def _without_gameless(
-    table: Table, body: Rows, header: Header, layout: str
+    table: Table, body: Rows, header: Header, layout: Layout
 ) -> tuple[Rows, tuple[tuple[int, str], ...]]:
     """Return the rows without those of one or two cells and no player, where a row is a game; and which those were."""
-    if layout == ROWS:
+    if not layout.is_row_whole:
         return body, ()
     kept, gameless = Rows(), list[tuple[int, str]]()
     faulty = {row for row, _ in table.faults}
@@ -435,10 +375,10 @@ def _without_gameless(
 def _has_player(row: list[str], header: Header) -> bool:
     """Tell whether a row has something in a player's place; beside numbers, a text without a date is a remark."""
     for column, name in enumerate(header):
-        if name and (text := _cell(row, column)):
+        if name and (text := cell_at(row, column)):
             if is_place(name) or name in OF_PAIR:
                 return True
-            if name.startswith(OF_PLAYER) and (_cell(row, _dated(header)) or _NUMBER.fullmatch(place_text(text))):
+            if name.startswith(OF_PLAYER) and (cell_at(row, _dated(header)) or NUMBER.fullmatch(place_text(text))):
                 return True
     return False
 
@@ -457,7 +397,7 @@ def _without_replaced(
     for column, ours in enumerate(header):
         if ours and ours in options.fixed:
             kept[column] = None
-            texts = dict.fromkeys(text for _, row in body if (text := _cell(row, column)))
+            texts = dict.fromkeys(text for _, row in body if (text := cell_at(row, column)))
             told[names[column]] = replaced_told(names[column], texts, ours, options.fixed[ours]) if texts else ""
     return kept, told
 
@@ -470,7 +410,7 @@ def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iter
             where = f"{table.sheet}!{letters}{header_line}" if table.sheet else f"column {letters}"
             yield Refused("bad-cell", f"{where}: {told}")
             continue
-        line, text = next(((line, text) for line, row in body if (text := _cell(row, column))), (0, ""))
+        line, text = next(((line, text) for line, row in body if (text := cell_at(row, column))), (0, ""))
         if text:
             told = f"column {letters} has no name, and {shown(text)} is in it (line {line})"
             yield Refused("unknown-column", f"{told}; give it a name, or leave it empty")
@@ -489,12 +429,12 @@ def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOpti
     return [Refused("bad-profile", told)] if parts else []
 
 
-def _columns(header: Header, layout: str) -> CsvColumns:
+def _columns(header: Header, layout: Layout) -> CsvColumns:
     """Return the columns of the table as it is rewritten."""
     found = header_columns(header)
     named = tuple(name for name in GAME_COLUMNS if name in found.game or name == "game_id")
     game = named + tuple(name for name in found.game if is_number(name))
-    if layout in (ROWS, PLACES):
+    if layout.is_usual:
         return found._replace(game=game)
     return CsvColumns(game, ("player", "place", "score"), {})
 

@@ -38,7 +38,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     read_members,
     told_not_utf8,
 )
-from ratings_ledger.ledger.intake.tables.layouts import FIRST, OF_PLAYER, SECOND
+from ratings_ledger.ledger.intake.tables.meanings import FIRST, OF_PLAYER, SECOND
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.validation.names import is_dash
 

@@ -1,0 +1,14 @@
+"""The layouts of tables, in the order in which they are looked for."""
+
+from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView
+from ratings_ledger.ledger.intake.tables.layouts.pair import PAIR
+from ratings_ledger.ledger.intake.tables.layouts.places import PLACES
+from ratings_ledger.ledger.intake.tables.layouts.player_columns import PLAYER_PLACES, PLAYER_SCORES
+from ratings_ledger.ledger.intake.tables.layouts.rows import ROWS
+
+LAYOUTS = {layout.name: layout for layout in (ROWS, PAIR, PLACES, PLAYER_PLACES, PLAYER_SCORES)}
+
+
+def recognise_layout(view: TableView) -> Layout:
+    """Return the layout that the names and cells of a table say. Raises `Refused` (unclear-layout)."""
+    return next((layout for layout in LAYOUTS.values() if layout.recognise(view)), ROWS)

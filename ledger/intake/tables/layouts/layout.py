@@ -1,0 +1,98 @@
+"""What a layout is: how a table is recognised as one, how its rows become the usual form, and examples of it.
+
+A layout is one file beside this one: a `Layout`, whose examples are tests. The usual form is a row per player, or a row
+per game with a column per place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from ratings_ledger.ledger.intake.tables.columns import Cells, place_text
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.validation.names import is_dash
+
+# the rows of a table with their lines: as they stand there, and by column
+TextRows = list[tuple[int, list[str]]]
+CellRows = Iterable[tuple[int, Cells | Refused]]
+
+
+class TableView(NamedTuple):
+    """A table as layouts look at it: the names of its columns, what each holds as far as that is known ("" for a column
+    that is dropped or has no name), and its rows.
+    """
+
+    names: list[str]
+    meanings: list[str | None]
+    body: TextRows
+
+
+class Example(NamedTuple):
+    """A table in a layout, as CSV, and its games: `PLAYER PLACE` or `PLAYER =SCORE` for each player, or the refusal as
+    `CODE: part of its message`.
+    """
+
+    table: str
+    games: tuple[str, ...]
+
+
+class Layout(NamedTuple):
+    """A form of tables.
+
+    name:         how `--layout` calls it
+    summary:      what it has in its rows and columns
+    recognise:    tells whether a table has this form; raises `Refused` (unclear-layout) if that is doubtful
+    examples:     tables in this form, which tests read
+    read:         rewrites the rows of a table, which have ids, in the usual form
+    besides:      which columns it has that the usual form has not
+    is_usual:     whether it is the usual form already
+    is_row_whole: whether a row is a game
+    has_player_columns: whether columns that are not known are called for players
+    """
+
+    name: str
+    summary: str
+    recognise: Callable[[TableView], bool]
+    examples: tuple[Example, ...]
+    read: Callable[[CellRows], CellRows] = iter
+    besides: frozenset[str] = frozenset()
+    is_usual: bool = False
+    is_row_whole: bool = True
+    has_player_columns: bool = False
+
+
+def cell_at(row: list[str], column: int | None) -> str:
+    """Return what stands in a column of a row, if it has the column."""
+    return "" if column is None or column >= len(row) else row[column].strip()
+
+
+def filled_cell(row: list[str], column: int) -> str:
+    """Return what a player got, if the column is a player's: a dash is nothing."""
+    return "" if is_dash(text := cell_at(row, column)) else text
+
+
+def number_games(rows: CellRows, layout: Layout) -> Iterator[tuple[int, Cells | Refused]]:
+    """Yield rows without numbers of games with those: date and number of the day, in the order of the rows.
+
+    Where a player has a row, a game begins where there is another date, a better place than in the row before, or an
+    empty line in between; a row without a date has that of the row before.
+    """
+    days, game_id, before, date = Counter[str](), "", 0, ""
+    place = 0
+    for line, cells in rows:
+        if isinstance(cells, Refused):
+            yield line, cells
+            before = line
+            continue
+        given = cells.get("occurred_at", "" if layout.is_row_whole else date)
+        if not given:
+            yield line, Refused("missing-member", "the row has no date")
+            continue
+        own = int(text) if (text := place_text(cells.get("place", ""))).isdecimal() else 0
+        if layout.is_row_whole or given != date or line > before + 1 or own < place or not game_id:
+            days[given[:10]] += 1
+            game_id = f"{given[:10]}-{days[given[:10]]}"
+        date, place, before = given, own, line
+        yield line, {**cells, "game_id": game_id, "occurred_at": given}

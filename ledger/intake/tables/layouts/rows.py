@@ -1,0 +1,28 @@
+"""A row for each player of a game.
+
+Date        Player  Place
+2024-11-22  anna    1
+2024-11-22  ben     2
+"""
+
+from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
+
+
+def _is_of_rows(view: TableView) -> bool:
+    return "player" in view.meanings
+
+
+ROWS = Layout(
+    "rows",
+    "a row per player",
+    _is_of_rows,
+    examples=(
+        Example(
+            "Date,Player,Place\n22.11.2024,anna,1\n22.11.2024,ben,2\n22.11.2024,ben,1\n22.11.2024,anna,2\n",
+            ("anna 1 ben 2", "ben 1 anna 2"),
+        ),
+        Example("Datum;Spieler;Punkte\n22.11.2024;anna;9,5\n22.11.2024;ben;8\n", ("anna =9.5 ben =8",)),
+    ),
+    is_usual=True,
+    is_row_whole=False,
+)
