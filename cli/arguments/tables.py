@@ -13,6 +13,7 @@ from ratings_ledger.cli.arguments.options import zone_option
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.files import read_lines
+from ratings_ledger.ledger.intake.forfeits import FORFEITS
 from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
@@ -68,6 +69,7 @@ OPTIONS = {
     "tie": click.option("--ties", "tie", metavar="TEXT",
                         help="What joins tied players in a cell besides =, such as /."),
     "partners": partners_option,
+    "forfeits": click.option("--forfeits", type=OneOf(FORFEITS), help="Rate games that were not played, or not."),
     "encoding": click.option("--encoding", metavar="NAME", type=_encoding, help="Of a CSV file that is not UTF-8."),
     "alias_file": click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
                                help="Who is meant by names in a table: lines such as ana = anna."),

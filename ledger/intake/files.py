@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ratings_ledger.ledger.intake.forfeits import describe_forfeits, settle_forfeit
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
 from ratings_ledger.ledger.intake.readers import ARCHIVE, Opened, reader_of
 from ratings_ledger.ledger.intake.tables.aliases import under_aliases
@@ -209,7 +210,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader, broken = reader_of(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{told}; it is passed over") for told in broken)
-    aliases, games, is_numbered = dict[str, str](), dict[str, str](), False
+    aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, 0
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
             yield FileNote(name, found)
@@ -223,11 +224,14 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             yield None
         else:
             line, event, source, rows_of = found
+            forfeits += settle_forfeit(event, options.forfeits)
             if reader.tables:
                 event = under_slug(event, games)
                 if options.aliases:
                     event = under_aliases(event, options.aliases, aliases)
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered)
+    if forfeits:
+        yield FileNote(name, describe_forfeits(forfeits, options.forfeits))
     for what, used in (("games", games), ("aliases", aliases)):
         if used:
             told = [f"{in_list(written)} = {in_list(meant)}" for written, meant in used.items()]

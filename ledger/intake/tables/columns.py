@@ -69,8 +69,9 @@ class TableOptions(NamedTuple):
     `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
     the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `partners` joins
     the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the players whom names in
-    it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they
-    are those of the file `profile`. `needed` is what has to be said of each game: less if it is recorded already.
+    it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they are those of the file
+    `profile`. `forfeits` says whether games that were not played are rated. `needed` is what has to be said of each
+    game: less if it is recorded already.
     """
 
     zone: str | None = None
@@ -87,6 +88,7 @@ class TableOptions(NamedTuple):
     aliases: Mapping[str, str] = {}
     columns: Mapping[str, str] = {}
     profile: str | None = None
+    forfeits: str | None = None
     needed: tuple[str, ...] = NEEDED
 
     @property
