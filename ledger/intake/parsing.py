@@ -1,6 +1,8 @@
 """What can be said about each event by itself: from items to drafts, block by block.
 
-For a long input another process does this, ahead of this one, which meanwhile checks how the events fit together.
+For a long input another process reads ahead of this one, which meanwhile checks how the events fit together. A line of
+JSON becomes a draft over there. The game of a table becomes a draft here: to read its rows takes as long as all checks,
+so both processes have half of the work.
 """
 
 import marshal
@@ -60,56 +62,69 @@ def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) ->
 
 def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
     """Return an entry of a file, if it is an item, with what that says."""
-    if not isinstance(entry, Item):
-        return entry
-    source, names, outcome = _read(entry, source_wanted)
-    return ParsedItem(entry._replace(event=b"", source=source), names, outcome)
+    return parsed_item(entry, source_wanted) if isinstance(entry, Item) else entry
 
 
-# an event goes from one process to the other as a flat tuple of plain values: half the work of packing the objects
+def parsed_item(item: Item, source_wanted: bool) -> ParsedItem:
+    """Return an item of a file with what it says."""
+    file, line, _, _, rows_of, table, is_numbered = item
+    source, names, outcome = _read(item, source_wanted)
+    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered), names, outcome)
 
 
 def packed_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
-    """Blocks of entries, parsed, as bytes for another process of this program."""
-    while flat := [_flat(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)]:
-        try:
-            yield marshal.dumps(flat)
-        except ValueError:  # a value that is not of a plain type
-            yield marshal.dumps([pickle.dumps(_from_flat(one)) for one in flat])
+    """Yield blocks of entries as bytes for another process of this program."""
+    while block := [_pack(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)]:
+        yield marshal.dumps(block)
 
 
 def unpacked_block(message: bytes) -> Block:
     """Return the parsed entries that `packed_blocks` was given."""
-    return list(map(_from_flat, marshal.loads(message)))
+    return list(map(_unpack, marshal.loads(message)))
 
 
-def _flat(entry: Entry, source_wanted: bool) -> tuple[Any, ...] | bytes:
-    if isinstance(entry, Item):
-        source, names, outcome = _read(entry, source_wanted)
-        if isinstance(outcome, tuple):
-            file, line, _, _, rows_of, table, is_numbered = entry
-            draft, data = outcome
-            return (file, line, b"", source, rows_of, table, is_numbered, names, *draft, data)
-        return pickle.dumps(ParsedItem(entry._replace(event=b"", source=source), names, outcome))
-    return pickle.dumps(entry)
+# an item travels as a flat tuple of plain values: half the work of packing the objects
 
 
-def _from_flat(flat: tuple[Any, ...] | bytes) -> BlockEntry:
+def _pack(entry: Entry, source_wanted: bool) -> bytes:
+    with suppress(ValueError):  # of a value that is not of a plain type
+        if isinstance(entry, Item) and isinstance(entry.event, dict):
+            source = entry.source if source_wanted else _without_rows(entry.source)
+            raw: tuple[Any, ...] = entry._replace(source=source)
+            return marshal.dumps(tuple(raw))
+        if isinstance(entry, Item) and isinstance(entry.event, bytes):
+            item, names, outcome = parsed_item(entry, source_wanted)
+            if isinstance(outcome, tuple):
+                flat: tuple[Any, ...] = (*item, names, *outcome[0], outcome[1])
+                return marshal.dumps(flat)
+    return marshal.dumps(pickle.dumps(parsed(entry, source_wanted)))
+
+
+def _unpack(packed: bytes) -> BlockEntry:
+    flat = marshal.loads(packed)
     if isinstance(flat, bytes):
         entry: BlockEntry = pickle.loads(flat)
         return entry
-    item, names, draft, data = flat[:_NAMES], flat[_NAMES], flat[_NAMES + 1 : -1], flat[-1]
-    return ParsedItem(Item._make(item), names, (Draft._make(draft), data))
+    item = Item._make(flat[:_NAMES])
+    if len(flat) == _NAMES:
+        return parsed_item(item, source_wanted=True)
+    names, draft, data = flat[_NAMES], flat[_NAMES + 1 : -1], flat[-1]
+    return ParsedItem(item, names, (Draft._make(draft), data))
 
 
-_NAMES = len(Item._fields)  # where a flat tuple has the names
+_NAMES = len(Item._fields)  # where a flat tuple has the names, if what the item says was read
+
+
+def _without_rows(source: Any) -> list[Any] | None:
+    """Return what is kept of a source that is not wanted: a list says that there were rows."""
+    return [] if isinstance(source, list) else None
 
 
 def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcome]:
     """Return the source of an item, if it is wanted, the names of a refused game, and what the item says."""
     file, line, event, source, rows_of, table, _ = item
     if not source_wanted:
-        source = [] if isinstance(source, list) else None  # a list says that there were rows
+        source = _without_rows(source)
     elif isinstance(event, bytes):
         source = event.decode("utf-8", "backslashreplace")
     outcome = event if isinstance(event, Refused) else _outcome(event)

@@ -154,14 +154,21 @@ class Newcomers:
         if type_name == "player.renamed":
             self._renamed.setdefault(data["new_player"], (data["player"], first))
             return
-        there = self._first
-        for name in TYPES[type_name].brings(data):
+        names = TYPES[type_name].brings(data)
+        if type_name == "points.adjusted" or self._adjusted:
+            self._meet_adjusted(type_name, names, data)
+        for name in names:
+            known = self._first.get(name)
+            if known is None or (first.table and not known.table):
+                self._first[name] = first
+
+    def _meet_adjusted(self, type_name: str, names: Iterable[str], data: dict[str, Any]) -> None:
+        """Note which names adjustments alone bring, and forget those that another event brings, too."""
+        for name in names:
             if type_name != "points.adjusted":
                 self._adjusted.pop(name, None)
-            elif name not in there or name in self._adjusted:
+            elif name not in self._first or name in self._adjusted:
                 self._adjusted.setdefault(name, set()).add(data["ladder"])
-            if name not in there or (first.table and not there[name].table):
-                there[name] = first
 
     def mention(self, names: Iterable[str]) -> None:
         """Note the names in a refused event: they are in the input, though it adds no player."""

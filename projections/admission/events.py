@@ -4,7 +4,7 @@ Refused are a game that is eligible for a ladder but that its rule cannot score,
 adjustment that fits no ladder. Rulesets published earlier in the same import count.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property, partial
@@ -102,7 +102,7 @@ class Admission:
         # how many pending adjustments each ruleset's ladders have
         self._adjusted: Counter[str] = Counter()
         # the players of the games that wait, by number of seats and labels
-        self._playing: dict[tuple[int, tuple[str | None, ...]], set[str]] = {}
+        self._playing: defaultdict[tuple[int, tuple[str | None, ...]], set[str]] = defaultdict(set)
         for event in read_live(connection, until=self._until, type_name="ruleset.published"):
             ruleset = Ruleset.model_validate(event.data)
             version, problems = bind(ruleset, event.position or 0)
@@ -143,8 +143,7 @@ class Admission:
                 self._new_ladders.meet(self._connection, self.versions, alone, occurred_at, data)
             if self.checks_games and data.get("rated", True) and not data.get("aborted", False):
                 labels = (data["game"], *map(data.get, LABELS[1:]))
-                players = self._playing.setdefault((seats_of(data), labels), set())
-                players.update([participant["player"] for participant in data["participants"]])
+                self._playing[seats_of(data), labels].update([p["player"] for p in data["participants"]])
         elif type_name == "player.seeded":
             self._seed(data)
         elif type_name == "points.adjusted":

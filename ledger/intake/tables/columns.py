@@ -227,15 +227,20 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
 
 def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
     """Return the members of a game or a player in some cells, by column. Raises `Refused`."""
-    found = {name: read_value(name, text) if name in READ_COLUMNS else text
-             for name, text in cells.items() if not name.startswith(NUMBERS)}  # fmt: skip
-    if len(found) < len(cells):
-        found["numbers"] = {
-            name.removeprefix(NUMBERS): read_value(name, text)
-            for name, text in cells.items()
-            if name.startswith(NUMBERS)
-        }
-    return found
+    members: dict[str, Any] = dict(cells)
+    for name in _converted_columns(tuple(cells)):
+        if name.startswith(NUMBERS):
+            del members[name]
+            members.setdefault("numbers", {})[name.removeprefix(NUMBERS)] = read_value(name, cells[name])
+        else:
+            members[name] = read_value(name, cells[name])
+    return members
+
+
+@lru_cache(maxsize=1_024)
+def _converted_columns(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns among these whose cells are more than text; rows of one table have few different sets."""
+    return tuple(name for name in names if name in READ_COLUMNS or name.startswith(NUMBERS))
 
 
 def instant_text(text: str, zone: str | None) -> str:

@@ -106,15 +106,15 @@ def games_of_rows(
 
 def cells_of(row: list[str], header: Header) -> Cells | Refused:
     """Return the non-empty cells of a row by column, without the columns that --map drops."""
+    text = "".join(row)
+    # most rows: each column has a name, each cell a text without blanks
+    if len(row) == len(header) and " " not in text and text.isprintable() and not may_hold_errors(text):
+        cells = dict(zip(header, row, strict=True))
+        if all(row) and all(cells):
+            return cells  # type: ignore[return-value]  # no name is None
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
-    text = "".join(row)
     is_odd = (not text.isprintable() and _ODD.search(text)) or may_hold_errors(text)
-    if not is_odd and len(row) == len(header) and all(row) and all(header):
-        is_spaced = " " in text or not text.isprintable()
-        cells = dict(zip(header, map(str.strip, row) if is_spaced else row, strict=True))
-        if not is_spaced or all(cells.values()):
-            return cells  # type: ignore[return-value]  # no name is None
     found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
     if "" not in found and not is_odd:
         return found
@@ -144,10 +144,11 @@ def _is_of_name(name: str) -> bool:
 
 def without_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
     """Return a row in whose columns of players a dash is an empty cell."""
-    # most names begin with a letter
-    doubtful = [column for column in columns if column < len(row) and not row[column][:1].isalnum()]
-    dashes = [column for column in doubtful if is_dash(row[column].strip())]
-    return [("" if column in dashes else text) for column, text in enumerate(row)] if dashes else row
+    for column in columns:
+        # most names begin with a letter
+        if column < len(row) and not row[column][:1].isalnum() and is_dash(row[column].strip()):
+            row = [*row[:column], "", *row[column + 1 :]]
+    return row
 
 
 def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> Found:
@@ -295,9 +296,10 @@ def _share_numbers(game: dict[str, Any]) -> None:
 
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     """Return what some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
+    values = [list(map(row.get, columns.game)) for row in rows]
+    if values.count(values[0]) == len(values):
+        return {name: value for name, value in zip(columns.game, values[0], strict=True) if value is not None}
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
-    if all(part == parts[0] for part in parts):
-        return parts[0]
     shared = {name: value for part in reversed(parts) for name, value in part.items()}
     for part in parts:
         for name, value in part.items():
