@@ -18,6 +18,7 @@ from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
+from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
 from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
     as_profile,
@@ -70,6 +71,8 @@ OPTIONS = {
                         help="What joins tied players in a cell besides =, such as /."),
     "partners": partners_option,
     "forfeits": click.option("--forfeits", type=OneOf(FORFEITS), help="Rate games that were not played, or not."),
+    "others": click.option("--others", type=OneOf(OTHERS),
+                           help="Where those finished of whom only the winner is known."),
     "encoding": click.option("--encoding", metavar="NAME", type=_encoding, help="Of a CSV file that is not UTF-8."),
     "alias_file": click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
                                help="Who is meant by names in a table: lines such as ana = anna."),

@@ -18,8 +18,9 @@ from ratings_ledger.ledger.events.games import seats_of
 from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
+from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import Joints
-from ratings_ledger.ledger.intake.tables.columns import NUMBERS, CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
@@ -150,8 +151,14 @@ def as_it_should_be(
     game: RevisedGame, people: Identities, told: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
     """Return a recorded game with what a table says about it; its players keep the ids of the record."""
-    told = {name: value for name, value in told.items() if name != "numbers"} | _numbers_of_both(game, told, columns)
-    kept = {name: value for name, value in game.data.items() if name not in (*columns.game, "numbers")}
+    told = (
+        {name: value for name, value in told.items() if name not in ("numbers", "extra")}
+        | _members("numbers", NUMBERS, game.data, told, columns)
+        | _members("extra", EXTRA, game.data, told, columns)
+    )
+    kept = {name: value for name, value in game.data.items() if name not in (*columns.game, "numbers", "extra")}
+    if FORFEIT in game.data.get("extra", {}) and FORFEIT not in told.get("extra", {}):
+        kept.pop("rated", None)  # that it was not played is why it was not rated
     if not columns.places and not columns.player:
         return {**kept, **told, "participants": game.data["participants"]}
     before = {people.current(one["player"]): one for one in game.data["participants"]}
@@ -160,7 +167,7 @@ def as_it_should_be(
     participants = []
     for one in told["participants"]:
         there = before.get(people.current(composed(str(one.get("player")))), {})
-        one = {**one, **_numbers(there.get("numbers", {}), one.get("numbers", {}), columns)}
+        one = {**one, **_members("numbers", NUMBERS, there, one, columns)}
         rest = {name: value for name, value in there.items() if name not in (*said_of_player, "numbers")}
         own = {"player": there["player"]} if there else {}
         replaced = before.get(people.current(composed(str(one.get("replaces")))), {}) if "replaces" in one else {}
@@ -168,15 +175,16 @@ def as_it_should_be(
     return {**kept, **told, "participants": participants}
 
 
-def _numbers(there: Mapping[str, int], told: Mapping[str, int], columns: CsvColumns) -> dict[str, dict[str, int]]:
-    """Return the member `numbers` with those of columns that a table has, and else those that are there; or nothing."""
-    named = {name.removeprefix(NUMBERS) for name in (*columns.game, *columns.player)}
-    found = {name: number for name, number in there.items() if name not in named} | {**told}
-    return {"numbers": found} if found else {}
-
-
-def _numbers_of_both(game: RevisedGame, told: Mapping[str, Any], columns: CsvColumns) -> dict[str, Any]:
-    return _numbers(game.data.get("numbers", {}), told.get("numbers", {}), columns)
+def _members(
+    name: str, prefix: str, there: Mapping[str, Any], told: Mapping[str, Any], columns: CsvColumns
+) -> dict[str, Any]:
+    """Return a member that holds others by name, with those of columns that a table has, and else those that are there;
+    or nothing.
+    """
+    named = {column.removeprefix(prefix) for column in (*columns.game, *columns.player) if column.startswith(prefix)}
+    kept = {own: value for own, value in there.get(name, {}).items() if own not in named}
+    found = kept | {**told.get(name, {})}
+    return {name: found} if found else {}
 
 
 def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:

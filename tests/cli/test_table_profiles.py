@@ -189,7 +189,7 @@ def test_a_table_that_a_profile_does_not_fit(one_db: str, ratings: Ratings, club
 BAD = {
     "an unknown member": ('layuot = "rows"', 1, "layuot: no profile has this; did you mean layout?"),
     "another type": ("\nsheet = 3", 2, "sheet: a text belongs here, not 3; write it in quotation marks"),
-    "no such layout": ('layout = "row"', 1, "layout: 'row' is none of rows, pair, places"),
+    "no such layout": ('layout = "row"', 1, "layout: 'row' is none of rows, winner-loser, winner"),
     "no such order": ('dates = "dd.mm."', 1, "dates: 'dd.mm.' is none of dmy, mdy, ymd"),
     "no such zone": ('zone = "Europe/Berln"', 1, "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?"),
     "no such encoding": ('encoding = "latin-x"', 1, "encoding: 'latin-x' is no encoding, such as cp1252"),

@@ -213,6 +213,12 @@ CASES = {
     "unclear-layout": Case(
         b"Date,anna,ben,cleo\n2024-05-03,3,1,2\n2024-05-04,2,1,3\n2024-05-05,1,2,4\n", ("--set", "game=catan")
     ),
+    "winner-not-in-row": Case(b"Date,Player 1,Player 2,Winner\n2024-05-03,anna,ben,cleo\n", ("--set", "game=catan")),
+    "others-unknown": Case(
+        b"Date,Player 1,Player 2,Player 3,Winner\n2024-05-03,anna,ben,cleo,ben\n", ("--set", "game=catan")
+    ),
+    "results-disagree": Case(b"Date,Winner,Loser,Score\n2024-05-03,anna,ben,1-3\n", ("--set", "game=catan")),
+    "result-became-date": Case(b"Date,White,Black,Result\n2024-05-03,anna,ben,01.03.2024\n", ("--set", "game=catan")),
     "unclear-dates": Case(b"Date,1st,2nd\n03/05/2024,anna,ben\n", ("--set", "game=catan")),
     "bad-csv": Case(table(ANNA, BEN, 'g-2,2024-01-01T12:00:00Z,catan,"cleo"x,3')),
     "line-break": Case(table(ANNA, BEN, BEN.replace("ben", '"cleo\ndora"'))),

@@ -37,6 +37,8 @@ INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted", "home"})
 # how the names of columns of custom numbers begin
 NUMBERS = "numbers."
+# how cells are called that a layout puts together for the game's `extra`
+EXTRA = "extra."
 NEEDED = ("game_id", "occurred_at", "game")  # of a game that is recorded
 READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
@@ -70,8 +72,8 @@ class TableOptions(NamedTuple):
     the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `partners` joins
     the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the players whom names in
     it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they are those of the file
-    `profile`. `forfeits` says whether games that were not played are rated. `needed` is what has to be said of each
-    game: less if it is recorded already.
+    `profile`. `forfeits` says whether games that were not played are rated, `others` where those finished who did not
+    win. `needed` is what has to be said of each game: less if it is recorded already.
     """
 
     zone: str | None = None
@@ -89,6 +91,7 @@ class TableOptions(NamedTuple):
     columns: Mapping[str, str] = {}
     profile: str | None = None
     forfeits: str | None = None
+    others: str | None = None
     needed: tuple[str, ...] = NEEDED
 
     @property
@@ -229,18 +232,19 @@ def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
     """Return the members of a game or a player in some cells, by column. Raises `Refused`."""
     members: dict[str, Any] = dict(cells)
     for name in _converted_columns(tuple(cells)):
-        if name.startswith(NUMBERS):
-            del members[name]
-            members.setdefault("numbers", {})[name.removeprefix(NUMBERS)] = read_value(name, cells[name])
-        else:
+        if name in READ_COLUMNS:
             members[name] = read_value(name, cells[name])
+            continue
+        group, _, own = name.partition(".")
+        text = members.pop(name)
+        members.setdefault(group, {})[own] = text if group == EXTRA[:-1] else read_value(name, text)
     return members
 
 
 @lru_cache(maxsize=1_024)
 def _converted_columns(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns among these whose cells are more than text; rows of one table have few different sets."""
-    return tuple(name for name in names if name in READ_COLUMNS or name.startswith(NUMBERS))
+    return tuple(name for name in names if name in READ_COLUMNS or name.startswith((NUMBERS, EXTRA)))
 
 
 def instant_text(text: str, zone: str | None) -> str:

@@ -80,6 +80,13 @@ _NTH = r"([0-9]{1,2})(?:st|nd|rd|th|er|[ºª°])?"
 _YEAR = r"([0-9]{4}|[0-9]{2})(?:\s*r\.)?((?:,?\s+|T)\S.*)?"  # Poles write an r. behind it
 _DAY_FIRST = re.compile(rf"{_NTH}[-./\s]*(?:(?:of|de)\s+)?([^\W\d_]+)[-./,\s]*(?:del?\s+)?{_YEAR}")
 _MONTH_FIRST = re.compile(rf"([^\W\d_]+)[-./\s]*{_NTH}(?:,\s*|\.?\s+|[-./](?=[0-9]{{4}})){_YEAR}")
+# what spreadsheets make of 3-1 and 3:1
+_DAY_AND_MONTH = re.compile(rf"{_NTH}[-./\s]*(?P<month>[^\W\d_]+)\.?")
+_MONTH_AND_DAY = re.compile(r"(?P<month>[^\W\d_]+)[-./\s]*[0-9]{1,4}")
+_PADDED = re.compile(
+    r"0\d[-./:]\d\d?\.?|\d\d?[-./:]0\d\.?|\d\d?\.\d\d?\.|\d\d?:\d\d:\d\d(?: ?[AP]M)?|\d\d?:\d\d ?[AP]M",
+    re.ASCII | re.IGNORECASE,
+)
 _TIME = re.compile(
     r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h)?\s*([+-]\d\d:\d\d)?", re.ASCII | re.IGNORECASE
 )
@@ -116,6 +123,21 @@ def is_nothing_else(text: str) -> bool:
             moment_text(text, None, order)
             return True
     return False
+
+
+def may_be_date(text: str) -> bool:
+    """Tell whether a text is a day or a time as spreadsheets show one, perhaps without its year.
+
+    >>> [may_be_date(text) for text in ("2024-03-01", "1. Mrz", "Mar-01", "03:01", "11:07:00", "3:1", "11:7")]
+    [True, True, True, True, True, False, False]
+    """
+    if _ISO.match(text) or is_other_date(text) or _PADDED.fullmatch(text):
+        return True
+    return any(
+        month_of(match["month"]) is not None
+        for pattern in (_DAY_AND_MONTH, _MONTH_AND_DAY)
+        if (match := pattern.fullmatch(text))
+    )
 
 
 @lru_cache(maxsize=1_024)

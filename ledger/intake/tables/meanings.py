@@ -1,7 +1,7 @@
 """What columns are called: one list of words, in the languages of many clubs, for each thing that a column can hold.
 
-Spieler, Joueur, Name   player          White, Weiss, Player 1   the first of two players
-Platz, Rank             place           2nd, Loser, Zweiter      the players of a place
+Spieler, Joueur, Name   player          White, Weiss, Player 1   the first of two players or more
+Platz, Rank             place           2nd, Zweiter             the players of a place
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from itertools import zip_longest
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, is_number
 from ratings_ledger.ledger.validation.names import folded
 
-# columns that are put together with others: a time of day, and two players with their result
-TIME, FIRST, SECOND, RESULT = "time", "first player", "second player", "their result"
-FIRST_SCORE, SECOND_SCORE = "first score", "second score"
+# columns that are put together with others: a time of day, and the sides of a game with what says who won
+TIME, WINNER, LOSER, RESULT, SETS = "time", "winner", "loser", "their result", "sets"
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+SIDES = tuple(f"{ordinal} player" for ordinal in _ORDINALS)
+SIDE_SCORES = tuple(f"{ordinal} score" for ordinal in _ORDINALS)
+SET_COLUMNS = tuple(f"set {number}" for number in range(1, 10))
+FIRST, SECOND = SIDES[:2]
+FIRST_SCORE, SECOND_SCORE = SIDE_SCORES[:2]
 TOTAL = "total"  # what begins a row that sums up others
-OF_PAIR = (FIRST, SECOND, RESULT, FIRST_SCORE, SECOND_SCORE)
-BESIDES = (TIME, *OF_PAIR)
+OF_SIDES = (*SIDES, WINNER, LOSER, RESULT, SETS, *SIDE_SCORES, *SET_COLUMNS)
+BESIDES = (TIME, *OF_SIDES)
 OF_PLAYER = "player "  # what the column of a player is called, with the name behind it
 # without accents, capitals, blanks and punctuation
 _WORDS = {
@@ -39,17 +44,21 @@ _WORDS = {
     "group": "gruppe groupe grupo gruppo groep grupa",
     "league": "liga ligue lega",
     "season": "saison temporada stagione seizoen sezon",
-    FIRST: """player1 spieler1 joueur1 jugador1 giocatore1 speler1 playera spielera white weiss home heim blancs
-        blancas""",
-    SECOND: """player2 spieler2 joueur2 jugador2 giocatore2 speler2 playerb spielerb black schwarz away guest gast
-        noirs negras""",
-    RESULT: "result ergebnis resultat resultado risultato uitslag wynik tulos",
-    FIRST_SCORE: "score1 points1 punkte1 puntos1 scorea punktea homescore whitescore heimpunkte",
-    SECOND_SCORE: "score2 points2 punkte2 puntos2 scoreb punkteb awayscore blackscore gastpunkte",
-    "1st": """winner sieger siegerin gewinner gewinnerin vainqueur gagnant ganador ganadora vincitore winnaar
-        zwyciezca vinnare vinder first erster erste premier primero primo""",
-    "2nd": """second zweiter zweite deuxieme segundo secondo runnerup loser verlierer verliererin perdant perdedor
-        perdente""",
+    FIRST: "white weiss home heim blancs blancas bianco branco wit biale hemma",
+    SECOND: """black schwarz away guest gast noirs negras nero preto zwart czarne borta opponent gegner gegnerin
+        adversaire adversario adversaria oponente rival avversario tegenstander przeciwnik motstander modstander
+        motstandare""",
+    RESULT: """result ergebnis resultat resultado risultato uitslag wynik tulos endergebnis endstand spielstand marcador
+        punteggio outcome finalscore finalresult""",
+    SETS: "sets satze saetze manches legs frames",
+    FIRST_SCORE: "homescore whitescore heimpunkte winnerscore winnerpoints siegerpunkte",
+    SECOND_SCORE: "awayscore blackscore gastpunkte loserscore loserpoints verliererpunkte",
+    WINNER: """winner sieger siegerin gewinner gewinnerin vainqueur gagnant gagnante ganador ganadora vencedor vencedora
+        vincitore vincitrice winnaar zwyciezca vinnare vinner vinder voittaja""",
+    LOSER: """loser verlierer verliererin perdant perdante perdedor perdedora perdente verliezer przegrany forlorare
+        taper taber haviaja""",
+    "1st": "first erster erste premier primero primo",
+    "2nd": "second zweiter zweite deuxieme segundo secondo runnerup",
     "3rd": "third dritter dritte troisieme tercero terzo",
     "4th": "fourth vierter vierte quatrieme cuarto quarto",
     "5th": "fifth funfter funfte cinquieme quinto",
@@ -62,6 +71,16 @@ _OF_PLACE = "platz|place|rank|rang|pos|position|puesto|posto|plats|plaats|lugar|
 _PLACE = re.compile(
     rf"(?:(?:{_OF_PLACE})([1-9]\d?)|([1-9]\d?)(?:st|nd|rd|th|er|ere|e|eme|o|a)?(?:{_OF_PLACE})?)", re.ASCII
 )
+_PLAYERS = "player|spieler|spielerin|joueur|joueuse|jugador|giocatore|speler|gracz|jogador|spelare|spiller|pelaaja|name"
+_SCORES = "score|points|pts|punkte|puntos|punti|punten|punkty|poang|poeng|pontos|pisteet"
+_NTH = "(?:st|nd|rd|th|er|ere|e|eme|o|a)?"
+# Player 1, 1st player, Player A; Score 1, Player 1 score, Score of A; S1, Set 1, 1. Satz
+_SIDE = re.compile(rf"(?:{_PLAYERS})([1-6])|([1-6]){_NTH}(?:{_PLAYERS})|(?:player|spieler)([a-f])", re.ASCII)
+_SIDE_SCORE = re.compile(
+    rf"(?:{_SCORES})(?:{_PLAYERS})?([1-6])|(?:{_PLAYERS})([1-6])(?:{_SCORES})|(?:score|points|punkte)(?:of)?([a-f])",
+    re.ASCII,
+)
+_SET = re.compile(rf"(?:s|satz|set|manche|parcial|parziale|leg)([1-9])|([1-9]){_NTH}(?:satz|set|manche)", re.ASCII)
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -80,6 +99,10 @@ def column_meaning(name: str) -> str | None:
     found = plain_word(name)
     if (known := _MEANINGS.get(found)) is not None:
         return None if known == TOTAL else known
+    for pattern, meanings in ((_SIDE, SIDES), (_SIDE_SCORE, SIDE_SCORES), (_SET, SET_COLUMNS)):
+        if match := pattern.fullmatch(found):
+            which = match[match.lastindex or 0]
+            return meanings[int(which) - 1 if which.isdecimal() else ord(which) - ord("a")]
     if place := _PLACE.fullmatch(found):
         number = int(place[1] or place[2])
         return f"{number}{_ENDINGS.get(number, 'th')}"

@@ -20,6 +20,7 @@ from ratings_ledger.ledger.intake.tables.aliases import Alias, alias_of
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_number, is_place
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
+from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
 from ratings_ledger.ledger.intake.tables.meanings import BESIDES
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, shown
 
@@ -69,7 +70,7 @@ _TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sheet": ("sheet", _some_text), "layout": ("layout", _one_of(LAYOUTS)), "zone": ("zone", zone),
     "dates": ("dates", _one_of(ORDERS)), "ties": ("tie", _some_text),
     "partners": ("partners", _some_text), "encoding": ("encoding", check_encoding),
-    "forfeits": ("forfeits", _one_of(FORFEITS)),
+    "others": ("others", _one_of(OTHERS)), "forfeits": ("forfeits", _one_of(FORFEITS)),
 }  # fmt: skip
 _TABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "columns": ("columns", _column), "set": ("fixed", _some_text), "aliases": ("aliases", _some_text),

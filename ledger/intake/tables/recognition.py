@@ -44,8 +44,8 @@ from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
 from ratings_ledger.ledger.intake.tables.meanings import (
     BESIDES,
-    OF_PAIR,
     OF_PLAYER,
+    OF_SIDES,
     TIME,
     column_meaning,
     is_total,
@@ -162,7 +162,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         table = table._replace(faults={**table.faults, **wrong})
         names = ["" if (line - 1, column) in wrong else name for column, name in enumerate(names)]
     body = table.rows[at + 1 :]
-    layout = _layout(names, body, options)
+    layout = _layout(table, line, names, body, options)
     header, problems = _header(names, body, layout, options)
     named = name_columns(header)
     body = [(there, without_dashes(row, named)) for there, row in body]
@@ -210,10 +210,11 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     if options.found is not None:
         options.found(columns)
     rows = ((there, _read_row(table, there, row, header, order.name)) for there, row in body)
-    yield from _games(table, rows, read, columns, options)
+    yield from _games(TableView(names, [*header], body, line, table.sheet), table, rows, read, columns, options)
 
 
 def _games(
+    view: TableView,
     table: Table,
     rows: Iterator[tuple[int, Cells | Refused]],
     read: TableRead,
@@ -226,16 +227,18 @@ def _games(
             (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows
         )
     for there, event, source, rows_of in games_of_rows(
-        _rewritten(rows, read), columns, options, is_row_whole=LAYOUTS[read.layout].is_row_whole
+        _rewritten(rows, view, read, options), columns, options, is_row_whole=LAYOUTS[read.layout].is_row_whole
     ):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
 
 
-def _rewritten(rows: Iterator[tuple[int, Cells | Refused]], read: TableRead) -> Iterator[tuple[int, Cells | Refused]]:
+def _rewritten(
+    rows: Iterator[tuple[int, Cells | Refused]], view: TableView, read: TableRead, options: TableOptions
+) -> Iterator[tuple[int, Cells | Refused]]:
     """Return the rows of a table in the usual form."""
     layout = LAYOUTS[read.layout]
-    return iter(layout.read(number_games(rows, layout) if read.is_numbered else rows))
+    return iter(layout.read(number_games(rows, layout) if read.is_numbered else rows, view, options))
 
 
 def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: str) -> Iterator[str]:
@@ -298,11 +301,12 @@ def header_at(rows: Rows, options: TableOptions) -> int | None:
     return None
 
 
-def _layout(names: list[str], body: Rows, options: TableOptions) -> Layout:
+def _layout(table: Table, line: int, names: list[str], body: Rows, options: TableOptions) -> Layout:
     """Return the layout that was named, or that the table says. Raises `Refused` (unclear-layout)."""
     if options.layout is not None:
         return LAYOUTS[options.layout]
-    return recognise_layout(TableView(names, [_means(name, options) if name else "" for name in names], body))
+    meanings = [_means(name, options) if name else "" for name in names]
+    return recognise_layout(TableView(names, meanings, body, line, table.sheet))
 
 
 def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions) -> tuple[Header, list[Refused]]:
@@ -317,7 +321,9 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
                 means[name] = "game_id"
     if TIME in means.values() and "occurred_at" not in means.values():
         means = {name: "occurred_at" if found == TIME else found for name, found in means.items()}
+    others = layout.rename({*means.values()})
     for name, found in means.items():
+        found = others.get(found or "", found)
         has_place = found not in BESIDES or found == TIME or found in layout.besides
         usable = has_place and found not in taken
         if found is not None and usable:
@@ -376,7 +382,7 @@ def _has_player(row: list[str], header: Header) -> bool:
     """Tell whether a row has something in a player's place; beside numbers, a text without a date is a remark."""
     for column, name in enumerate(header):
         if name and (text := cell_at(row, column)):
-            if is_place(name) or name in OF_PAIR:
+            if is_place(name) or name in OF_SIDES:
                 return True
             if name.startswith(OF_PLAYER) and (cell_at(row, _dated(header)) or NUMBER.fullmatch(place_text(text))):
                 return True
@@ -436,7 +442,7 @@ def _columns(header: Header, layout: Layout) -> CsvColumns:
     game = named + tuple(name for name in found.game if is_number(name))
     if layout.is_usual:
         return found._replace(game=game)
-    return CsvColumns(game, ("player", "place", "score"), {})
+    return CsvColumns((*game, "extra.scores", "extra.forfeit"), ("player", "place", "score"), {})
 
 
 def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:

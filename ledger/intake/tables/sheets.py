@@ -615,12 +615,14 @@ def _moment(value: datetime) -> str:
 
 
 def _clock_time(value: time) -> str:
-    return _moment(datetime.combine(date(2000, 1, 1), value)).partition(" ")[2]
+    # always with seconds, so that 3:1 which became a time is not taken for a result
+    moment = datetime.combine(date(2000, 1, 1), value) + timedelta(milliseconds=500)
+    return f"{moment:%H:%M:%S}"
 
 
 def _duration(value: timedelta) -> str:
     minutes, seconds = divmod(round(value.total_seconds()), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}" + (f":{seconds:02d}" if seconds else "")
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 
 
 _WRITTEN: dict[type, Any] = {

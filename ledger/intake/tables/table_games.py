@@ -38,7 +38,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     read_members,
     told_not_utf8,
 )
-from ratings_ledger.ledger.intake.tables.meanings import FIRST, OF_PLAYER, SECOND
+from ratings_ledger.ledger.intake.tables.meanings import LOSER, OF_PLAYER, SIDES
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.validation.names import is_dash
 
@@ -83,7 +83,7 @@ def under_slug(event: Any, used: dict[str, str]) -> Any:
 
 ROWS_MAX = 4_096
 TIE = "="
-_NAMES = ("player", "replaces", FIRST, SECOND)
+_NAMES = ("player", "replaces", LOSER, *SIDES)
 _ODD = re.compile("[\udc80-\udcff\n\r]")
 # line, event or refusal, the rows as read, game id if put together from rows
 Found = tuple[int, dict[str, Any] | Refused, Any, str | None]

@@ -5,8 +5,14 @@ from ratings_ledger.ledger.intake.tables.layouts.pair import PAIR
 from ratings_ledger.ledger.intake.tables.layouts.places import PLACES
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import PLAYER_PLACES, PLAYER_SCORES
 from ratings_ledger.ledger.intake.tables.layouts.rows import ROWS
+from ratings_ledger.ledger.intake.tables.layouts.seats import SEATS
+from ratings_ledger.ledger.intake.tables.layouts.winner_column import WINNER_COLUMN
+from ratings_ledger.ledger.intake.tables.layouts.winner_loser import WINNER_LOSER
 
-LAYOUTS = {layout.name: layout for layout in (ROWS, PAIR, PLACES, PLAYER_PLACES, PLAYER_SCORES)}
+LAYOUTS = {
+    layout.name: layout
+    for layout in (ROWS, WINNER_LOSER, WINNER_COLUMN, SEATS, PAIR, PLACES, PLAYER_PLACES, PLAYER_SCORES)
+}
 
 
 def recognise_layout(view: TableView) -> Layout:

@@ -7,10 +7,10 @@ per game with a column per place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ratings_ledger.ledger.intake.tables.columns import Cells, place_text
+from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions, column_letters, place_text
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.names import is_dash
 
@@ -21,12 +21,32 @@ CellRows = Iterable[tuple[int, Cells | Refused]]
 
 class TableView(NamedTuple):
     """A table as layouts look at it: the names of its columns, what each holds as far as that is known ("" for a column
-    that is dropped or has no name), and its rows.
+    that is dropped or has no name), its rows, the line of its header, and of a spreadsheet the name of the sheet.
     """
 
     names: list[str]
     meanings: list[str | None]
     body: TextRows
+    header_line: int = 1
+    sheet: str = ""
+
+    def name_of(self, meaning: str) -> str:
+        """Return how the table calls the column that holds something."""
+        return self.names[self.meanings.index(meaning)] if meaning in self.meanings else meaning
+
+    def cell(self, line: int, meaning: str) -> str:
+        """Return where something stands in a row, as in Results!D2 (Score)."""
+        if meaning not in self.meanings:
+            return f"{self.sheet}!{line}" if self.sheet else f"line {line}"
+        column = column_letters(self.meanings.index(meaning))
+        return f"{self.sheet}{'!' * bool(self.sheet)}{column}{line} ({self.name_of(meaning)})"
+
+    def texts(self, meaning: str) -> set[str]:
+        """Return what stands in the column that holds something."""
+        if meaning not in self.meanings:
+            return set()
+        column = self.meanings.index(meaning)
+        return {text for _, row in self.body if (text := cell_at(row, column))}
 
 
 class Example(NamedTuple):
@@ -46,6 +66,7 @@ class Layout(NamedTuple):
     recognise:    tells whether a table has this form; raises `Refused` (unclear-layout) if that is doubtful
     examples:     tables in this form, which tests read
     read:         rewrites the rows of a table, which have ids, in the usual form
+    rename:       says what columns hold in this layout that hold something else by their names, given all these
     besides:      which columns it has that the usual form has not
     is_usual:     whether it is the usual form already
     is_row_whole: whether a row is a game
@@ -56,7 +77,8 @@ class Layout(NamedTuple):
     summary: str
     recognise: Callable[[TableView], bool]
     examples: tuple[Example, ...]
-    read: Callable[[CellRows], CellRows] = iter
+    read: Callable[[CellRows, TableView, TableOptions], CellRows] = lambda rows, view, options: rows
+    rename: Callable[[Collection[str | None]], Mapping[str, str]] = lambda meanings: {}
     besides: frozenset[str] = frozenset()
     is_usual: bool = False
     is_row_whole: bool = True

@@ -2,80 +2,47 @@
 
 Date        White  Black  Result        Date        Player 1  Score 1  Player 2  Score 2
 2024-11-22  anna   ben    1-0           2024-11-22  anna      11       ben       9
+
+Date        Player  Opponent  Result    Date        Spieler 1  Spieler 2  Sätze  Satz 1  Satz 2
+2024-11-22  anna    ben       W         2024-11-22  anna       ben        2:0    11:7    11:9
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
+from functools import partial
 
-from ratings_ledger.ledger.intake.tables.columns import Cells, with_point
-from ratings_ledger.ledger.intake.tables.layouts.layout import CellRows, Example, Layout, TableView
-from ratings_ledger.ledger.intake.tables.meanings import FIRST, FIRST_SCORE, OF_PAIR, RESULT, SECOND, SECOND_SCORE
-from ratings_ledger.ledger.rejections import Refused, shown
-
-_HALF = {"½": "0.5", "1/2": "0.5"}
-_NUMBER = r"\d+(?:[.,]\d+)?|½|1/2"
-_RESULT = re.compile(rf"({_NUMBER})\s*[-–—:]\s*({_NUMBER})", re.ASCII)
-_DRAWN = (
-    "½",
-    "1/2",
-    "draw",
-    "drawn",
-    "tie",
-    "remis",
-    "unentschieden",
-    "nulle",
-    "tablas",
-    "empate",
-    "patta",
-    "gelijk",
-    "=",
-)
+from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
+from ratings_ledger.ledger.intake.tables.layouts.sides import BESIDES, RESULTS, read_sides
+from ratings_ledger.ledger.intake.tables.meanings import FIRST, FIRST_SCORE, SECOND, SET_COLUMNS
+from ratings_ledger.ledger.rejections import Refused
 
 
-def _read(rows: CellRows) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield two rows for each: with places for 1-0, 0-1, a draw; with scores for anything else."""
-    for line, cells in rows:
-        if isinstance(cells, Refused):
-            yield line, cells
-            continue
-        shared = {name: text for name, text in cells.items() if name not in OF_PAIR}
-        try:
-            found = _sides(cells)
-        except Refused as problem:
-            yield line, problem
-            continue
-        for name, outcome in zip((FIRST, SECOND), found, strict=True):
-            yield line, {**shared, "player": cells[name], **outcome}
+def name_first(meanings: Collection[str | None]) -> Mapping[str, str]:
+    """Return what a column Player holds beside a column Opponent: the first of two players."""
+    return {"player": FIRST} if FIRST not in meanings else {}
 
 
-def _sides(cells: Cells) -> tuple[Cells, Cells]:
-    """Return what two players got. Raises `Refused`."""
-    for name in (FIRST, SECOND):
-        if name not in cells:
-            raise Refused("missing-member", f"the row has no {name}")
-    if FIRST_SCORE in cells and SECOND_SCORE in cells:
-        return {"score": cells[FIRST_SCORE]}, {"score": cells[SECOND_SCORE]}
-    text = cells.get(RESULT)
-    if text is None:
-        raise Refused("missing-member", "the row has no result")
-    if text.casefold() in _DRAWN:
-        return {"place": "1"}, {"place": "1"}
-    match = _RESULT.fullmatch(text)
-    if match is None:
-        raise Refused("bad-value", f"result: {shown(text)} is no result such as 1-0, 3:2 or draw")
-    one, other = (_HALF.get(part) or with_point(RESULT, part) for part in match.groups())
-    if (one, other) in (("1", "0"), ("0", "1"), ("0.5", "0.5")):
-        places = {"1": "1", "0": "2", "0.5": "1"}
-        return {"place": places[one]}, {"place": places[other]}
-    if "0.5" in (one, other) and not {one, other}.isdisjoint(("0", "1")):
-        raise Refused("bad-value", f"result: {shown(text)} gives one player half a point alone; write ½-½, 1-0 or 0-1")
-    return {"score": one}, {"score": other}
+def has_two_sides(view: TableView) -> bool:
+    """Tell whether a table has a column for the first of two players and one for the second."""
+    return SECOND in view.meanings and (FIRST in view.meanings or "player" in view.meanings)
 
 
 def _is_of_pairs(view: TableView) -> bool:
-    return FIRST in view.meanings and SECOND in view.meanings
+    if not has_two_sides(view):
+        return False
+    if {*RESULTS, FIRST_SCORE, *SET_COLUMNS}.isdisjoint(view.meanings):
+        refuse_without_results(view)
+    return True
+
+
+def refuse_without_results(view: TableView) -> None:
+    """Raises `Refused` (unclear-layout) for a table of names of which none says who won."""
+    first = view.name_of(FIRST) if FIRST in view.meanings else view.name_of("player")
+    told = f"no column says who won: if the names stand in the order of their places, --layout places, {first} first"
+    raise Refused(
+        "unclear-layout", f"{told}; else add a column Winner or Result, or Score 1, Score 2", view.header_line
+    )
 
 
 PAIR = Layout(
@@ -87,9 +54,21 @@ PAIR = Layout(
             "Date,White,Black,Result\n2024-11-22,anna,ben,1-0\n2024-11-23,ben,anna,½-½\n",
             ("anna 1 ben 2", "ben 1 anna 1"),
         ),
-        Example("Tag,Heim,Gast,Ergebnis\n2024-11-22,anna,ben,3:1\n", ("anna =3 ben =1",)),
+        Example(
+            "Tag,Heim,Gast,Ergebnis\n22.11.2024,anna,ben,3:1\n23.11.2024,ben,anna,1:0\n",
+            ("anna =3 ben =1", "ben =1 anna =0"),
+        ),
         Example("Date,Player 1,Score 1,Player 2,Score 2\n2024-11-22,anna,11,ben,9\n", ("anna =11 ben =9",)),
+        Example(
+            "Date,Player,Opponent,Result\n2024-11-22,anna,ben,W\n2024-11-23,anna,ben,lost\n",
+            ("anna 1 ben 2", "anna 2 ben 1"),
+        ),
+        Example("Datum;Spieler 1;Spieler 2;Sätze\n22.11.2024;anna;ben;11:7 9:11 11:3\n", ("anna =2 ben =1",)),
+        Example("Datum;Spieler 1;Spieler 2;S1;S2;S3\n22.11.2024;anna;ben;11:7;11:9;\n", ("anna =2 ben =0",)),
+        Example("Date,White,Black,Result\n2024-11-22,anna,ben,+:-\n", ("anna 1 ben 2",)),
+        Example("Date,Home,Away,Result\n2024-11-22,anna,ben,01-03\n", ("result-became-date: D2 (Result): '01-03'",)),
     ),
-    read=_read,
-    besides=frozenset(OF_PAIR),
+    read=partial(read_sides, (FIRST, SECOND)),
+    rename=name_first,
+    besides=BESIDES,
 )

@@ -4,11 +4,23 @@ Date        1st   2nd       3rd
 2024-11-22  anna  ben=cleo
 """
 
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
+from ratings_ledger.ledger.intake.tables.meanings import LOSER, SIDES, WINNER
 
 
 def _is_of_places(view: TableView) -> bool:
-    return any(name and name[0].isdigit() for name in view.meanings)
+    return WINNER in view.meanings or any(name and name[0].isdigit() for name in view.meanings)
+
+
+def _name_places(meanings: Collection[str | None]) -> Mapping[str, str]:
+    """Return the places of a winner and a loser; and those of numbered players, if nothing else says places."""
+    if WINNER in meanings or any(name and name[0].isdigit() for name in meanings):
+        return {WINNER: "1st", LOSER: "2nd"}
+    return dict(zip(SIDES, ("1st", "2nd", "3rd", "4th", "5th", "6th"), strict=True))
 
 
 PLACES = Layout(
@@ -20,5 +32,6 @@ PLACES = Layout(
         Example("Datum;Platz 1;Platz 2\n22.11.2024;anna;ben\n", ("anna 1 ben 2",)),
         Example("Date,Winner,Loser\n2024-11-22,anna,ben\n", ("anna 1 ben 2",)),
     ),
+    rename=_name_places,
     is_usual=True,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 
-from ratings_ledger.ledger.intake.tables.columns import Cells, place_text
+from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions, place_text
 from ratings_ledger.ledger.intake.tables.layouts.layout import (
     CellRows,
     Example,
@@ -79,7 +79,7 @@ def _is_of_scores(view: TableView) -> bool:
     return bool(_games(view))
 
 
-def _read(member: str, rows: CellRows) -> Iterator[tuple[int, Cells | Refused]]:
+def _read(member: str, rows: CellRows, view: TableView, options: TableOptions) -> Iterator[tuple[int, Cells | Refused]]:
     """Yield a row for each player whose column is filled in a row, with the place or score in it."""
     for line, cells in rows:
         if isinstance(cells, Refused):

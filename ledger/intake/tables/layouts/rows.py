@@ -6,10 +6,11 @@ Date        Player  Place
 """
 
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
+from ratings_ledger.ledger.intake.tables.meanings import SECOND
 
 
 def _is_of_rows(view: TableView) -> bool:
-    return "player" in view.meanings
+    return "player" in view.meanings and (SECOND not in view.meanings or "place" in view.meanings)
 
 
 ROWS = Layout(

@@ -1,0 +1,253 @@
+"""Rows that are games between sides, and everything in them that may say who won.
+
+A row may say it several times: a winner's name, a result, scores, sets. All of it has to agree, or the row is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple, TypeVar
+
+from ratings_ledger.ledger.events.fields import composed, read_decimal
+from ratings_ledger.ledger.intake.forfeits import PLACES
+from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions
+from ratings_ledger.ledger.intake.tables.layouts.layout import CellRows, TableView
+from ratings_ledger.ledger.intake.tables.layouts.result_cells import (
+    CellResult,
+    Pair,
+    are_all_of_places,
+    is_draw,
+    parse_result,
+    parse_set,
+    set_text,
+)
+from ratings_ledger.ledger.intake.tables.meanings import (
+    LOSER,
+    OF_SIDES,
+    RESULT,
+    SET_COLUMNS,
+    SETS,
+    SIDE_SCORES,
+    SIDES,
+    WINNER,
+)
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+
+Parsed = TypeVar("Parsed")
+SCORE = "score"
+RESULTS = (RESULT, SCORE, SETS)
+TIED = "tied"
+OTHERS = (TIED,)
+BESIDES = frozenset((*OF_SIDES, SCORE))
+
+
+class Verdict(NamedTuple):
+    """What one column says of two sides: where it stands, who won (1 the first, -1 the second, 0 neither, None for a
+    game that nobody came to), the scores, the sets, and what is noted of a game that was not played.
+    """
+
+    place: str
+    winner: int | None
+    scores: Pair | None = None
+    sets: tuple[tuple[int, int, str], ...] = ()
+    forfeit: str | None = None
+
+
+class SidesReader(NamedTuple):
+    """Reads the rows of one table: the columns of its sides, and for each column of results whether its pairs say only
+    who won.
+    """
+
+    view: TableView
+    options: TableOptions
+    sides: tuple[str, ...]
+    of_places: frozenset[str]
+
+    def read(self, line: int, cells: Cells) -> list[Cells]:
+        """Return what a row says of each side. Raises `Refused`."""
+        sides = [name for name in self.sides if name in cells]
+        if len(sides) < 2:
+            missing = next(name for name in self.sides if name not in cells)
+            raise Refused("missing-member", f"{self.view.cell(line, missing)}: the row has no {missing}")
+        outcomes = self._of_two(line, cells, sides) if len(sides) == 2 else self._of_several(line, cells, sides)
+        shared = {name: text for name, text in cells.items() if name not in BESIDES}
+        return [{**shared, "player": cells[name], **outcome} for name, outcome in zip(sides, outcomes, strict=True)]
+
+    def _of_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
+        """Return what both sides got. Raises `Refused` if nothing says it, or if two columns disagree."""
+        verdicts = [*self._verdicts(line, cells, sides)]
+        if not verdicts:
+            where = next((self.view.cell(line, name) for name in (*RESULTS, WINNER) if name in self.view.meanings), "")
+            raise Refused("missing-member", f"{where}{': ' * bool(where)}the row has no result")
+        if forfeit := next((verdict.forfeit for verdict in verdicts if verdict.forfeit), None):
+            first, second = PLACES[forfeit]
+            self._refuse_contradiction([verdict for verdict in verdicts if verdict.winner is not None])
+            noted = {"extra.forfeit": forfeit}
+            return {"place": str(first), **noted}, {"place": str(second), **noted}
+        self._refuse_contradiction(verdicts)
+        sets = next((verdict.sets for verdict in verdicts if verdict.sets), ())
+        extra = {"extra.scores": " ".join(map(set_text, sets))} if sets else {}
+        if scores := next((verdict.scores for verdict in verdicts if verdict.scores), None):
+            return {SCORE: scores[0], **extra}, {SCORE: scores[1], **extra}
+        places = {1: ("1", "2"), -1: ("2", "1"), 0: ("1", "1")}[verdicts[0].winner or 0]
+        return {"place": places[0], **extra}, {"place": places[1], **extra}
+
+    def _verdicts(self, line: int, cells: Cells, sides: list[str]) -> Iterator[Verdict]:
+        """Yield what each column says that says something."""
+        if sides == [WINNER, LOSER]:
+            yield Verdict(self.view.cell(line, WINNER), 1)
+        elif WINNER in cells:
+            winner = self._winner(line, cells, sides)
+            yield Verdict(self.view.cell(line, WINNER), 0 if winner is None else (1, -1)[winner])
+        elif WINNER in self.view.meanings:
+            raise self._no_winner(line)
+        for name in RESULTS:
+            if name in cells:
+                yield self._result(line, name, cells)
+        if sets := tuple(self._set(line, name, cells[name]) for name in SET_COLUMNS if name in cells):
+            yield self._of_sets(self.view.cell(line, SET_COLUMNS[0]), CellResult(sets=sets))
+        own = [SIDE_SCORES[SIDES.index(side)] if side in SIDES else SIDE_SCORES[at] for at, side in enumerate(sides)]
+        if any(name in cells for name in own):
+            first, second = self._side_scores(line, cells, own)
+            yield Verdict(self.view.cell(line, own[0]), self._better(cells, (first, second)), (first, second))
+
+    def _result(self, line: int, name: str, cells: Cells) -> Verdict:
+        place = self.view.cell(line, name)
+        result = _at(place, parse_result, cells[name])
+        if result.forfeit is not None:
+            first, second = PLACES[result.forfeit]
+            return Verdict(place, (second > first) - (second < first) or None, forfeit=result.forfeit)
+        if result.pair is None and not result.sets:
+            return Verdict(place, result.winner)
+        if result.pair is not None and not result.sets:
+            is_score = name not in self.of_places
+            return Verdict(place, self._better(cells, result.pair, is_score), result.pair if is_score else None)
+        return self._of_sets(place, result)
+
+    def _of_sets(self, place: str, result: CellResult) -> Verdict:
+        won = result.sets_won
+        return Verdict(place, _sign(*map(int, won)), won, result.sets)
+
+    def _set(self, line: int, name: str, text: str) -> tuple[int, int, str]:
+        return _at(self.view.cell(line, name), parse_set, text)
+
+    def _refuse_contradiction(self, verdicts: list[Verdict]) -> None:
+        """Raises `Refused` (results-disagree) if two columns say different things."""
+        told = {1: "the first side won", -1: "the second side won", 0: "nobody won"}
+        for verdict in verdicts[1:]:
+            if verdict.winner == verdicts[0].winner:
+                continue
+            place = verdict.place
+            words = f"{verdicts[0].place} says that {told[verdicts[0].winner or 0]}"
+            message = f"{place}: here {told[verdict.winner or 0]}, but {words}; put one of them right"
+            raise Refused("results-disagree", f"{message}{self._advice(verdict)}")
+        scored = [verdict for verdict in verdicts if verdict.scores]
+        for verdict in scored[1:]:
+            if verdict.scores != scored[0].scores:
+                here, there = (":".join(one.scores or ()) for one in (verdict, scored[0]))
+                told_both = f"{verdict.place}: {here} here is not {there}, which {scored[0].place} says"
+                raise Refused("results-disagree", f"{told_both}; put one of them right, or drop a column with --map")
+
+    def _advice(self, verdict: Verdict) -> str:
+        """Return what helps besides where a winner's score is the worse one, or equal."""
+        if self.sides != (WINNER, LOSER) or (verdict.scores is None and verdict.winner != 0):
+            return ""
+        if verdict.winner == 0:
+            winner, loser = self.view.name_of(WINNER), self.view.name_of(LOSER)
+            return f"; if games may be drawn: --map '{winner}=player 1' --map '{loser}=player 2'"
+        return "; if fewer points win: --set score_order=low"
+
+    def _winner(self, line: int, cells: Cells, sides: list[str]) -> int | None:
+        """Return which side won by the column of winners, None for a draw. Raises `Refused` (winner-not-in-row)."""
+        text = cells[WINNER]
+        names = [composed(cells[side]) for side in sides]
+        if composed(text) in names:
+            return names.index(composed(text))
+        # or its column, as in White
+        columns = [composed(self.view.name_of(side)).casefold() for side in sides]
+        if composed(text).casefold() in columns:
+            return columns.index(composed(text).casefold())
+        if is_draw(text):
+            return None
+        listed = " and ".join(map(shown, names)) if len(names) == 2 else ", ".join(map(shown, names))
+        hint = did_you_mean(text, names)
+        told = f"{shown(text)} is not one of the row's players, {listed}{hint}; write one of them, or draw"
+        raise Refused("winner-not-in-row", f"{self.view.cell(line, WINNER)}: {told}")
+
+    def _no_winner(self, line: int) -> Refused:
+        told = "the row has no winner; write the name, or draw"
+        return Refused("missing-member", f"{self.view.cell(line, WINNER)}: {told}")
+
+    def _of_several(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
+        """Return what three sides or more got. Raises `Refused`."""
+        if odd := next((name for name in (*RESULTS, *SET_COLUMNS) if name in cells), None):
+            told = f"{shown(cells[odd])} cannot be of {len(sides)} players; give each a score, as in Score 1, Score 2"
+            raise Refused("bad-value", f"{self.view.cell(line, odd)}: {told}")
+        own = [SIDE_SCORES[SIDES.index(side)] for side in sides]
+        scores = self._side_scores(line, cells, own) if any(name in cells for name in own) else None
+        if WINNER not in self.view.meanings:
+            if scores is None:
+                raise Refused("missing-member", f"{self.view.cell(line, own[0])}: the row has no scores")
+            return [{SCORE: score} for score in scores]
+        if WINNER not in cells:
+            raise self._no_winner(line)
+        winner = self._winner(line, cells, sides)
+        if scores is not None:
+            best = [at for at in range(len(sides)) if all(self._better(cells, (scores[at], s)) != -1 for s in scores)]
+            if (best != [winner]) if winner is not None else len(best) < len(sides):
+                told = f"{shown(cells[WINNER])} is not who has the best score alone; put one of them right"
+                raise Refused("results-disagree", f"{self.view.cell(line, WINNER)}: {told}")
+            return [{SCORE: score} for score in scores]
+        if winner is None:
+            return [{"place": "1"}] * len(sides)
+        if self.options.others != TIED:
+            told = f"one of {len(sides)} players won, and nothing says how the others finished"
+            advice = "give everybody a score or a place, or tie the others with --others tied"
+            raise Refused("others-unknown", f"{self.view.cell(line, WINNER)}: {told}; {advice}")
+        return [{"place": "1" if at == winner else "2"} for at in range(len(sides))]
+
+    def _side_scores(self, line: int, cells: Cells, columns: list[str]) -> tuple[str, ...]:
+        """Return the scores of all sides. Raises `Refused` if one of them has none."""
+        for name in columns:
+            if name not in cells:
+                raise Refused("missing-member", f"{self.view.cell(line, name)}: the row has no {name}, but others")
+            _at(self.view.cell(line, name), read_decimal, cells[name])
+        return tuple(cells[name] for name in columns)
+
+    def _better(self, cells: Cells, pair: tuple[str, ...], is_score: bool = True) -> int:
+        """Return 1 if the first of two numbers is the better one, -1 if the second is, and 0 if they are equal."""
+        first, second = (Decimal(read_decimal(text)) for text in pair)
+        order = cells.get("score_order", self.options.fixed.get("score_order"))
+        return _sign(second, first) if is_score and order == "low" else _sign(first, second)
+
+
+def _sign(first: Decimal | int, second: Decimal | int) -> int:
+    return (first > second) - (first < second)
+
+
+def _at(place: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
+    """Return what a cell says, parsed. Raises `Refused` with the cell's place."""
+    try:
+        return parse(text)
+    except Refused as problem:
+        raise Refused(problem.code, f"{place}: {problem.message}") from None
+
+
+def read_sides(
+    sides: tuple[str, ...], rows: CellRows, view: TableView, options: TableOptions
+) -> Iterator[tuple[int, Cells | Refused]]:
+    """Yield a row for each side of a game: with places where only that is known, else with scores."""
+    of_places = frozenset(name for name in RESULTS if are_all_of_places(view.texts(name)))
+    reader = SidesReader(view, options, sides, of_places)
+    for line, cells in rows:
+        if isinstance(cells, Refused):
+            yield line, cells
+            continue
+        try:
+            found = reader.read(line, cells)
+        except Refused as problem:
+            yield line, problem
+            continue
+        for row in found:
+            yield line, row
