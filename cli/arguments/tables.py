@@ -14,6 +14,7 @@ from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
+from ratings_ledger.ledger.intake.parsing import ends_in_score
 from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
@@ -139,10 +140,12 @@ def refuse_joints(partners: str | None, tie: str | None = None) -> None:
 
 
 def find_whole_ids(connection: Connection, partners: str | None) -> frozenset[str]:
-    """Return the known ids that hold the text that joins partners; these are not taken apart."""
-    if partners is None:
-        return frozenset()
-    return frozenset(name for name in decoded(connection).players if partners in name)
+    """Return the known ids that hold the text that joins partners, or end in a score; these are not taken apart."""
+    return frozenset(
+        name
+        for name in decoded(connection).players
+        if (partners is not None and partners in name) or ends_in_score(name)
+    )
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

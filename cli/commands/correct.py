@@ -26,6 +26,7 @@ from ratings_ledger.ledger.intake.corrections import (
     replaced,
     under_recorded_ids,
     voids,
+    with_scores,
 )
 from ratings_ledger.ledger.intake.tables.aliases import of_their_own
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -47,6 +48,7 @@ expect_option = click.option(
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="Many at once: a table as import reads it, with the games as they should be.")  # fmt: skip
 @reason_option
+@click.option("--score", metavar="SCORES", help="The scores in the order of the places, such as 3:2.")
 @click.option("--game", metavar="NAME", help="Which game it was, such as catan.")
 @click.option("--at", metavar="TIME", help="When it really ended.")
 @zone_option
@@ -60,16 +62,18 @@ expect_option = click.option(
 @taking_games("all")
 def correct(
     how: WriteContext, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
-    zone: str | None, edit: bool, expect: int | None, **said: Any,
+    zone: str | None, edit: bool, expect: int | None, score: str | None, **said: Any,
 ) -> int:  # fmt: skip
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
 
     \b
         ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
+        ratings correct t-1 ben anna --score 3:2 --reason "wrong way round"
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
-    What is not named stays as it is; scores go with the places where they would contradict them. With neither PLAYERS
+    What is not named stays as it is; scores go with the places where they would contradict them, unless --score says
+    them, or PLAYERS such as anna:3. With neither PLAYERS
     nor options for the game, its complete data is read as JSON from standard input, as `ratings games GAME --format
     json` prints it. From a file, all games are corrected or none; columns that it lacks say nothing, and games that are
     already recorded like this are left alone. --map, --profile and what else `import` has for tables say how a file is
@@ -77,7 +81,7 @@ def correct(
     """
     given = {name: label for name, label in said.items() if name not in OPTIONS and label is not None}
     if file is not None:
-        if game_id is not None or at is not None or edit or expect is not None or given:
+        if game_id is not None or at is not None or edit or score is not None or expect is not None or given:
             told = "--file has the games with everything to correct; it goes only with what says how a table is read"
             raise click.UsageError(f"{told}, such as --map, --profile and --zone")
         return _correct_many(how, file, reason, *read_as(said, zone))
@@ -90,16 +94,20 @@ def correct(
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.similar("game", game_id) if game is None else ""
         people = identities(connection)
+        is_scored = score is not None or any(":" in cell for cell in players)
+        whole = find_whole_ids(connection, None) if is_scored else frozenset[str]()
     try:
         if game is None:
             raise Refused("game-unknown", f"no game {shown(game_id)} is recorded; see: ratings games{hint}")
         if edit:
             new = under_recorded_ids(_edited(game), game, people)
-        elif players or given or moved:
+        elif players or given or moved or score is not None:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
-            new |= {"participants": replaced(game, players, people)} if players else {}
-            _note_scores(game.data, new)
+            cells = players if score is None else with_scores(game, players, people, score=score, whole=whole)
+            new |= {"participants": replaced(game, cells, people, whole)} if cells else {}
+            if score is None:
+                _note_scores(game.data, new)
         else:
             new = under_recorded_ids(_read_game(), game, people)
     except Refused as problem:

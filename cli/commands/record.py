@@ -49,24 +49,23 @@ def record(
     quiet: bool,
     **labels: str | None,
 ) -> int:
-    """Record one game. PLAYERS stand in the order of their places, tied ones joined by =.
+    """Record one game. PLAYERS stand in the order of their places, tied ones joined by =, scores behind a colon.
 
     \b
         ratings record --game catan --game-id g-7 anna ben=cleo dora
         ratings record --game tennis --game-id t-1 --partners + \\
             "anna + ben" "cleo + dora"
+        ratings record --game chess --game-id c-1 anna:3 ben:1
 
     At a terminal what is missing is asked for, and what it would do is shown before a key records it. Without one, if
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, is_shown, notes = how.ledger, False, LeagueNotes()
-    joints = _joints_of(ledger, partners)
-    if not (players and game and game_id) and can_ask():
-        from ratings_ledger.cli.commands.record_asking import (
-            NOW,
-            Typed,
-            ask_for_game,
-        )  # most games are typed whole, or by a program
+    asks = not (players and game and game_id) and can_ask()
+    joints = _joints_of(ledger, partners, players, asks=asks)
+    if asks:
+        # most games are typed whole, or by a program
+        from ratings_ledger.cli.commands.record_asking import NOW, Typed, ask_for_game
 
         def event_of(typed: Typed) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at
@@ -110,11 +109,11 @@ def _note_result(result: Imported, league: str | None) -> None:
         note_voided(result)
 
 
-def _joints_of(ledger: Ledger, partners: str | None) -> Joints:
-    """Return what joins players as they are typed. Raises `click.UsageError`."""
+def _joints_of(ledger: Ledger, partners: str | None, players: tuple[str, ...], *, asks: bool) -> Joints:
+    """Return what joins players as they are typed, now or when they are asked for. Raises `click.UsageError`."""
     refuse_joints(partners)
-    if partners is None:
-        return Joints()
+    if partners is None and not asks and not any(":" in cell for cell in players):
+        return Joints()  # without reading which ids there are
     with ledger.reading() as connection:
         return Joints(partners, find_whole_ids(connection, partners))
 

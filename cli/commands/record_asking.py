@@ -37,6 +37,8 @@ KEYS = {
     RECORD: "record it", PLAYERS: "change players", GAME: "game", TIME: "time", GAME_ID: "id", LEAVE: "leave",
 }  # fmt: skip
 NOW = "now"
+# refusals of players as they were typed, who are then asked for again
+OF_PLAYERS = ("bad-identifier", "score-missing", "score-contradicts-place")
 
 
 class Typed(NamedTuple):
@@ -73,7 +75,14 @@ def ask_for_game(
     zone = zone or known.times.home
     while True:
         typed = _completed(how, typed, known, zone, joints)
-        event = event_of(typed)
+        try:
+            event = event_of(typed)
+        except Refused as problem:
+            if problem.code not in OF_PLAYERS:
+                raise
+            render.note(problem.message)
+            typed = typed._replace(players=())
+            continue
         plan = how.propose([event])
         if {one.code for one in plan.result.rejected} == {"close-name"}:
             how, typed = _named(how, typed, ask_who(plan.result.close.values(), {}), joints)
@@ -99,7 +108,10 @@ def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: Joi
         return how, typed._replace(players=())
     meant = answers.aliases
     players = tuple(
-        joints.join([meant.get(name, name) for name in map(composed, side)] for side in joints.split(cell))
+        joints.join(
+            side._replace(players=[meant.get(name, name) for name in map(composed, side.players)])
+            for side in joints.split(cell)
+        )
         for cell in typed.players
     )
     accepted = how.policy.accepted | answers.accepted
@@ -179,17 +191,17 @@ def _when(how: WriteContext, zone: str | None) -> str:
 def _players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
     """Return who was first, second and so on, until an empty line."""
     partners = "" if joints.partners is None else f", partners by {joints.partners}"
-    render.note(f"players by their places, tied ones joined by ={partners}; an empty line ends")
+    render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")
     cells, there = list[str](), list[str]()
     while True:
         left = [name for name in known.players if name not in there]
         cell = ask_line(f"place {len(there) + 1}: ", left)
         try:
-            sides = [[*map(composed, side)] for side in joints.split(cell)]
+            sides = [side._replace(players=[*map(composed, side.players)]) for side in joints.split(cell)]
         except Refused as problem:
             render.note(problem.message)
             continue
-        names = [name for side in sides for name in side]
+        names = [name for side in sides for name in side.players]
         if not cell and len(there) > 1:
             return tuple(cells)
         if not all(names):

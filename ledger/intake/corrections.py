@@ -5,7 +5,9 @@ A game keeps what nobody says anything about, and its players the ids under whic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -19,8 +21,9 @@ from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_gam
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
-from ratings_ledger.ledger.intake.parsing import Joints
+from ratings_ledger.ledger.intake.parsing import Joints, ends_in_score
 from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
@@ -187,31 +190,80 @@ def _members(
     return {name: found} if found else {}
 
 
-def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
+def with_scores(
+    game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, whole: Collection[str]
+) -> tuple[str, ...]:
+    """Return players in cells with the scores of a text such as 3:2, by default those of the game at their places.
+
+    Raises `Refused` (score-missing) if the text does not have a score for each place.
+    """
+    cells = [*players]
+    if not players and game.data.get("kind", "placing") == "placing":
+        seats = zip(GAME_TYPES["placing"].places(game.data), game.data["participants"], strict=True)
+        by_place = sorted(seats, key=itemgetter(0))
+        for _, tied in groupby(by_place, itemgetter(0)):
+            cells.append(TIE.join(people.current(one["player"]) for _, one in tied))
+    scores = score.split(":")
+    if len(scores) != len(cells) or not all(ends_in_score(f"player:{one}") for one in scores):
+        places = " ".join(cells)
+        told = f"--score {score} does not give a score for each of {places}, joined by colons, such as 3:2"
+        raise Refused("score-missing", told)
+    split = [(Joints(whole=whole).split(cell), one) for cell, one in zip(cells, scores, strict=True)]
+    if twice := next((side for sides, _ in split for side in sides if side.score is not None), None):
+        raise Refused("score-missing", f"{Joints().join([twice])} and --score {score} both give a score; leave one out")
+    return tuple(Joints().join(side._replace(score=one) for side in sides) for sides, one in split)
+
+
+def replaced(
+    game: RevisedGame, players: tuple[str, ...], people: Identities, whole: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Return the participants at their new places; previous ones keep their ids and what else is known of them.
 
-    Where places and scores would contradict each other, each place keeps its score. Raises `BadArgument`
-    for a game of another type, `Refused`.
+    Cells may have scores (`anna:3`), except ids in `whole`. Where places and scores would contradict each other, or
+    somebody new has none, each place keeps its score. Raises `BadArgument` for a game of another type, `Refused`.
     """
     if game.data.get("kind", "placing") != "placing":
         raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
     new: list[dict[str, Any]] = []
-    for cell in players:
-        place = seats_of({"participants": new}) + 1
-        for player in Joints().participants((cell,)):
+    cells = Joints(whole=whole).participants(players, low=game.data.get("score_order") == "low")
+    for _, sides in groupby(cells, itemgetter("place")):
+        seat = seats_of({"participants": new}) + 1
+        for player in sides:
             there = before.get(people.current(composed(player["player"])), {})
-            new.append({**player, **there, "place": place})
+            scored = {"score": player["score"]} if "score" in player else {}
+            new.append({**player, **there, **scored, "place": seat})
     try:
         GAME_TYPES["placing"].check({**game.data, "participants": new})
     except Refused as problem:
         if problem.code != "score-contradicts-place":
             raise
-        if (scored := _with_scores_of_places(game.data, new)) is None:
-            hint = "; --edit or JSON on standard input changes both"
-            raise Refused(problem.code, problem.message + hint) from None
-        return scored
-    return new
+        refusal = problem
+    else:
+        if (contradiction := _contradiction_of_scores(game.data, new)) is None:
+            return new
+        refusal = contradiction
+    if (scored_by_place := _with_scores_of_places(game.data, new)) is None:
+        hint = f"such as --score {':'.join('321'[: len(players)])}" if 2 <= len(players) <= 3 else "joined by colons"
+        told = f"{refusal.message}; --score gives the scores in the order of the places, {hint}"
+        raise Refused(refusal.code, told)
+    return scored_by_place
+
+
+def _contradiction_of_scores(game: dict[str, Any], new: list[dict[str, Any]]) -> Refused | None:
+    """Return what a correction must not leave behind: somebody without a score in a game with scores, or a tie of
+    players whose scores differ.
+    """
+    if not any("score" in one for one in game["participants"]):
+        return None
+    if unscored := next((one["player"] for one in new if "score" not in one and "replaces" not in one), None):
+        return Refused("score-missing", f"{shown(unscored)} has no score, unlike the players of the game so far")
+    for place, seats in groupby(new, itemgetter("place")):
+        tied = [one for one in seats if "score" in one]
+        if len({str(one["score"]) for one in tied}) > 1:
+            names = " and ".join(shown(one["player"]) for one in tied)
+            return Refused("score-contradicts-place", f"{names} are tied at place {place} but have different scores")
+    return None
 
 
 def _with_scores_of_places(game: dict[str, Any], new: list[dict[str, Any]]) -> list[dict[str, Any]] | None:

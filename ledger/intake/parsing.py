@@ -7,9 +7,11 @@ so both processes have half of the work.
 
 import marshal
 import pickle
+import re
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing, suppress
-from itertools import islice
+from decimal import Decimal
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import parse_object
@@ -18,7 +20,7 @@ from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of, split_partners
 from ratings_ledger.ledger.processes.forking import ahead
-from ratings_ledger.ledger.rejections import Refused, Rejection
+from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.validation.names import is_nobody
 from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
 
@@ -166,29 +168,110 @@ def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
     return problem
 
 
-class Joints(NamedTuple):
-    """What joins players in one cell as it is typed: tied ones by =, and those of one side by a text, if by any.
+# a number behind the last colon of a cell is a score
+_SCORED = re.compile(r"(.*\S)\s*:\s*([-+]?[0-9]+(?:[.,][0-9]+)?)", re.DOTALL)
 
-    Ids in `whole` hold that text themselves and are not taken apart.
+
+def ends_in_score(text: str) -> bool:
+    """Tell whether a text, read as a player with a score, has one.
+
+    >>> ends_in_score("anna:3"), ends_in_score("anna: 2,5"), ends_in_score("anna"), ends_in_score(":3")
+    (True, True, False, False)
+    """
+    return _SCORED.fullmatch(text) is not None
+
+
+class TypedSide(NamedTuple):
+    """The players of one side as they were typed, and their score, if they have one."""
+
+    players: list[str]
+    score: str | None = None
+
+
+class Joints(NamedTuple):
+    """What joins players in one cell as it is typed: tied ones by =, and those of one side by a text, if by any. A
+    side's score stands behind a colon: anna:3.
+
+    Ids in `whole` hold that text, or end in a score, themselves and are not taken apart.
     """
 
     partners: str | None = None
     whole: Collection[str] = ()
 
-    def split(self, cell: str) -> list[list[str]]:
-        """Return the players of a cell, side by side. Raises `Refused` if a name is missing beside a partner."""
-        texts = [text.strip() for text in cell.split(TIE)]
-        joint = self.partners
-        return [[text] if joint is None else split_partners(text, joint, self.whole) for text in texts]
+    def split(self, cell: str) -> list[TypedSide]:
+        """Return the sides of a cell. Raises `Refused` if a name is missing beside a partner, or has two scores."""
+        return [self._side(text.strip()) for text in cell.split(TIE)]
 
-    def join(self, sides: Iterable[Iterable[str]]) -> str:
+    def _side(self, text: str) -> TypedSide:
+        players, score = self._players(text), None
+        scored = _SCORED.fullmatch(text)
+        if scored is not None and composed(players[-1]) not in self.whole:
+            players, score = self._players(scored[1]), scored[2]
+            if ends_in_score(players[-1]) and composed(players[-1]) not in self.whole:
+                told = f"{shown(text)} has two scores; no new id ends in a colon and a number"
+                raise Refused("bad-identifier", told)
+        return TypedSide(players, score)
+
+    def _players(self, text: str) -> list[str]:
+        return [text] if self.partners is None else split_partners(text, self.partners, self.whole)
+
+    def join(self, sides: Iterable[TypedSide]) -> str:
         """Return the cell that is split into these sides."""
-        return TIE.join((self.partners or "").join(players) for players in sides)
+        texts = ((self.partners or "").join(side.players) + (f":{side.score}" if side.score else "") for side in sides)
+        return TIE.join(texts)
 
-    def participants(self, cells: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the participants of a game, given the cells in the order of their places. Raises `Refused`."""
+    def participants(self, cells: Iterable[str], *, low: bool = False) -> list[dict[str, Any]]:
+        """Return the participants of a game, given the cells in the order of their places.
+
+        Args:
+            cells: tied sides share a cell.
+            low: the lower score is the better one.
+
+        Raises:
+            Refused: some sides alone have scores, or these contradict the places.
+        """
+        cells = list(cells)
+        split = [self.split(cell) for cell in cells]
+        _refuse_scores(cells, split, low)
         sides: list[tuple[int, list[str]]] = []
-        for cell in cells:
+        scores: dict[str, int | str] = {}
+        for cell in split:
             place = sum(len(players) for _, players in sides) + 1
-            sides += [(place, players) for players in self.split(cell)]
-        return participants_of(sides)
+            sides += [(place, side.players) for side in cell]
+            scores |= {name: _number(side.score) for side in cell if side.score for name in side.players}
+        found = participants_of(sides)
+        return [{**one, "score": scores[one["player"]]} for one in found] if scores else found
+
+
+def _number(score: str) -> int | str:
+    """Return a score as a game has it."""
+    is_short = len(score) <= 15 and score.lstrip("+-").isdigit()
+    return int(score) if is_short else score.replace(",", ".")
+
+
+def _refuse_scores(cells: list[str], split: list[list[TypedSide]], low: bool) -> None:
+    """Raises `Refused` (score-missing, score-contradicts-place) for scores that do not fit the order of the cells."""
+    scores = [side.score for sides in split for side in sides]
+    if not any(scores):
+        return
+    if None in scores:
+        cell = next(cell for cell, sides in zip(cells, split, strict=True) if any(not side.score for side in sides))
+        told = f"{shown(cell)} has no score; write it behind a colon, such as {_scored(cell)}, or give nobody one"
+        raise Refused("score-missing", told)
+    merits = [[Decimal(str(_number(side.score or ""))) * (-1 if low else 1) for side in sides] for sides in split]
+    for cell, tied in zip(cells, merits, strict=True):
+        if len({*tied}) > 1:
+            raise Refused("score-contradicts-place", f"{shown(cell)} ties players whose scores differ")
+    for (cell, (merit, *_)), (other, (worse, *_)) in pairwise(zip(cells, merits, strict=True)):
+        if worse > merit:
+            told = f"{shown(other)} stands behind {shown(cell)} but has the better score; write the winner first"
+            raise Refused("score-contradicts-place", told)
+        if worse == merit:
+            told = f"{shown(cell)} and {shown(other)} have the same score; tied players are joined by ="
+            decided = "if something else decided, give the places without scores, or both as JSON"
+            raise Refused("score-contradicts-place", f"{told}: {cell}{TIE}{other}; {decided}")
+
+
+def _scored(cell: str) -> str:
+    """Return a cell with a score behind each side that lacks one, as an example."""
+    return TIE.join(text if ends_in_score(text) else f"{text}:1" for text in cell.split(TIE))

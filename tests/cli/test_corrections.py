@@ -355,4 +355,53 @@ def test_scores_go_with_corrected_places(has_places: bool, ratings: Ratings, cop
     assert {one["player"]: one["score"] for one in row["participants"]} == {"ben": 10, "cleo": 8, "anna": 8}
     refused = ratings("correct", "s-1", "cleo", "ben", "--reason", "anna was not there", db=db)
     assert refused.exit_code == 1
-    assert "--edit or JSON on standard input changes both" in refused.stderr
+    assert "--score gives the scores in the order of the places, such as --score 3:2" in refused.stderr
+
+
+def duel(ratings: Ratings, db: str) -> None:
+    """Take in a game that anna won 3:1."""
+    participants = [{"player": "anna", "place": 1, "score": 3}, {"player": "ben", "place": 2, "score": 1}]
+    take_in(ratings, db, catan("s-1", participants=participants))
+
+
+CORRECTED_SCORES = {
+    "the scores of the places": (("ben", "anna"), {"ben": 3, "anna": 1}),
+    "somebody new": (("cleo", "ben"), {"cleo": 3, "ben": 1}),
+    "new scores": (("ben", "anna", "--score", "3:2"), {"ben": 3, "anna": 2}),
+    "the same players": (("--score", "3:2"), {"anna": 3, "ben": 2}),
+    "players with scores": (("ben:3", "anna:2"), {"ben": 3, "anna": 2}),
+    "a tie": (("ben=anna", "--score", "2"), {"ben": 2, "anna": 2}),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), CORRECTED_SCORES.values(), ids=CORRECTED_SCORES)
+def test_corrected_result_has_scores(
+    arguments: tuple[str, ...], expected: dict[str, int], ratings: Ratings, copied: Callable[..., str]
+) -> None:
+    """A corrected result has the scores that were typed, or those of its places; nobody is left without one."""
+    db = copied(new_ledger)
+    duel(ratings, db)
+    assert ratings("correct", "s-1", *arguments, *WHY, db=db).exit_code == 0
+    (row,) = read(ratings, db, "games", "s-1")["rows"]
+    assert {one["player"]: one["score"] for one in row["participants"]} == expected
+
+
+REFUSED_SCORES = {
+    "too few": (("ben", "anna", "--score", "3"), "score-missing"),
+    "no number": (("ben", "anna", "--score", "3-2"), "score-missing"),
+    "both ways": (("ben:3", "anna:2", "--score", "3:2"), "score-missing"),
+    "one alone": (("ben:3", "anna"), "score-missing"),
+    "the loser first": (("ben", "anna", "--score", "2:3"), "score-contradicts-place"),
+    "a new tie without a score": (("ben=anna",), "score-contradicts-place"),
+    "a third player": (("ben", "anna", "cleo"), "score-contradicts-place"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code"), REFUSED_SCORES.values(), ids=REFUSED_SCORES)
+def test_scores_that_do_not_fit_are_refused(
+    arguments: tuple[str, ...], code: str, ratings: Ratings, copied: Callable[..., str]
+) -> None:
+    """Scores that are missing, given twice or against the order are refused, and nothing is recorded."""
+    db = copied(new_ledger)
+    duel(ratings, db)
+    assert refusal(ratings, db, "correct", "s-1", *arguments, *WHY) == code

@@ -290,3 +290,15 @@ def test_empty_ledger_suggests_what_is_rated(ratings: Ratings, tmp_path: Path) -
     asked = [("game [go]: ", "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-1\r"), (KEYS, "r")]
     assert typed(["--db", db, "record"], asked)[0] == 0
     assert recorded(ratings, db)["game"] == "go"
+
+
+def test_scores_are_asked_again(one_db: str, ratings: Ratings) -> None:
+    """Scores that contradict the places are explained, and the players are asked for again."""
+    asked = [*places("ben:1", "mira:3"), *places("mira:3", "ben:1"), (KEYS, "r")]
+    given = ["--game", "catan", "--game-id", "s-1", "--at", "now"]
+    code, _, shown = typed(["--db", one_db, "record", *given], asked)
+    assert (code, "has the better score; write the winner first" in shown) == (0, True), shown
+    assert [(one["player"], one["score"]) for one in recorded(ratings, one_db)["participants"]] == [
+        ("mira", 3),
+        ("ben", 1),
+    ]

@@ -75,3 +75,51 @@ def test_json_input_reports_the_same(db: str, ratings: Ratings) -> None:
         "No points change.\n"
     )
     assert len(read(ratings, db, "games")["rows"]) == 5
+
+
+SCORES = {
+    "plain": (("anna:3", "ben:1"), [("anna", 1, 3), ("ben", 2, 1)]),
+    "fractions": (("anna: 2,5", "ben:0.5"), [("anna", 1, "2.5"), ("ben", 2, "0.5")]),
+    "a tie": (("anna:2=ben:2", "cleo:0"), [("anna", 1, 2), ("ben", 1, 2), ("cleo", 3, 0)]),
+    "a known id that ends so": (("cleo:7:3", "ben:1"), [("cleo:7", 1, 3), ("ben", 2, 1)]),
+    "a known id without a score": (("cleo:7", "ben"), [("cleo:7", 1, None), ("ben", 2, None)]),
+    "teams": (("--partners", "+", "anna+ben:3", "cleo+cleo:7:1"),
+              [("anna", 1, 3), ("ben", 1, 3), ("cleo", 3, 1), ("cleo:7", 3, 1)]),
+}  # fmt: skip
+
+
+@pytest.mark.ledger(make=small_ledger, store="sqlite")
+@pytest.mark.parametrize(("typed", "expected"), SCORES.values(), ids=SCORES)
+def test_scores_are_typed_behind_players(
+    typed: tuple[str, ...], expected: list[tuple[str, int, int | str | None]], db: str, ratings: Ratings
+) -> None:
+    """A number behind the last colon is the score of that side, unless the text is a known id."""
+    seats = [{"player": "cleo:7", "place": 1}, {"player": "ben", "place": 2}]
+    known = {"game_id": "g-8", "game": "tennis", "participants": seats}
+    assert ratings("record", "--new-names", "accept", db=db, input=json.dumps(known)).exit_code == 0
+    done = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, db=db)
+    assert done.exit_code == 0, done
+    (row,) = read(ratings, db, "games", "g-9")["rows"]
+    assert [(one["player"], one["place"], one.get("score")) for one in row["participants"]] == expected
+
+
+WRONG_SCORES = {
+    "one alone": (("anna:3", "ben"), "score-missing", "'ben' has no score"),
+    "the loser first": (("anna:1", "ben:3"), "score-contradicts-place", "'ben:3' stands behind 'anna:1'"),
+    "equal scores apart": (("anna:2", "ben:2"), "score-contradicts-place", "anna:2=ben:2"),
+    "a tie apart": (("anna:2=ben:1",), "score-contradicts-place", "'anna:2=ben:1' ties"),
+    "two scores": (("nina:2:1", "ben:1"), "bad-identifier", "'nina:2:1' has two scores"),
+}
+
+
+@pytest.mark.ledger(make=small_ledger, store="sqlite")
+@pytest.mark.parametrize(("typed", "code", "told"), WRONG_SCORES.values(), ids=WRONG_SCORES)
+def test_wrong_scores_name_the_argument(
+    typed: tuple[str, ...], code: str, told: str, db: str, ratings: Ratings
+) -> None:
+    """Scores with two readings, or none, are refused with the argument, and nothing is recorded."""
+    before = head(ratings, db)
+    done = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, "--format", "json", db=db)
+    (rejected,) = json.loads(done.stdout)["rejected"]
+    assert (done.exit_code, rejected["code"], told in rejected["message"]) == (1, code, True), rejected
+    assert head(ratings, db) == before

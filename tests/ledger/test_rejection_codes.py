@@ -260,6 +260,7 @@ CASES = {
     "too-few-participants": Case(game(seat("anna", 1))),
     "player-twice": Case(game(seat("anna", 1), seat("anna", 2))),
     "place-missing": Case(game(seat("anna", 1), seat("ben"))),
+    "score-missing": Case(b"", command=("record", "--game", "catan", "--game-id", "g-2", "anna:3", "ben")),
     "place-gap": Case(game(seat("anna", 1), seat("ben", 3))),
     "score-contradicts-place": Case(game(seat("anna", 1, score=5), seat("ben", 2, score=6))),
     "substitute-without-leaver": Case(game(seat("anna", 1), seat("ben", 2, status="substitute"))),
