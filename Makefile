@@ -64,7 +64,7 @@ ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_m
 lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --extra spreadsheets --extra web --group build $(LOCKING) -o requirements/run.lock
 	$(UV) pip compile pyproject.toml --extra cluster --extra fast --extra postgres --extra spreadsheets --extra web --group build $(LOCKING) -o requirements/server.lock
-	$(UV) pip compile pyproject.toml --extra cluster --extra fast --extra postgres --extra spreadsheets --extra web --group dev $(LOCKING) -o requirements/dev.lock
+	$(UV) pip compile pyproject.toml --extra cluster --extra fast --extra frames --extra postgres --extra spreadsheets --extra web --group dev $(LOCKING) -o requirements/dev.lock
 	$(UV) pip compile pyproject.toml --extra cluster --extra fast --extra frames --extra postgres --extra spreadsheets --extra web --group bench $(LOCKING) -o requirements/bench.lock
 
 LOCKING := --upgrade --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -68,6 +68,7 @@ from ratings_ledger.projections.diff.what_if import (
     Simulation,
     Variant,
 )
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.game_clock.state import ClockLine
 from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PauseAsked, PlayerTimers
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
@@ -88,7 +89,7 @@ from ratings_ledger.projections.queries.ladders_at import KeptLadders as _KeptLa
 from ratings_ledger.projections.queries.leagues import AllLeagues, Entrant, LeagueGame, LeagueRow, LeagueState, Unmet
 from ratings_ledger.projections.queries.players import Opponent, Person, PlaceCount, PlayerStatistics, Profile, Streak
 from ratings_ledger.projections.queries.published import Publication, PublicationRow, Publications
-from ratings_ledger.projections.queries.results import ABSENT, Absent, Failed, LastEvent, Result
+from ratings_ledger.projections.queries.results import ABSENT, Absent, Failed, LastEvent, Result, RowSequence
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetRow, RulesetState, ScoringDays
 from ratings_ledger.projections.queries.standings import (
     Account,
@@ -137,6 +138,7 @@ __all__ = [
     "Entrant",
     "EventImpact",
     "Everybody",
+    "ExactNumber",
     "Explained",
     "ExplainedTerm",
     "Failed",
@@ -198,6 +200,7 @@ __all__ = [
     "Refused",
     "Rejection",
     "Result",
+    "RowSequence",
     "RuleFailed",
     "RulesetRefused",
     "RulesetRow",
@@ -236,6 +239,9 @@ class Ledger:
     def __init__(self, store: _opening.Ledger) -> None:
         self._store = store
         self._kept = _KeptLadders()
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.location!r})"
 
     @property
     def location(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
 
 from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
-from ratings_ledger.ledger.events.canonical import dump
+from ratings_ledger.ledger.events.canonical import dump, format_instant
 from ratings_ledger.ledger.events.records import ZERO, is_head, read
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
 from ratings_ledger.ledger.events.types import TYPES
@@ -37,6 +37,13 @@ class Head(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.position}:{self.chain_hash.hex()}"
+
+    def __repr__(self) -> str:
+        """Return the position, the time, and the beginning of the chain hash."""
+        if not self.position:
+            return "Head(position=0)"
+        recorded_at, chain_hash = format_instant(self.recorded_at), self.chain_hash.hex()
+        return f"Head(position={self.position}, recorded_at='{recorded_at}', chain_hash='{chain_hash[:12]}…')"
 
 
 def ledger_id(connection: Connection) -> str:

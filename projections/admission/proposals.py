@@ -166,6 +166,12 @@ class Proposal:
         if begun.found:
             result.new_ladders, result.close_ladders = [one.name for one in begun.found], begun.close()
 
+    def __repr__(self) -> str:
+        """Return how much is appended, or would be, and how much is refused."""
+        result = self.result
+        told = f"{result.would_append:,} to append, {len(result.rejected):,} refused"
+        return f"Proposal({f'{result.appended:,} appended' if result.appended else told})"
+
     @property
     def result(self) -> Imported:
         """Return what the events come to."""

@@ -41,6 +41,7 @@ from ratings_ledger.projections.diff.comparison import DifferingList, Effect, Ga
 from ratings_ledger.projections.diff.impact import RecordedBeside
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, ladders_beside, under
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.bulk import pages_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_text
@@ -371,4 +372,4 @@ def from_plain(value: Any) -> Any:
         return tuple(parts)
     if kind == "datetime":
         return _EPOCH + timedelta(microseconds=parts[0])
-    return ABSENT if kind == "ABSENT" else Fraction(*parts) if kind == "Fraction" else _KINDS[kind](*parts)
+    return ABSENT if kind == "ABSENT" else ExactNumber(*parts) if kind == "Fraction" else _KINDS[kind](*parts)

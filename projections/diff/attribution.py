@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
+from typing import ClassVar
 
 from sqlalchemy import Connection
 
@@ -21,10 +22,11 @@ from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.comparison import Sides
 from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
+from ratings_ledger.projections.exact_numbers import as_exact
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, moment, times_of
 from ratings_ledger.projections.queries.ladders_at import refuse_unknown
 from ratings_ledger.projections.queries.published import as_published
-from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result
+from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.containment import RuleFailure
 
 
@@ -58,13 +60,14 @@ class AttributedCause(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class PointsAttributed(Answer):
+class PointsAttributed(Answer, RowSequence[AttributedCause]):
     """What changed a player's points on a ladder from one place on the axes to another; the causes add up exactly.
 
     `start` stands in for the points of somebody who is not on it. `contradicted` tells which published lists showed
     other points than a replay does, `left_out` which events do not count, by position, with the reason.
     """
 
+    _rows_member: ClassVar[str] = "causes"
     player: str
     ladder: str
     before: AttributedEnd = field(metadata=FROM)
@@ -94,7 +97,10 @@ def attributed(
         latest = sides.ladders(Coordinates(None, head(connection).position, None)).of(ladder)
         refuse_unknown(latest.facts, player)
     ends = [
-        AttributedEnd(at._replace(left_out=tuple(p for p in found.left_out if p <= at.known_at)), points)
+        AttributedEnd(
+            at._replace(left_out=tuple(p for p in found.left_out if p <= at.known_at)),
+            None if points is None else as_exact(points),
+        )
         for at, points in zip(places, (found.before, found.after), strict=True)
     ]
     contradicted = (
@@ -109,8 +115,8 @@ def attributed(
         ladder,
         first,
         last,
-        found.start,
-        found.change,
+        as_exact(found.start),
+        as_exact(found.change),
         with_events(connection, found),
         contradicted=tuple(contradicted),
         left_out=found.left_out,
@@ -157,7 +163,11 @@ def with_events(connection: Connection, found: Attribution) -> tuple[AttributedC
 
 def _with_event(log: Log, cause: Cause, record: str | None) -> AttributedCause:
     named = AttributedCause(
-        cause=cause.what, position=cause.position, own=cause.own, ripple=cause.ripple, amount=cause.amount
+        cause=cause.what,
+        position=cause.position,
+        own=as_exact(cause.own),
+        ripple=as_exact(cause.ripple),
+        amount=as_exact(cause.amount),
     )
     if record is None:
         return named

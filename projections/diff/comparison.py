@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from math import gcd
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -17,6 +17,7 @@ from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
 from ratings_ledger.projections.queries.coordinates import (
@@ -28,7 +29,7 @@ from ratings_ledger.projections.queries.coordinates import (
 )
 from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders, Ranking, check_version, other_ladder
 from ratings_ledger.projections.queries.published import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay
@@ -54,14 +55,14 @@ class Effect(Result):
     @property
     def gain(self) -> Fraction:
         """Return the change of somebody who stays on the ladder; 0 for who joins or leaves."""
-        return self.change or Fraction(0)
+        return self.change or ExactNumber(0)
 
     @property
     def difference(self) -> Fraction:
         """Return the points after minus those before; somebody not on the ladder has 0."""
         if self.change is not None:
             return self.change
-        return (self.after or Fraction(0)) - (self.before or Fraction(0))
+        return (self.after or ExactNumber(0)) - (self.before or ExactNumber(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class ComparedSide(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Result):
+class Difference(RowSequence[DifferingRow]):
     """A ladder at two coordinates: the rows that differ, largest gain first, and how far that reaches.
 
     `quality`, where it was asked for, is how well the points at A, `before`, and those at B predicted places.
@@ -149,12 +150,13 @@ class Difference(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Differences(Answer):
+class Differences(Answer, RowSequence[Difference]):
     """The ladders that were asked for, or all that differ; `failed` tells which cannot be replayed, and why.
 
     `asked` are both coordinates as they were asked for.
     """
 
+    _rows_member: ClassVar[str] = "ladders"
     ladders: tuple[Difference, ...]
     asked: tuple[str, str] = field(default=("", ""), metadata=HIDDEN, kw_only=True)
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
@@ -175,7 +177,7 @@ class RankedPoints(NamedTuple):
     @property
     def points(self) -> Fraction:
         """Return the points; made only when asked for, since most are only compared."""
-        return Fraction(self.numerator, self.denominator)
+        return ExactNumber(self.numerator, self.denominator)
 
 
 class RankedState(NamedTuple):
@@ -442,7 +444,7 @@ def compare(
     ]
     effects.sort(key=_largest_first)
     gains = [Gain(effect.player, effect.change) for effect in effects if effect.change]
-    least = gains[-1].change if gains else Fraction(0)
+    least = gains[-1].change if gains else ExactNumber(0)
     return effects, ImpactSummary(
         ladder,
         sum(effect.change is None or bool(effect.change) for effect in effects),
@@ -457,7 +459,7 @@ def compare(
 
 def _largest_first(effect: Effect) -> tuple[float, Fraction, str]:
     """Return the place of an effect among others; the first number tells most pairs apart, and much faster."""
-    lost = -effect.difference
+    lost = Fraction.__neg__(effect.difference)  # as a plain fraction: nobody reads it
     return float(lost), lost, effect.player
 
 
@@ -516,7 +518,7 @@ def _effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, n
         what = "added" if old is None else "removed"
         return kind(what, ladder, player, old and old.points, None, new and new.points, rank, gold)
     gained = new.numerator * old.denominator - old.numerator * new.denominator
-    gain = Fraction(gained, old.denominator * new.denominator)  # several times as fast as a difference of fractions
+    gain = ExactNumber(gained, old.denominator * new.denominator)  # several times as fast as a difference of fractions
     return kind("moved", ladder, player, old.points, gain, new.points, rank, gold)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from itertools import groupby
+from typing import ClassVar
 
 from sqlalchemy import Connection
 
@@ -35,7 +36,7 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, note_
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.event_texts import what_was_decided
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result
+from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.rulesets.versions import newest
@@ -84,7 +85,7 @@ class Share(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions(Answer):
+class Decisions(Answer, RowSequence[Decision]):
     """What was decided between two positions, how many games were recorded besides, and the shares of everybody whose
     points differ.
 
@@ -92,6 +93,7 @@ class Decisions(Answer):
     when the first and the last event was recorded; `left_out` which events do not count, by position, with the reason.
     """
 
+    _rows_member: ClassVar[str] = "decisions"
     before: int = field(metadata=FROM)
     to: int
     head: str
@@ -241,7 +243,7 @@ class _Path:
             assert stream is not None
             version = find_first_version(self._connection, self._end.facts.position, ruleset_id) or stream.versions[0]
         first = self._had(ladders, old)
-        return _Tally(Fraction(version.start, version.rule.scale), first, first)
+        return _Tally(version.start_points, first, first)
 
     def _had(self, ladders: Ladders, stream: Stream | None) -> Had:
         """Return what everybody has, by the id they have in the end. Raises `RuleFailure`."""

@@ -36,6 +36,7 @@ from ratings_ledger.projections.queries.results import (
     HIDDEN,
     Answer,
     Result,
+    RowSequence,
 )
 from ratings_ledger.projections.replay.ladders import parse_name
 
@@ -135,7 +136,7 @@ class LadderImpact(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class EventImpact(Answer):
+class EventImpact(Answer, RowSequence[Effect]):
     """What the event at a position did to everybody's points, and which lists published before it came out differently
     from then on; `failed` tells which ladders cannot be replayed, and why. `told` is what the event says.
     """

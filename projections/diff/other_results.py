@@ -15,7 +15,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
 from ratings_ledger.projections.queries.game_timelines import game_story, ladders_of_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.results import HIDDEN, Answer, LastEvent, Result
+from ratings_ledger.projections.queries.results import HIDDEN, Answer, LastEvent, Result, RowSequence
 from ratings_ledger.projections.queries.survey import Survey
 
 
@@ -32,7 +32,7 @@ class HypotheticalResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class OtherResult(Answer):
+class OtherResult(Answer, RowSequence[HypotheticalResult]):
     """A game with other `places`, in the order of its participants: what everybody would have got, by ladder.
 
     `data` is the game as it stands; `last` is the last event that it depends on.

@@ -25,6 +25,7 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     LastEvent,
     Result,
+    RowSequence,
 )
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 
@@ -57,7 +58,7 @@ class PublishedRowDiff(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedListDiff(Answer):
+class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
     """A published list beside the same list as known now: its rows as they were published, then who came since.
 
     `ruleset` and `ruleset_now` are the versions that rank it; `decisions` what was decided since that changed points

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection
 
@@ -22,11 +22,12 @@ from ratings_ledger.ledger.validation.published_lists import PublishedList, publ
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.attribution import AttributedCause, with_events
 from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.exact_numbers import NOTHING, ExactNumber
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import Change, Course, course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Answer, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.replay import starting_points
 from ratings_ledger.projections.rulesets.versions import newest
 
@@ -50,7 +51,7 @@ class StatementLine(Result):
     reason: str | None = None
     place: int | None = None
     own: Fraction
-    ripple: Fraction = Fraction(0)
+    ripple: Fraction = NOTHING
     change: Fraction
     after: Fraction
     what: str = field(default="", metadata=HIDDEN)
@@ -70,13 +71,14 @@ SHARED = ("cause", "position", "game_id", "occurred_at", "recorded_at", "by", "r
 
 
 @dataclass(frozen=True, slots=True)
-class Statement(Answer):
+class Statement(Answer, RowSequence[StatementLine]):
     """How a player's points on a ladder came about, since the list that was published last, or since their start.
 
     The `opening` and the changes of all lines sum to the `closing` points, exactly. `published` is the position of that
     list, and `since` what it was compared at; None without one.
     """
 
+    _rows_member: ClassVar[str] = "lines"
     player: str
     ladder: str
     at: Coordinates
@@ -99,7 +101,7 @@ def statement_of(
     course = course_of(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
     units = starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
-    start = course.start if course else Fraction(units, trace.stream.rule.scale)
+    start = course.start if course else ExactNumber(units, trace.stream.rule.scale)
     one, then = _last_list(connection, ladders, ladder)
     covered = 0 if one is None else bisect_right(course.instants, then)
     known = course.values[covered - 1] if covered else start

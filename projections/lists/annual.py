@@ -3,8 +3,7 @@
 The lowest sum is best. A real place worse than the fixed one counts as it is, unless `cap_at_missing`.
 """
 
-from fractions import Fraction
-
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
 
 
@@ -45,12 +44,12 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     left = sorted((month, place) for place, month in places if month not in used)
     lines = [
         *(
-            ExplainedLine(month or "missing", Fraction(place), "place" if month else "no place that month")
+            ExplainedLine(month or "missing", ExactNumber(place), "place" if month else "no place that month")
             for month, place in best
         ),
         ExplainedLine(
             "sum",
-            Fraction(sum(place for _, place in best)),
+            ExactNumber(sum(place for _, place in best)),
             f"of the best {results.params.months} places",
             ("cap_at_missing",) * any(place > results.params.missing for _, place in best),
         ),

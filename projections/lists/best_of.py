@@ -21,6 +21,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple
 
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
@@ -76,15 +77,17 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     total, unit = _totals(results)[player], results.scale * _divisor(params)
     lines = []
     for number, part in enumerate(total.parts, 1) if len(total.parts) > 1 else ():
-        lines.append(ExplainedLine(f"part {number}", Fraction(part.points, unit), _tell_results([part]), ("parts",)))
+        lines.append(ExplainedLine(f"part {number}", ExactNumber(part.points, unit), _tell_results([part]), ("parts",)))
     for result in [result for part in total.parts for result in part.best]:
         if weight := params.weights.get(str(result.game + 1)):
             detail = f"the points of this round times {weight}"
-            lines.append(ExplainedLine(f"round {result.game + 1}", Fraction(result.points, unit), detail, ("weights",)))
+            lines.append(
+                ExplainedLine(f"round {result.game + 1}", ExactNumber(result.points, unit), detail, ("weights",))
+            )
     if total.adjusted:
-        lines.append(ExplainedLine("adjusted", Fraction(total.adjusted, unit), "start points and adjustments"))
+        lines.append(ExplainedLine("adjusted", ExactNumber(total.adjusted, unit), "start points and adjustments"))
     keys = ("parts",) if any(part.left_out for part in total.parts) else ()
-    lines.append(ExplainedLine("sum", Fraction(total.points, unit), _tell_results(total.parts), keys))
+    lines.append(ExplainedLine("sum", ExactNumber(total.points, unit), _tell_results(total.parts), keys))
     lines += _explain_tie(results, player)
     lines += too_few(results.games[player], params.min_games)
     if name in results.excluded:

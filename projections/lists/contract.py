@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.exact_numbers import ExactNumber
 
 
 class RankedRow(NamedTuple):
@@ -26,7 +27,7 @@ class RankedRow(NamedTuple):
 
     def value(self, scale: int) -> Fraction:
         """Return the points as an exact number."""
-        return Fraction(self.points, scale * self.divisor)
+        return ExactNumber(self.points, scale * self.divisor)
 
 
 class RankedColumns(Sequence[RankedRow]):

@@ -6,8 +6,8 @@ where they met.
 """
 
 from collections.abc import Sequence
-from fractions import Fraction
 
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
@@ -32,7 +32,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     games, best = results.games[player], results.params.best_of
     counting = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
     adjusted = results.points[player] != sum(change for _, change in results.of(player))
-    total = Fraction(_totals(results)[player], results.scale)
+    total = ExactNumber(_totals(results)[player], results.scale)
     return [
         ExplainedLine(
             "sum",
@@ -55,7 +55,7 @@ def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
         return []
     broken = _broken(results, tied)
     others = ", ".join(f"{row.player} {broken[row.player]}" for row in tied if row.player != name)
-    return [ExplainedLine("tie-break", Fraction(broken[name]), f"{results.params.tie_break}; {others}")]
+    return [ExplainedLine("tie-break", ExactNumber(broken[name]), f"{results.params.tie_break}; {others}")]
 
 
 def left_out(results: Results, player: int) -> set[int]:

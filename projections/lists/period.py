@@ -4,9 +4,9 @@ Means are compared as fractions. Equal scores share a place, and the following p
 gold of the shared place, or with `gold_ties = pool` an equal part of the gold of the tied places.
 """
 
-from fractions import Fraction
 from math import lcm
 
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 
 
@@ -41,7 +41,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     """Return the sum of the games' points, the score, and how many games are missing."""
     player = results.names.index(name)
     params, games = results.params, results.games[player]
-    total = Fraction(results.points[player], results.scale)
+    total = ExactNumber(results.points[player], results.scale)
     lines = [ExplainedLine("sum", total, f"the points of {games} game{'s' * (games != 1)}", ("points",))]
     if params.score == "mean":
         lines.append(ExplainedLine("mean", total / max(games, 1), f"{total} divided by {games}", ("score",)))

@@ -1,9 +1,9 @@
 """The ladder of running points: most points first."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedColumns, RankedRow, Results, ranked, too_few
 
 
@@ -41,14 +41,14 @@ def _ranked_by(results: Results, player: int) -> list[ExplainedLine]:
     """Return what ranks a player, if it is not the points."""
     if results.ranked_by is None:
         return []
-    return [ExplainedLine("ranked by", Fraction(results.ranked_by[player], results.scale), "what the rule ranks by")]
+    return [ExplainedLine("ranked by", ExactNumber(results.ranked_by[player], results.scale), "what the rule ranks by")]
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
     """Return the points after everything that led to them."""
     player = results.names.index(name)
     return [
-        ExplainedLine("points", Fraction(results.points[player], results.scale), "after all games and adjustments"),
+        ExplainedLine("points", ExactNumber(results.points[player], results.scale), "after all games and adjustments"),
         *_ranked_by(results, player),
         *too_few(results.games[player], results.params.min_games),
     ]

@@ -61,6 +61,17 @@ class Coordinates(NamedTuple):
         """Return the coordinates as JSON states them: the axes, and what is left out, if anything."""
         return {**self.axes(), **({"left_out": list(self.left_out)} if self.left_out else {})}
 
+    def named(self) -> dict[str, datetime | int | str | None]:
+        """Return the place on the three axes, with times as times."""
+        return {"as_of": self.until, "known_at": self.known_at, "rules": self.rules}
+
+    def __repr__(self) -> str:
+        """Return the place on the three axes, without an axis that does not limit anything."""
+        told = [f"known_at={self.known_at}"] + ([] if self.rules is None else [f"rules={self.rules!r}"])
+        as_of = [] if self.as_of is None else [f"as_of='{format_instant(self.as_of)}'"]
+        left_out = [f"left_out={self.left_out}"] if self.left_out else []
+        return f"Coordinates({', '.join(as_of + told + left_out)})"
+
     def of(self, facts: Facts) -> Coordinates:
         """Return the same, with what these facts leave out."""
         return self._replace(left_out=tuple(facts.left_out))

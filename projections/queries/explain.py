@@ -20,6 +20,7 @@ from ratings_ledger.ledger.store.log import (
     read_where,
 )
 from ratings_ledger.projections.contract import Term
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
@@ -236,7 +237,7 @@ def explain_game(
         gave = _explain_alone(facts, before_it, row, version, participants)
     else:
         gave = Gave({}, 0, 0, None, {})
-    accounts = (Account("minted", Fraction(-gave.minted, scale)), Account("burned", Fraction(gave.burned, scale)))
+    accounts = (Account("minted", ExactNumber(-gave.minted, scale)), Account("burned", ExactNumber(gave.burned, scale)))
     return GameExplanation(
         game_id,
         ladder,
@@ -366,7 +367,9 @@ def _start_keys(version: Version) -> tuple[str, ...]:
 
 
 def _term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
-    return ExplainedTerm(term.term, Fraction(term.amount, scale), term.detail, term.note or ABSENT, game_id or ABSENT)
+    return ExplainedTerm(
+        term.term, ExactNumber(term.amount, scale), term.detail, term.note or ABSENT, game_id or ABSENT
+    )
 
 
 def _state(facts: Facts, before: Before, participant: int, version: Version) -> State:
@@ -409,9 +412,9 @@ def _everybody(
         found.append(
             Explained(
                 facts.name_of(p),
-                Fraction(had[0], scale),
-                Fraction(gain(p), scale),
-                Fraction(has[0], scale),
+                ExactNumber(had[0], scale),
+                ExactNumber(gain(p), scale),
+                ExactNumber(has[0], scale),
                 tuple(_term(term, scale, None if game is None else games.get(game)) for game, term in terms),
                 reason or ABSENT,
                 facts.place[p] or None,
@@ -494,7 +497,7 @@ def explain_player(
         None if row is None else row.rank,
         None if row is None else row.value(found.scale),
         ABSENT if row is None or row.gold is None else row.gold,
-        Fraction(steps[0].before, found.scale) if steps else None,
+        ExactNumber(steps[0].before, found.scale) if steps else None,
         zone,
         tuple(_played_game(one, json.loads(records[one.position]), zone, standing) for one in played),
         tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
@@ -509,7 +512,7 @@ def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) ->
     """Yield a player's counted games and adjustments."""
     for step, game in zip(steps, played(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
-        change = Fraction(step.change, trace.stream.rule.scale)
+        change = ExactNumber(step.change, trace.stream.rule.scale)
         yield PlayedThere(game.occurred_at, game.live_position, change, why_not, step.cause)
 
 

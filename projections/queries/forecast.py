@@ -24,6 +24,7 @@ from ratings_ledger.projections.contract import (
     Columns,
     joined,
 )
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
@@ -185,7 +186,7 @@ def predict_game(
         ladder,
         version.ruleset.name,
         tuple(_describe_side(game, number, side, pairs, stakes, ranks, version) for number, side in enumerate(players)),
-        sum((pair.draw for pair in pairs), Fraction(0)) / len(pairs),
+        sum((pair.draw for pair in pairs), ExactNumber(0)) / len(pairs),
         ladders.coordinates,
         tuple(pairs) if len(players) > 2 else ABSENT,
         period=version.ruleset.period,
@@ -375,8 +376,8 @@ def _predict_pairs(
     pairs = []
     for left, right in combinations(range(game.sides), 2):
         i, j = game.side.index(left), game.side.index(right)
-        expected = Fraction(chance(version, ladder, None, i, j, states, columns), ONE)
-        draw = Fraction(draw_chance(version, ladder, None, i, j, game.states, columns), ONE)
+        expected = ExactNumber(chance(version, ladder, None, i, j, states, columns), ONE)
+        draw = ExactNumber(draw_chance(version, ladder, None, i, j, game.states, columns), ONE)
         chances = expected - draw / 2, 1 - expected - draw / 2
         pairs.append(PredictedPair(sides[left], sides[right], *chances, draw))
     return pairs
@@ -398,11 +399,11 @@ def _describe_side(
         totals = []
         for outcome in OUTCOMES:
             changes = stakes[number, outcome]
-            totals.append(None if changes is None else Fraction(sum(changes[i] for i in own), version.rule.scale))
+            totals.append(None if changes is None else ExactNumber(sum(changes[i] for i in own), version.rule.scale))
         return Stakes(*totals)
 
-    won = sum((pair.chance for pair in pairs if pair.players == players), Fraction(0))
-    won += sum((pair.others_chance for pair in pairs if pair.others == players), Fraction(0))
+    won = sum((pair.chance for pair in pairs if pair.players == players), ExactNumber(0))
+    won += sum((pair.others_chance for pair in pairs if pair.others == players), ExactNumber(0))
     each = tuple(PartnerStakes(name, sum_stakes([name])) for name in players)
     return PredictedSide(
         players,

@@ -29,7 +29,7 @@ from ratings_ledger.ledger.store.log import (
 from ratings_ledger.ledger.validation.batches import Batch
 from ratings_ledger.ledger.validation.identities import identities, players_of
 from ratings_ledger.projections.queries.coordinates import moment
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result, RowSequence
 
 GAME_RECORDED = '"type":"game.recorded"}'
 # so many more games than are wanted are kept before the oldest of them are dropped
@@ -211,18 +211,27 @@ def _as_written(position: int, record: str) -> dict[str, Any]:
         return {"position": position, "type": "?", "id": "?", **names, UNREADABLE: problem.message, "record": record}
 
 
+# what every game and every event has, in the order in which people look for it
+GAME_COLUMNS = SPREAD | {"columns": {"game_id": str, "game": str}}
+EVENT_COLUMNS = SPREAD | {
+    "columns": {
+        "position": int, "type": str, "occurred_at": datetime, "recorded_at": datetime, "by": str, "id": str,
+    }
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedGame(Result):
     """A game as it now stands: the position of its first record, when it was played, its members, whether voided."""
 
     position: int
     occurred_at: datetime
-    data: dict[str, Any] = field(metadata=SPREAD)
+    data: dict[str, Any] = field(metadata=GAME_COLUMNS)
     voided: bool | Absent = ABSENT
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedGames(Answer):
+class RecordedGames(Answer, RowSequence[RecordedGame]):
     """Games by the time they were played; there are so many `older` ones that match.
 
     `game_id` is the one game that was asked for, `hint` whom else may be meant if there is none of a player; `left_out`
@@ -243,13 +252,13 @@ class RecordedEvent(Result):
     `withdrawn` tells whether it is, `target` is the event that an `event.voided` names.
     """
 
-    event: dict[str, Any] = field(metadata=SPREAD)
+    event: dict[str, Any] = field(metadata=EVENT_COLUMNS)
     withdrawn: bool = field(default=False, metadata=HIDDEN, kw_only=True)
     target: KnownEvent | None = field(default=None, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedEvents(Answer):
+class RecordedEvents(Answer, RowSequence[RecordedEvent]):
     """Events in the order of the log; there are so many `older` ones that match.
 
     `subject` is what they are about, `narrowed` tells whether anything else was asked of them, `hint` what else may be

@@ -37,12 +37,13 @@ from ratings_ledger.ledger.events.zones import end_of, local_time
 from ratings_ledger.ledger.store.log import Log, read_records_at
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.looked_up import LookedUp, games_at
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result, RowSequence
 from ratings_ledger.projections.queries.shown_states import DEVIATION, ShownState, show_state_after
 from ratings_ledger.projections.queries.standings import PeriodState, rows_of_players
 from ratings_ledger.projections.replay.ladders import (
@@ -78,9 +79,9 @@ def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[s
         event["data"]["game_id"] if is_game else None,
         moment(game.occurred_at),
         place or None,  # some game types have none
-        Fraction(step.before, scale),
-        Fraction(step.change, scale),
-        Fraction(step.before + step.change, scale),
+        ExactNumber(step.before, scale),
+        ExactNumber(step.change, scale),
+        ExactNumber(step.before + step.change, scale),
         None if step.version is None else step.version.ruleset.name,
         ABSENT if is_game else CAUSES.get(step.cause) or event["data"]["reason"],
         cause=step.cause or ABSENT,
@@ -451,6 +452,9 @@ class Course(Sequence[Change]):
     def __len__(self) -> int:
         return len(self.units)
 
+    def __repr__(self) -> str:
+        return f"Course({len(self):,} change{'' if len(self) == 1 else 's'})"
+
     @overload
     def __getitem__(self, index: int) -> Change: ...
 
@@ -483,7 +487,7 @@ class Course(Sequence[Change]):
     @cached_property
     def values(self) -> list[Fraction]:
         """Return the points after each."""
-        return [Fraction(units, self.scale) for units in self.units]
+        return [ExactNumber(units, self.scale) for units in self.units]
 
     @cached_property
     def deviations(self) -> list[Fraction]:
@@ -494,7 +498,7 @@ class Course(Sequence[Change]):
     @property
     def start(self) -> Fraction:
         """Return the points before the first, of a course that has one."""
-        return Fraction(self._steps[0].before, self.scale)
+        return ExactNumber(self._steps[0].before, self.scale)
 
     def games(self) -> Iterator[LookedUp]:
         """Return the games among them, with their seats."""
@@ -533,7 +537,7 @@ class PlayerChange(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class History(Answer):
+class History(Answer, RowSequence[Change]):
     """Every change of a player's points on a ladder, in the order of replay; `period` says how far the ladder's games
     are scored by rating periods.
     """
@@ -550,6 +554,10 @@ class History(Answer):
     def rows(self) -> tuple[Change, ...]:
         """Return every change, made of the `steps` of the course."""
         return self.steps.rows
+
+    def _sequence(self) -> Course:
+        """Return the changes, each made when it is read."""
+        return self.steps
 
 
 # the number of changes whose events are read at once
@@ -587,7 +595,7 @@ class RankChange(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks(Answer):
+class Ranks(Answer, RowSequence[RankChange]):
     """A player's rank on a ladder over time, where it changed: looked up after `every` step (a game or an adjustment of
     the ladder, in the order of replay), or at the end of every day, month or year in which there was one.
 

@@ -17,7 +17,7 @@ from ratings_ledger.ledger.validation.leagues import PLAYERS, League, known_leag
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result
+from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standing, standing_row
 from ratings_ledger.projections.queries.survey import Survey
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
@@ -69,7 +69,7 @@ class LeagueRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class AllLeagues(Answer):
+class AllLeagues(Answer, RowSequence[LeagueRow]):
     """The leagues by name; `failed` tells of each table that cannot be replayed why."""
 
     rows: tuple[LeagueRow, ...]
@@ -85,7 +85,7 @@ class Entrant(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Unmet(Answer):
+class Unmet(Answer, RowSequence[Entrant]):
     """Whom a player has not met yet on a ladder, of so many `others`; `has_ids` where people know their league ids."""
 
     ladder: str

@@ -23,6 +23,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
 from ratings_ledger.projections.facts.players import known_players, rows_with
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
@@ -197,7 +198,7 @@ def _statistics(seen: Survey, player: str, game: str | None, paying: Gold) -> di
     seen.failures += [why for one, why, names in paying.failed if player in names and counts(one)]
     done, substituted = _games(seen.facts, player, at.as_of, game)
     window = done[-WINDOW_GAMES:]
-    ratio = Fraction(sum(window), len(window)) if window else None
+    ratio = ExactNumber(sum(window), len(window)) if window else None
     stars, golden = _stars(ratio, len(done))
     return {
         "player": player,

@@ -30,6 +30,7 @@ from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
+    RowSequence,
 )
 from ratings_ledger.projections.queries.shown_states import ShownState, exact_states, show_state_after
 from ratings_ledger.projections.replay.ladders import parse_name, seeds_of
@@ -131,7 +132,7 @@ class PublicationRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Publications(Answer):
+class Publications(Answer, RowSequence[PublicationRow]):
     """The published lists that count, by ladder and time."""
 
     rows: tuple[PublicationRow, ...]

@@ -15,50 +15,72 @@ floats to six places, and coordinates as members of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterator, Reversible, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from ratings_ledger.projections.queries.result_members import (
+    ABSENT,
+    AS_IS,
+    COURSE,
+    DIGEST,
+    FRACTION_ONLY,
+    FROM,
+    HIDDEN,
+    INSTANTS,
+    LAST_POINTS,
+    ROWS,
+    SET,
+    SPREAD,
+    Absent,
+    as_time,
+    members,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
-
-class Absent(Enum):
-    """The type of `ABSENT`."""
-
-    ABSENT = "absent"
-
-
-# of a member for those who show words: it is no part of the plain data
-HIDDEN = {"hidden": True}
-# of an exact number that is no number of points: no decimal stands beside it
-FRACTION_ONLY = {"decimal": False}
-# of a member whose members, in plain data, are members of the whole
-SPREAD = {"spread": True}
-# of a member that is plain data itself, such as the seconds that something took
-AS_IS = {"as_is": True}
-# of members whose names in plain data are words of Python
-FROM, SET = {"name": "from"}, {"name": "set"}
-# of a member from which a property is worked out only when somebody reads it: that is what the plain data have
-DIGEST = {"read": "digest"}
-# of a course, from which its changes are made only when somebody reads them
-COURSE, ROWS, LAST_POINTS = {"read": "course"}, {"read": "rows"}, {"read": "last_points"}
-# the value of a member that does not apply: it is left out of the plain data
-ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
+# how members are said in plain data stands in a file of its own, which tables and frames read, too
+__all__ = [
+    "ABSENT",
+    "AS_IS",
+    "COURSE",
+    "DIGEST",
+    "FRACTION_ONLY",
+    "FROM",
+    "HIDDEN",
+    "INSTANTS",
+    "LAST_POINTS",
+    "ROWS",
+    "SET",
+    "SPREAD",
+    "Absent",
+    "Answer",
+    "Failed",
+    "LadderAnswer",
+    "LastEvent",
+    "Result",
+    "RowSequence",
+    "Rows",
+    "as_time",
+    "members",
+    "plain_data",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """An answer, or a part of one."""
+
+    _rows_member: ClassVar[str] = "rows"  # the name of what its rows are
 
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
         """Return the result as plain data, as JSON states it."""
@@ -80,19 +102,45 @@ class Result:
                 found[told] = plain_data(value)
         return found
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a kind of result the short text of all of them, which `dataclass` would replace by every member."""
+        super(Result, cls).__init_subclass__(**options)  # a dataclass with slots is made a second time
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return the result in one line, rounded: for people, not for programs."""
+        from ratings_ledger.projections.queries.display import describe
+
+        return describe(self, self._sequence())
+
+    def _repr_html_(self) -> str:
+        """Return the result as a table, which notebooks show."""
+        from ratings_ledger.projections.queries.display import notebook_table
+
+        return notebook_table(self, self._sequence())
+
+    def _sequence(self) -> Sequence[Result] | None:
+        """Return the rows of a result that consists of them, else None."""
+        return None
+
     def arrow(self) -> pa.Table:
         """Return the rows of an answer as a `pyarrow.Table`, with the columns that their plain data have.
 
-        Raises `BadArgument` for a result without rows, or without the extra `frames`.
+        A number of points is two columns: the exact text, and `..._decimal` with six places, rounded. Raises
+        `BadArgument` for a result without rows, or without the extra `frames`.
         """
+        from ratings_ledger.projections.queries.frames import as_arrow
 
-        return frame_of(_columns(self.row_kind(), getattr(self, "rows", None) or ()))
+        kind = self.row_kind()
+        return as_arrow(self, kind, getattr(self, self._rows_member) or (), exact=True, named=False)
 
     @classmethod
     def row_kind(cls) -> type[Result]:
         """Return what the rows of such an answer are. Raises `BadArgument` if it has none."""
-        there = cls.__dict__.get("rows")
-        hint = get_type_hints(there.fget)["return"] if isinstance(there, property) else get_type_hints(cls).get("rows")
+        there = cls.__dict__.get(cls._rows_member)
+        hints = get_type_hints(there.fget if isinstance(there, property) else cls)
+        hint = hints.get("return" if isinstance(there, property) else cls._rows_member)
         for told in get_args(hint) if get_origin(hint) is UnionType else (hint,):
             kind: type[Any] = next(iter(get_args(told)), object)
             if issubclass(kind, Result):
@@ -100,56 +148,97 @@ class Result:
         raise BadArgument(f"{cls.__name__} has no rows", "rows")
 
 
+Row = TypeVar("Row", bound=Result, covariant=True)
+
+
+class RowSequence(Result, Reversible[Row], Collection[Row]):
+    """An answer that consists of rows, and does what a sequence of them does: `len`, iteration, index, slices, `in`.
+
+    It is no `collections.abc.Sequence`: polars would make a column of every member of the rows then, and not ask for
+    the stream of Arrow.
+    """
+
+    __slots__ = ()
+
+    def _sequence(self) -> Sequence[Row]:
+        """Return the rows."""
+        rows: Sequence[Row] | None = getattr(self, self._rows_member)
+        return rows or ()
+
+    def __len__(self) -> int:
+        return len(self._sequence())
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._sequence())
+
+    def __reversed__(self) -> Iterator[Row]:
+        return reversed(self._sequence())
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._sequence()
+
+    def index(self, row: object) -> int:
+        """Return the place of a row, counted from 0. Raises `ValueError` if it is not there."""
+        return self._sequence().index(row)
+
+    def count(self, row: object) -> int:
+        """Return how many rows are equal to one."""
+        return self._sequence().count(row)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Row, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | tuple[Row, ...]:
+        rows = self._sequence()
+        return tuple(rows[index]) if isinstance(index, slice) else rows[index]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows for whatever takes the stream of Arrow, such as `pyarrow.table`, polars and duckdb.
+
+        The columns are those of `to_polars`. Raises `BadArgument` without the extra `frames`.
+        """
+        from ratings_ledger.projections.queries.frames import as_arrow
+
+        table = as_arrow(self, self.row_kind(), self._sequence(), exact=False, named=True)
+        return table.__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the rows as a `pandas.DataFrame`, with the ladder and the player of the answer.
+
+        Args:
+            exact: numbers as exact texts, which `Fraction` takes, each with a decimal beside it; otherwise as floats.
+
+        Raises `BadArgument` without the extra `frames`.
+        """
+        from ratings_ledger.projections.queries.frames import as_pandas
+
+        return as_pandas(self, self.row_kind(), self._sequence(), exact=exact)
+
+    def to_polars(self, *, exact: bool = False) -> pl.DataFrame:
+        """Return the rows as a `polars.DataFrame`, with the ladder and the player of the answer.
+
+        Args:
+            exact: as for `to_pandas`.
+
+        Raises `BadArgument` without the extra `frames`.
+        """
+        from ratings_ledger.projections.queries.frames import as_polars
+
+        return as_polars(self, self.row_kind(), self._sequence(), exact=exact)
+
+
 @dataclass(frozen=True, slots=True)
-class Rows(Result):
+class Rows(RowSequence[Row]):
     """An answer that is its rows and nothing else: the plain data are a list."""
 
-    rows: tuple[Result, ...]
+    rows: tuple[Row, ...]
 
     def model_dump(self, mode: Literal["json"] = "json") -> list[dict[str, Any]]:  # type: ignore[override]
         """Return the rows as plain data."""
         return [row.model_dump(mode) for row in self.rows]
-
-
-def _columns(kind: type[Result], rows: Sequence[Result]) -> Iterator[Column]:
-    """Yield the members of rows as columns, but for those that apply to no row."""
-
-    hints = get_type_hints(kind)
-    for name, told, is_exact, *_ in members(kind):
-        hint, values = hints.get(name), [getattr(row, name) for row in rows]
-        kinds = frozenset(get_args(hint) if get_origin(hint) is UnionType else (hint,))
-        if Absent not in kinds or any(value is not ABSENT for value in values):
-            present = [None if value is ABSENT else value for value in values]
-            if is_exact or datetime in kinds:
-                yield Column(told, present, kinds)
-            else:
-                kinds = kinds - {Fraction} | {str} if Fraction in kinds else kinds
-                yield Column(told, [plain_data(value) for value in present], kinds)
-
-
-_MEMBERS: dict[type[Result], list[tuple[str, str, bool, bool, bool]]] = {}
-
-
-def members(kind: type[Result]) -> list[tuple[str, str, bool, bool, bool]]:
-    """The members of a result that are plain data: name, name there, is it an exact number, spread, taken as it is?"""
-    if kind not in _MEMBERS:
-        hints = get_type_hints(kind)
-        shown = [(member, member.metadata) for member in fields(kind) if not member.metadata.get("hidden")]
-        _MEMBERS[kind] = [
-            (
-                name := how.get("read", member.name),
-                how.get("name", name),
-                _is_exact(hints[member.name]) and how.get("decimal", True),
-                how.get("spread", False),
-                how.get("as_is", False),
-            )
-            for member, how in shown
-        ]
-    return _MEMBERS[kind]
-
-
-def _is_exact(hint: Any) -> bool:
-    return hint is Fraction or (get_origin(hint) is UnionType and Fraction in get_args(hint))
 
 
 # what is plain data as it is
@@ -176,46 +265,6 @@ def plain_data(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain_data(item) for name, item in value.items()}
     return value
-
-
-MISSING = "the library pyarrow is not installed: pip install 'ratings-ledger[frames]'"
-# digits, and digits behind the point, of a number beside its exact text
-DECIMAL = 38, 6
-
-
-class Column(NamedTuple):
-    """A column: its values, None where there is none, and the types that they have."""
-
-    name: str
-    values: Sequence[Any]
-    kinds: frozenset[Any]
-
-
-def frame_of(columns: Iterable[Column]) -> pa.Table:
-    """Columns as a frame. A number of points is two of them: the exact text, and `..._decimal` with six places,
-    rounded. Moments are timestamps in UTC. Raises `BadArgument` without the extra `frames`.
-    """
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise BadArgument(MISSING, "frames") from None
-    types: dict[Any, Any] = {
-        str: pa.string(),
-        int: pa.int64(),
-        bool: pa.bool_(),
-        datetime: pa.timestamp("us", tz="UTC"),
-    }
-    found = dict[str, Any]()
-    for name, values, kinds in columns:
-        if Fraction in kinds:
-            rounded = [None if one is None else Decimal(decimal(one.numerator, one.denominator)) for one in values]
-            values = [None if one is None else str(one) for one in values]
-            found[name] = pa.array(values, pa.string())
-            found[f"{name}_decimal"] = pa.array(rounded, pa.decimal128(*DECIMAL))
-        else:
-            told = next((types[kind] for kind in kinds if kind in types), None)
-            found[name] = pa.array(values, told)
-    return pa.table(found)
 
 
 @dataclass(frozen=True, slots=True)

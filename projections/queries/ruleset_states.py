@@ -42,7 +42,7 @@ class RulesetRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class AllRulesets(Rows):
+class AllRulesets(Rows[RulesetRow]):
     """The published versions, as they were recorded."""
 
     rows: tuple[RulesetRow, ...]
@@ -66,7 +66,7 @@ class ShippedRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class ShippedRulesets(Rows):
+class ShippedRulesets(Rows[ShippedRow]):
     """The rulesets that come with this program, whether the ledger has them or not."""
 
     rows: tuple[ShippedRow, ...]

@@ -135,6 +135,13 @@ class SnapshotReader:
         self._kept = kept or KeptLadders()
         self._session = _Session()
 
+    def __repr__(self) -> str:
+        """Return where the ledger is, and the coordinates as they were asked for; others do not limit anything."""
+        asked = {"as_of": self.as_of, "known_at": self.known_at, "rules": self.rules}
+        told = [f"{name}={value!r}" for name, value in asked.items() if value is not None]
+        told += ["close_now=True"] * self.close_now
+        return f"Snapshot({', '.join([repr(self.ledger.location), *told])})"
+
     @contextmanager
     def staying(self) -> Iterator[None]:
         """Answer several queries on one connection, during which the log and the home zone are taken to stay the same.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import INSTANT_MIN
 from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
@@ -27,6 +28,7 @@ from ratings_ledger.projections.queries.results import (
     Absent,
     LadderAnswer,
     Result,
+    RowSequence,
 )
 from ratings_ledger.projections.queries.shown_states import StatesSeen, mark_rating
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
@@ -82,7 +84,7 @@ class PeriodState(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Standings(LadderAnswer):
+class Standings(LadderAnswer, RowSequence[Standing]):
     """Who stands where on a ladder, of which `ranking` has all rows, however many are asked for. `open` is True while
     the period of a list runs, of which `remark` tells; `period` says how far games are scored by rating periods.
     """
@@ -201,8 +203,8 @@ def balance_answer(found: Ranking, at: Coordinates, times: Times) -> Balance:
         "burned": found.burned,
         "adjusted": -found.adjusted,
     }
-    accounts = tuple(Account(name, Fraction(units, found.scale)) for name, units in amounts.items())
-    total = Fraction(sum(amounts.values()), found.scale)
+    accounts = tuple(Account(name, ExactNumber(units, found.scale)) for name, units in amounts.items())
+    total = ExactNumber(sum(amounts.values()), found.scale)
     period = period_state(found.closed)
     return Balance(found.ladder, found.ruleset, at, found.games, len(found.rows), accounts, total, period, times=times)
 
@@ -333,11 +335,11 @@ class OverviewRow(Standing):
     @property
     def last_points(self) -> tuple[Fraction, ...]:
         """Return the points, exactly."""
-        return tuple(Fraction(units, self.last_units.scale) for units in self.last_units.units)
+        return tuple(ExactNumber(units, self.last_units.scale) for units in self.last_units.units)
 
 
 @dataclass(frozen=True, slots=True)
-class Overview(Standings):
+class Overview(Standings, RowSequence[OverviewRow]):
     """Standings with what has moved since the end of a day or month, None on a ladder without games.
 
     `players` is how many rows there are of what was asked for, of which `rows` may be a part.

@@ -27,7 +27,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     Memo,
 )
 from ratings_ledger.projections.queries.published import PublicationRow
-from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result
+from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, standings_answer, why_unfinished
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
@@ -85,7 +85,7 @@ class LadderRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class AllLadders(ManyAnswers):
+class AllLadders(ManyAnswers, RowSequence[LadderRow]):
     """All ladders; `has_games` tells whether there are games at all, on ladders or not."""
 
     at: Coordinates
@@ -108,7 +108,7 @@ class ListRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class AllLists(ManyAnswers):
+class AllLists(ManyAnswers, RowSequence[ListRow]):
     """The lists of months and years, and those that were published, of ladders as well.
 
     `period` is the only one that was asked for. `has_timed` tells whether any ruleset makes lists of months or years.
@@ -133,7 +133,7 @@ class PersonRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Everybody(ManyAnswers):
+class Everybody(ManyAnswers, RowSequence[PersonRow]):
     """Where everybody stands on every ladder, by ladder and then as they are ranked there; or where some do."""
 
     at: Coordinates

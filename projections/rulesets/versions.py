@@ -34,6 +34,7 @@ from ratings_ledger.projections.contract import (
     StateValues,
     joined,
 )
+from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.faults import (
@@ -91,6 +92,11 @@ class Version(NamedTuple):
     def start(self) -> int:
         """Return the points of a new player, in units."""
         return self.start_state[0]
+
+    @property
+    def start_points(self) -> ExactNumber:
+        """Return the points of a new player."""
+        return ExactNumber(self.start, self.rule.scale)
 
     @property
     def start_state(self) -> StateValues:

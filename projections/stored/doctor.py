@@ -45,7 +45,7 @@ class Check(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Checks(Rows):
+class Checks(Rows[Check]):
     """Everything that was looked at."""
 
     rows: tuple[Check, ...]

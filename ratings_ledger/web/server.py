@@ -369,7 +369,7 @@ class Pages:
 
     async def _begin_games(self, head: Head, asked: Request, known: Collection[str]) -> Answered:
         """Return all games, of which the first are read; the name is that of the place in the log. Raises `_No`."""
-        etag, kind = _etag(repr((head, asked.query, version("ratings-ledger"))).encode()), "application/jsonl"
+        etag, kind = _etag(repr((str(head), asked.query, version("ratings-ledger"))).encode()), "application/jsonl"
         if etag in known:
             return Answered(200, kind, b"", etag)
         if self._files >= FILES_AT_ONCE:

@@ -97,9 +97,9 @@ def test_no_module_is_loaded_under_two_names() -> None:
 ROOMS = {
     "ledger": ("errors", "rejections", "clock", "own_files", "processes", "failures", "events", "store",
                "validation", "intake", "backups", "verification"),
-    "projections": ("program", "expected_scores", "kit", "arrays", "contract", "rules", "lists", "rulesets",
-                    "compiling", "game_clock", "facts", "replay", "queries", "diff", "snapshot", "admission", "stored",
-                    "cluster"),
+    "projections": ("program", "expected_scores", "exact_numbers", "kit", "arrays", "contract", "rules", "lists",
+                    "rulesets", "compiling", "game_clock", "facts", "replay", "queries", "diff", "snapshot",
+                    "admission", "stored", "cluster"),
     "cli": ("interrupts", "completion", "output", "arguments", "main", "commands", "start"),
 }  # fmt: skip
 

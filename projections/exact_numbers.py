@@ -1,0 +1,118 @@
+"""Exact numbers of results: fractions that format as floats do, on every supported Python.
+
+    >>> points = ExactNumber(67_333_947, 62_500)
+    >>> f"{points:.2f}", f"{-points:>12,.1f}", f"{points:+.0f}", f"{points}"
+    ('1077.34', '    -1,077.3', '+1077', '67333947/62500')
+    >>> points, points / 7 == Fraction(67_333_947, 437_500)
+    (ExactNumber('1077.343152'), True)
+
+Half a unit of the last digit is rounded away from zero, and what rounds to zero has no sign, as in every decimal that
+the ledger shows. Whatever is computed
+from an exact number and other fractions or whole numbers is an exact number, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+# fill and alignment, sign and the rest of the flags, width, grouping, precision, type
+FORMAT = re.compile(r"(?s:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ]?)z?(?P<zero>0?)(?P<width>[0-9]*)"
+                    r"(?P<group>[,_]?)(?:\.(?P<places>[0-9]+))?(?P<kind>[eEfFgG%]?)")  # fmt: skip
+PLACES = 6  # those of a float that is formatted without a number of them
+DIGITS_MAX = 10_000  # more digits behind the point are a slip
+EXACTLY = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
+SHOWN_PLACES = 12  # a decimal with more places is shown as a fraction
+
+
+class ExactNumber(Fraction):
+    """A fraction that formats as a float does: `f"{points:.2f}"`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return an expression with the exact value, as a decimal where that is short."""
+        places = _decimal_places(self.denominator)
+        return f"ExactNumber('{self if places is None else f'{self:.{places}f}'}')"
+
+    def __format__(self, spec: str) -> str:
+        """Return the number as text by the format specification of floats; without a type or places as a fraction.
+
+        Raises `ValueError` for a specification that floats do not have.
+        """
+        if not spec:
+            return str(self)
+        found = FORMAT.fullmatch(spec)
+        if found is None or int(found["places"] or 0) > DIGITS_MAX:
+            raise ValueError(f"invalid format specifier {spec!r} for an exact number; write, for example, '.2f'")
+        places = int(found["places"] or PLACES)
+        if found["kind"] in ("f", "F", "%"):
+            return _format_decimal(self._round_half_up(places + 2 * (found["kind"] == "%")), spec, found)
+        if found["kind"] or found["places"]:
+            return format(self._nearest_float(max(1, places + (found["kind"] in ("e", "E")))), spec)
+        whole = format(abs(self.numerator), found["group"])
+        digits = whole if self.denominator == 1 else f"{whole}/{format(self.denominator, found['group'])}"
+        sign = "-" if self < 0 else found["sign"].strip("-")
+        return _align(sign, digits, found)
+
+    def _round_half_up(self, places: int) -> Decimal:
+        """Return the number rounded to so many places, so that formatting rounds nothing again; zero has no sign."""
+        size = (abs(self.numerator) * 10**places * 2 + self.denominator) // (self.denominator * 2)
+        return EXACTLY.scaleb(Decimal(-size if self < 0 else size), -places)
+
+    def _nearest_float(self, digits: int) -> float:
+        """Return the float nearest to the number as rounded to so many digits."""
+        context = Context(digits, ROUND_HALF_UP, MIN_EMIN, MAX_EMAX)
+        return float(context.divide(Decimal(self.numerator), Decimal(self.denominator)))
+
+
+def as_exact(fraction: Fraction) -> ExactNumber:
+    """Return a fraction as an exact number."""
+    return fraction if isinstance(fraction, ExactNumber) else ExactNumber(fraction)
+
+
+def _format_decimal(value: Decimal, spec: str, found: re.Match[str]) -> str:
+    """Format a decimal; before Python 3.14 decimals know no `_` between thousands."""
+    if found["group"] != "_":
+        return format(value, spec)
+    marks = format(value, spec[: found.start("group")] + "," + spec[found.end("group") :])
+    return marks if found["fill"] == "," else marks.replace(",", "_")
+
+
+def _align(sign: str, digits: str, found: re.Match[str]) -> str:
+    """Return a sign and digits in a width, on the right unless another alignment is given."""
+    fill = found["fill"] or ("0" if found["zero"] else " ")
+    align = found["align"] or ("=" if found["zero"] else ">")
+    width = int(found["width"] or 0)
+    if align == "=":
+        return sign + digits.rjust(max(0, width - len(sign)), fill)
+    text = sign + digits
+    return {"<": text.ljust, ">": text.rjust, "^": lambda width, fill: format(text, f"{fill}^{width}")}[align](
+        width, fill
+    )
+
+
+def _decimal_places(denominator: int) -> int | None:
+    """Return how many places a decimal needs to be exact; None if too many do not suffice."""
+    return next((places for places in range(SHOWN_PLACES + 1) if 10**places % denominator == 0), None)
+
+
+def _closed(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operation of fractions whose result, where it is a fraction, is an exact number."""
+
+    def operate(*operands: Any) -> Any:
+        result = operation(*operands)
+        return ExactNumber(result) if type(result) is Fraction else result
+
+    operate.__name__, operate.__doc__ = operation.__name__, operation.__doc__
+    return operate
+
+
+BINARY = ("add", "sub", "mul", "truediv", "mod", "pow")
+for _name in (*BINARY, *(f"r{name}" for name in BINARY), "neg", "pos", "abs", "round"):
+    setattr(ExactNumber, f"__{_name}__", _closed(getattr(Fraction, f"__{_name}__")))
+
+NOTHING = ExactNumber(0)
