@@ -20,6 +20,7 @@ from ratings_ledger.ledger.events.types import TYPES, Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, shown
 from ratings_ledger.ledger.store.log import Log, first_positions, head
 from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.leagues import league_of
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     date_zone,
@@ -50,6 +51,7 @@ from ratings_ledger.projections.queries.standings import (
     standings_answer,
     why_unfinished,
 )
+from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
@@ -588,6 +590,19 @@ class Snapshot(SnapshotReader):
         """Return all ids of a person, the given one first. Only `known_at` counts."""
         with self.log() as log:
             return identities(log.connection, log.position).asked_first(player)
+
+    def kinds_of(self, name: str) -> frozenset[str]:
+        """Return what a name is of: a ladder, a player, a game, a league, or nothing that is known."""
+        with self.log() as log:
+            facts = self._ladders_known(log.connection, log.position, lazily=True).facts
+            known = facts.rulesets.keys() | facts.unusable.keys()
+            tests = {
+                "ladder": "/" in name and parse_name(name).ruleset_id in known,
+                "player": facts.knows(name),
+                "game": name in first_positions(log.connection, [name]),
+                "league": league_of(Log(log.connection, log.position), name) is not None,
+            }
+        return frozenset(kind for kind, is_one in tests.items() if is_one)
 
     def has_game(self, game_id: str) -> bool:
         """Tell whether a game of this id was ever recorded."""

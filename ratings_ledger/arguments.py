@@ -13,10 +13,11 @@ from datetime import date, datetime
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.errors import BadArgument, LedgerError
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 from ratings_ledger.projections.snapshot import Snapshot
+from ratings_ledger.swapped_arguments import explain_mixup
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +36,14 @@ def checked(question: Callable[P, T]) -> Callable[P, T]:
         for name, value in signature.bind(*arguments, **options).arguments.items():
             if name in wanted:
                 _look_at(name, value, wanted[name])
-        return question(*arguments, **options)
+        try:
+            return question(*arguments, **options)
+        except LedgerError as problem:
+            given = signature.bind(*arguments, **options).arguments
+            explained = explain_mixup(given.get("self"), question.__name__, given, problem)
+            if explained is problem:
+                raise
+            raise explained from None
 
     return ask
 

@@ -142,3 +142,88 @@ def test_thread_that_stays_keeps_its_connection_alone(ledger: Any) -> None:
         closed = question.connection.closed
     thread.join()
     assert not closed
+
+
+MIXED_UP: dict[str, tuple[Callable[[Any], object], type[rl.LedgerError], str]] = {
+    "explain": (
+        lambda ledger: ledger.at().explain("g-1", LADDER), rl.BadArgument,
+        f"'g-1' is a game and '{LADDER}' is a ladder; write explain('{LADDER}', 'g-1')",
+    ),
+    "explain, by name": (
+        lambda ledger: ledger.at().explain(game_id=LADDER, ladder="g-1"), rl.BadArgument,
+        f"'g-1' is a game and '{LADDER}' is a ladder; write explain('{LADDER}', 'g-1')",
+    ),
+    "explain to a player": (
+        lambda ledger: ledger.at().explain("anna", "g-1"), rl.BadArgument,
+        f"'anna' is a player, not a ladder; write explain('{LADDER}', 'g-1')",
+    ),
+    "explain a game to a player": (
+        lambda ledger: ledger.at().explain("g-1", "anna"), rl.BadArgument,
+        f"'g-1' is a game, not a ladder; write explain('{LADDER}', 'g-1')",
+    ),
+    "explain a player": (
+        lambda ledger: ledger.at().explain(LADDER, "anna"), rl.Unknown,
+        f"'anna' is a player, not a game; write account('{LADDER}', 'anna')",
+    ),
+    "history": (
+        lambda ledger: ledger.at().history("anna", LADDER), rl.BadArgument,
+        f"'anna' is a player and '{LADDER}' is a ladder; write history('{LADDER}', 'anna')",
+    ),
+    "history of a game": (
+        lambda ledger: ledger.at().history(LADDER, "g-1"), rl.Unknown,
+        f"'g-1' is a game, not a player; write explain('{LADDER}', 'g-1')",
+    ),
+    "account": (
+        lambda ledger: ledger.at(known_at=24).account("anna", LADDER), rl.BadArgument,
+        f"'anna' is a player and '{LADDER}' is a ladder; write account('{LADDER}', 'anna')",
+    ),
+    "unmet": (
+        lambda ledger: ledger.at().unmet("anna", LADDER), rl.BadArgument,
+        f"'anna' is a player and '{LADDER}' is a ladder; write unmet('{LADDER}', 'anna')",
+    ),
+    "last event": (
+        lambda ledger: ledger.at().last_event("anna", LADDER), rl.BadArgument,
+        f"'anna' is a player and '{LADDER}' is a ladder; write last_event('{LADDER}', 'anna')",
+    ),
+    "attribute": (
+        lambda ledger: ledger.attribute("anna", LADDER, ledger.at(), ledger.at()), rl.BadArgument,
+        f"'anna' is a player and '{LADDER}' is a ladder; write attribute('{LADDER}', 'anna', …)",
+    ),
+    "clock": (
+        lambda ledger: ledger.at().clock_of("anna", "g-1"), rl.BadArgument,
+        "'anna' is a player and 'g-1' is a game; write clock_of('g-1', 'anna')",
+    ),
+    "standings of a player": (
+        lambda ledger: ledger.at().standings("anna"), rl.BadArgument,
+        f"'anna' is a player, not a ladder; write standings('{LADDER}')",
+    ),
+    "a ladder as a game": (
+        lambda ledger: ledger.at().story(LADDER), rl.Unknown, f"'{LADDER}' is a ladder, not a game",
+    ),
+    "a ladder as a league": (
+        lambda ledger: ledger.at().league(LADDER), rl.LedgerError, f"'{LADDER}' is a ladder, not a league",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MIXED_UP)
+def test_names_in_the_wrong_places_are_told_with_the_right_call(what: str, ledger: Any) -> None:
+    """A name of another kind than a question takes is told by what it is, with the call that is right."""
+    ask, kind, told = MIXED_UP[what]
+    with pytest.raises(kind) as problem:
+        ask(ledger)
+    assert str(problem.value) == told
+    assert type(problem.value) is kind
+
+
+def test_names_of_no_kind_are_told_as_before(ledger: Any) -> None:
+    """A name that nothing has is told as unknown, also beside one in the wrong place."""
+    view = ledger.at()
+    with pytest.raises(rl.Unknown, match="no game 'g-9' is recorded"):
+        view.explain(LADDER, "g-9")
+    with pytest.raises(rl.BadArgument, match="no ruleset is called 'nobody'"):
+        view.history("nobody", "anna")
+    with pytest.raises(rl.Unknown, match="did you mean anna"):
+        view.history(LADDER, "ana")
+    assert view.kinds_of("anna") == {"player"}
+    assert (view.kinds_of("g-1"), view.kinds_of(LADDER), view.kinds_of("nobody")) == ({"game"}, {"ladder"}, set())
