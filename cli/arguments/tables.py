@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptio
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
+from ratings_ledger.ledger.intake.tables.meanings import read_column
 from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
     as_profile,
@@ -38,6 +40,17 @@ def _pair(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE")
     return name.strip(), other.strip()
+
+
+def _mapping(text: str) -> tuple[str, str]:
+    name, column = _pair(text)
+    try:
+        return name, read_column(column) if column else ""
+    except Refused as problem:
+        hint = ""
+        with suppress(Refused):
+            hint = f"; the table's own name stands left: --map '{column}={name}'" if read_column(name) else ""
+        raise click.BadParameter(f"{text!r}: right of the =, {problem.message}{hint}") from None
 
 
 def _fixed(text: str) -> tuple[str, str]:
@@ -61,8 +74,8 @@ partners_option = click.option(
 )
 # by the member of what they say, for every command that reads a table; the zone is an option of other commands, too
 OPTIONS = {
-    "renamed": click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, type=_pair,
-                            help="Rename a column; THEIRS= drops it."),
+    "renamed": click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, type=_mapping,
+                            help="Say what a column holds, such as Wer=player; THEIRS= drops it."),
     "fixed": click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, type=_fixed,
                           help="The same value for all rows of a table."),
     "sheet": click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),

@@ -45,6 +45,8 @@ def print_game(found: GameExplanation) -> None:
         return
     if found.remark is not ABSENT:
         render.hanging(render.plain(found.remark), 2)
+    if found.sets is not ABSENT:
+        render.hanging(f"Sets {render.plain(found.sets)}.", 2)
     if found.period is not ABSENT:
         since, to = (found.times.minute(instant) for instant in (found.period.since, found.period.to))
         early = "" if found.period.closed_now is ABSENT else ", as if that closed now"

@@ -7,6 +7,8 @@ from click.core import ParameterSource
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.revisions import UNREADABLE
+from ratings_ledger.ledger.intake.forfeits import FORFEIT
+from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.event_texts import result_told, words_of
 from ratings_ledger.projections.queries.games_log import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
@@ -57,6 +59,10 @@ def _note_older(count: int) -> None:
 def _print_game(game: RecordedGame, times: Times) -> None:
     """Print everything recorded about one game: its own members, then the participants with theirs."""
     told = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
+    if sets := describe_sets(game.data):
+        told["sets"] = sets
+    if FORFEIT in game.data.get("extra", {}):
+        told[FORFEIT] = game.data["extra"][FORFEIT]
     members = [name for participant in game.data["participants"] for name in participant]
     header = [*dict.fromkeys(["player", *members])]
     voided = " (voided)" if game.voided is True else ""

@@ -4,6 +4,7 @@ A sheet in which a mistake was fixed after `ratings correct` says what the ledge
 the game's first record says something else.
 """
 
+import re
 from shlex import quote
 from typing import Any
 
@@ -83,14 +84,40 @@ def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, 
 def result_of(game: dict[str, Any], has_scores: bool = False) -> str:
     """Return the participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side.
 
-    With scores, those that are recorded follow the names: `1 anna (10), 2 ben (8)`.
+    With scores, those that are recorded follow the names, and the sets in the end: `1 anna (2), 2 ben (0), sets 11:7
+    11:9`.
     """
     scores = {p["player"]: str(p["score"]) for p in game["participants"] if has_scores and p.get("score") is not None}
     placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
     if placed[0][0] == 0:
         sides = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
         return ", ".join(_with_notes(in_list(name), side, scores.get(name)) for side, name in sides)
-    return ", ".join(_with_notes(f"{place} {in_list(name)}", scores.get(name)) for place, name in placed)
+    sets = [f"sets {told}"] if has_scores and (told := describe_sets(game)) else []
+    return ", ".join([*(_with_notes(f"{place} {in_list(name)}", scores.get(name)) for place, name in placed), *sets])
+
+
+SETS = "scores"  # the member of `extra` with the sets of a game, the participants in their order
+_SET = re.compile(r"(\d{1,3}):(\d{1,3})(\(\d{1,2}\))?", re.ASCII)
+
+
+def describe_sets(game: dict[str, Any]) -> str:
+    """Return the sets of a game of two sides, that of the better place first; nothing if it has none.
+
+    >>> seats = [{"player": "anna", "score": 0}, {"player": "ben", "score": 2}]
+    >>> describe_sets({"participants": seats, "extra": {"scores": "7:11 9:11"}})
+    '11:7 11:9'
+    """
+    text = (game.get("extra") or {}).get(SETS, "")
+    parts = [_SET.fullmatch(part) for part in text.split()]
+    if not all(parts):
+        return str(text)
+    own = places(game)
+    is_turned = own[0] > min(own)
+    return " ".join(
+        f"{part[2] if is_turned else part[1]}:{part[1] if is_turned else part[2]}{part[3] or ''}"
+        for part in parts
+        if part
+    )
 
 
 def _with_notes(text: str, *notes: str | None) -> str:

@@ -19,6 +19,7 @@ from ratings_ledger.ledger.store.log import (
     read_records_at,
     read_where,
 )
+from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
@@ -119,7 +120,8 @@ class GameExplanation(Answer):
 
     Where games are scored by rating periods, everything is about the game's `period`: before, change and after are
     those of the whole period, and terms name the games that they come from, those of this game first. `assumed` is what
-    the ruleset assumes where its source is silent and what decided a number here, by key.
+    the ruleset assumes where its source is silent and what decided a number here, by key. `sets` are those of the
+    game, the better side first, if they are recorded.
     """
 
     game_id: str
@@ -134,6 +136,7 @@ class GameExplanation(Answer):
     at: Coordinates
     assumed: dict[str, str] | Absent = ABSENT
     period: RatingPeriod | Absent = ABSENT
+    sets: str | Absent = ABSENT
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
@@ -209,8 +212,8 @@ def explain_game(
 ) -> GameExplanation:  # fmt: skip
     """Return why a game changed the points of a ladder as it did, or why it did not.
 
-    With a `connection` the other games of its rating period are named. What everybody had `before` it is looked up
-    unless it is given. Raises `UnknownLadder`, `RuleFailure`.
+    With a `connection` the other games of its rating period are named, and its sets told. What everybody had `before`
+    it is looked up unless it is given. Raises `UnknownLadder`, `RuleFailure`.
     """
     ladders = ladders.of(ladder)
     facts = ladders.facts
@@ -251,9 +254,20 @@ def explain_game(
         ladders.coordinates,
         gave.assumed or ABSENT,
         _describe_period(period, waiting),
+        ABSENT if connection is None else _describe_sets(connection, facts, game_id),
         running=versions[0].ranking.running,
         times=times,
     )
+
+
+def _describe_sets(connection: Connection, facts: Facts, game_id: str) -> str | Absent:
+    """Return the sets of a game as it was recorded or last corrected, if it has any."""
+    for _, text in reversed([*read_where(connection, until=facts.position, subject=f"game:{game_id}")]):
+        data = json.loads(text)["data"]
+        game = data["game"] if isinstance(data.get("game"), dict) else data
+        if "participants" in game:
+            return describe_sets(game) or ABSENT
+    return ABSENT
 
 
 def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | None) -> RatingPeriod | Absent:

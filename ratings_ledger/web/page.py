@@ -23,6 +23,7 @@ from ratings_ledger.ledger.events.canonical import EPOCH
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import harmless
+from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
@@ -190,7 +191,12 @@ def _templates(written: Written | None = None) -> Environment:
     found.globals["addresses"] = addresses
     found.globals["safe"] = Markup
     found.globals["gain_or_loss"] = partial(gain_or_loss, written=written)
-    found.globals |= {"line_id": line_id, "score_of": score_of, "opponents_of": opponents_of}
+    found.globals |= {
+        "line_id": line_id,
+        "score_of": score_of,
+        "describe_sets": describe_sets,
+        "opponents_of": opponents_of,
+    }
     found.globals |= {"month_of": month_of, "causes_in_words": CAUSES}
     return found
 

@@ -195,7 +195,11 @@ BAD = {
     "no such encoding": ('encoding = "latin-x"', 1, "encoding: 'latin-x' is no encoding, such as cp1252"),
     "an empty text": ('ties = ""', 1, "ties: it is empty; leave it out"),
     "no table": ("columns = 5", 1, "columns: a table belongs here, such as [columns] with lines"),
-    "no such column": ('[columns]\nWer = "plaier"', 2, "columns.Wer: 'plaier' is no column, and not empty"),
+    "no such column": (
+        '[columns]\nWer = "plaier"',
+        2,
+        "columns.Wer: 'plaier' is nothing that a column holds; did you",
+    ),
     "no such value": ('[set]\ngmae = "chess"', 2, "set.gmae: it is none of game_id, occurred_at, game"),
     "a value that is no text": ("[set]\nrated = true", 2, "set.rated: a text belongs here, not True"),
     "nobody's name": ('[aliases]\nana = "a/b"', 2, "aliases.ana: 'ana' stands for no player"),

@@ -33,6 +33,12 @@ GAME_COLUMNS = (
     "score_order",
 )
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces", "team", "club", "home")
+# what columns may be called, for those who are told that one is not known
+COLUMN_WORDS = (
+    "date, time, game, player, place, score, winner, loser, player 1 to 6, score 1 to 6, result, sets, set 1 to 9, "
+    "1st, 2nd ..., game_id, group, city, league, season, rated, aborted, score_order, status, seat, seconds_played, "
+    "replaces, team, club, home, numbers.NAME"
+)
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted", "home"})
 # how the names of columns of custom numbers begin
@@ -126,7 +132,9 @@ def read_names(
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
     problems = [
-        Refused("missing-column", f"--map names the column {shown(missing)}, which the file does not have")
+        Refused(
+            "missing-column", f"--map names the column {shown(missing)}, left of the =, which the file does not have"
+        )
         for missing in sorted(wanted - {name.casefold() for name in names})
     ]
     known = {*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides}
@@ -138,8 +146,8 @@ def read_names(
     if unknown:
         listed = ", ".join(map(shown, unknown))
         told = (
-            f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with --map '{unknown[0]}=' "
-            f"(known: {', '.join((*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides))}, numbers.NAME, 1st, 2nd ...)"
+            f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with "
+            f"--map '{unknown[0]}=' (known: {COLUMN_WORDS})"
         )
         problems.append(Refused("unknown-column", told))
         header = [None if name in unknown else ours for name, ours in zip(names, header, strict=True)]

@@ -10,7 +10,14 @@ import re
 from functools import lru_cache
 from itertools import zip_longest
 
-from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, is_number
+from ratings_ledger.ledger.intake.tables.columns import (
+    COLUMN_WORDS,
+    GAME_COLUMNS,
+    PLAYER_COLUMNS,
+    is_number,
+    is_place,
+)
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.validation.names import folded
 
 # columns that are put together with others: a time of day, and the sides of a game with what says who won
@@ -107,6 +114,26 @@ def column_meaning(name: str) -> str | None:
         number = int(place[1] or place[2])
         return f"{number}{_ENDINGS.get(number, 'th')}"
     return None
+
+
+_GUESSED = ("date", "time", "game", "player", "place", "score", "winner", "loser", "player 1", "player 2", "score 1",
+            "score 2", "result", "sets", "set 1", "1st", "2nd", "numbers.")  # fmt: skip
+
+
+def read_column(text: str) -> str:
+    """Return what somebody says that a column holds, by this program's name or any word for it. Raises `Refused`
+    (bad-value).
+
+    >>> read_column("date"), read_column("player 1"), read_column("Sieger"), read_column("score")
+    ('occurred_at', 'first player', 'winner', 'score')
+    """
+    plain = " ".join(text.split()).casefold()
+    if plain in (*GAME_COLUMNS, *PLAYER_COLUMNS, *BESIDES) or is_place(plain) or is_number(plain):
+        return plain
+    if (meaning := column_meaning(plain)) is None:
+        hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])
+        raise Refused("bad-value", f"{shown(text)} is nothing that a column holds{hint} (known: {COLUMN_WORDS})")
+    return meaning
 
 
 def is_total(cells: list[str]) -> bool:

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.zones import zone
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
 from ratings_ledger.ledger.intake.tables.aliases import Alias, alias_of
-from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, PLAYER_COLUMNS, TableOptions, is_number, is_place
+from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
-from ratings_ledger.ledger.intake.tables.meanings import BESIDES
+from ratings_ledger.ledger.intake.tables.meanings import read_column
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, shown
 
 BYTES_MAX = 4_000_000
@@ -59,10 +59,8 @@ def _some_text(text: str) -> None:
 
 
 def _column(text: str) -> None:
-    known = [*GAME_COLUMNS, *PLAYER_COLUMNS, *BESIDES]
-    if text and text not in known and not is_place(text) and not is_number(text):
-        told = f"{shown(text)} is no column, and not empty, which drops one{did_you_mean(text, known)}"
-        raise Refused("bad-value", f"{told} (known: {', '.join(known)}, 1st, 2nd ...)")
+    if text:
+        read_column(text)
 
 
 # by name in the file: the member of the options, and what a text has to be; tables of texts have that of their values
@@ -112,6 +110,8 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
                         aliases.append(alias_of(key, one, file, _line_of(text, key)))
                     except Refused as problem:
                         refuse(name, problem.message, key)
+            if name == "columns" and not problems:
+                value = {theirs: read_column(ours) if ours else "" for theirs, ours in value.items()}
             found[_TABLES[name][0]] = value
     if problems:
         return TableProfile(TableOptions(), []), sorted(problems, key=lambda problem: problem.line or 0)

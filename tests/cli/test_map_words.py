@@ -1,0 +1,59 @@
+"""`--map` takes the words that people guess, and says which side of the = it did not understand."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.ledger(make=lambda ratings, url: ratings("init", "--no-rules", db=url))
+Ratings = Callable[..., Any]
+TABLE = "Wann,Wer,Gegen wen,Wie\n2024-11-22,anna,ben,3-1\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """A table whose columns have names that nobody knows."""
+    file = tmp_path / "club.csv"
+    file.write_text(TABLE, encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("date", "first", "second", "result", "scores"),
+    [("date", "player 1", "player 2", "result", [3, 1]), ("occurred_at", "Winner", "loser", "score", [3, 1]),
+     ("Datum", "first player", "opponent", "Ergebnis", [3, 1])],
+)  # fmt: skip
+def test_words_that_people_guess(
+    date: str, first: str, second: str, result: str, scores: list[int], table: str, one_db: str, ratings: Ratings
+) -> None:
+    """The words of headers, in any language, and this program's own names say what columns hold."""
+    said = [f"--map=Wann={date}", f"--map=Wer={first}", f"--map=Gegen wen={second}", f"--map=Wie={result}"]
+    told = ratings("import", table, "--set", "game=catan", "--zone", "UTC", *said, db=one_db)
+    assert told.exit_code == 0, told.stderr
+    (game,) = json.loads(ratings("games", "--limit", 1, "--format", "json", db=one_db).stdout)["rows"]
+    assert [one["score"] for one in game["participants"]] == scores
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Wer=plaier", "'Wer=plaier': right of the =, 'plaier' is nothing that a column holds; did you mean player?"),
+        ("Wer=plaier", "(known: date, time, game, player, place, score, winner, loser, player 1 to 6,"),
+        ("player=Wer", "the table's own name stands left: --map 'Wer=player'"),
+        ("Wer", "'Wer' is not NAME=VALUE"),
+    ],
+)
+def test_right_side_that_is_nothing(said: str, told: str, table: str, one_db: str, ratings: Ratings) -> None:
+    """What is right of the = has to be known; else the known words are listed, and what may have been meant."""
+    done = ratings("import", table, "--map", said, db=one_db)
+    assert done.exit_code == 2
+    assert told in " ".join(done.stderr.split())
+
+
+def test_left_side_that_is_nothing(table: str, one_db: str, ratings: Ratings) -> None:
+    """What is left of the = has to be a column of the table."""
+    done = ratings("import", table, "--map", "Wehr=player", "--set", "game=catan", db=one_db)
+    assert done.exit_code == 1
+    assert "--map names the column 'wehr', left of the =, which the file does not have" in done.stderr

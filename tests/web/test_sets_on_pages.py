@@ -1,0 +1,59 @@
+"""Sets are kept with their game and shown wherever it is: in lists, by itself, in explanations and on its page."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import get, serve
+
+from ratings_ledger.ledger.validation.repeated_games import describe_sets
+
+Ratings = Callable[..., Any]
+TABLE = "Datum;Spieler 1;Spieler 2;Ergebnis;S1;S2;S3\n22.11.2024;anna;ben;0:3;7:11;4:11;9:11\n"
+TURNED = "11:7 11:4 11:9"
+
+
+def make(ratings: Ratings, url: str) -> None:
+    """A ledger for table tennis."""
+    assert ratings("init", "--for", "tt", "--zone", "Europe/Berlin", db=url).exit_code == 0
+
+
+pytestmark = pytest.mark.ledger(make=make)
+
+
+@pytest.fixture
+def db(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
+    """The ledger with a game of three sets."""
+    file = tmp_path / "club.csv"
+    file.write_text(TABLE, encoding="utf-8")
+    assert ratings("import", file, "--set", "game=tt", db=one_db).exit_code == 0
+    return one_db
+
+
+def test_sets_are_shown_from_the_side_of_the_better_place(db: str, ratings: Ratings) -> None:
+    """Who won comes first, in the sets, too; as recorded they are in the order of the participants."""
+    (game,) = json.loads(ratings("games", "--limit", 1, "--format", "json", db=db).stdout)["rows"]
+    assert game["extra"] == {"scores": "7:11 4:11 9:11"}
+    assert f"1 ben (3), 2 anna (0), sets {TURNED}" in ratings("games", db=db).stdout
+    assert TURNED in ratings("games", "2024-11-22-1", db=db).stdout
+    assert TURNED in ratings("log", db=db).stdout
+
+
+def test_explanations_and_pages_show_sets(db: str, ratings: Ratings) -> None:
+    """An explanation of the game says them, as JSON too, and so does the page of the game."""
+    assert f"Sets {TURNED}." in ratings("explain", "2024-11-22-1", "elo-tt/all", db=db).stdout
+    told = json.loads(ratings("explain", "2024-11-22-1", "elo-tt/all", "--format", "json", db=db).stdout)
+    assert told["sets"] == TURNED
+    assert f"Sets {TURNED}" in get(serve(db, "The club", hosts=["localhost"]), "/games/2024-11-22-1").text
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"), [("7:11 7:6(5)", "11:7 6:7(5)"), ("as played", "as played"), ("", ""), (None, "")]
+)
+def test_sets_of_other_programs_stay_as_they_are(scores: str | None, told: str) -> None:
+    """Only what is sets is turned; any other text is shown as it was recorded."""
+    participants = [{"player": "anna", "place": 2}, {"player": "ben", "place": 1}]
+    extra = {} if scores is None else {"extra": {"scores": scores}}
+    assert describe_sets({"participants": participants, **extra}) == told
