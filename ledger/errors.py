@@ -47,6 +47,7 @@ REASONS = {
     "damaged": (1, "what is stored cannot be read as it was written; `verify` says where"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
     "not-empty": (1, "a restore needs a ledger without events"),
+    "ledger-exists": (1, "there is a ledger already where a program wants to make one"),
     "no-earlier-generation": (1, "there are no earlier standings to go back to"),
     "bug": (1, "the program is wrong, unless the ledger is damaged"),
     "interrupted": (130, "Ctrl-C"),
@@ -104,6 +105,12 @@ class ClockBehind(LedgerError):
     """The last record is dated more than five minutes after the current time (exit code 1)."""
 
     reason = "clock-behind"
+
+
+class LedgerExists(LedgerError):
+    """There is a ledger already where one was to be made (exit code 1)."""
+
+    reason = "ledger-exists"
 
 
 class NotEmpty(LedgerError):

@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ratings_ledger.ledger.errors import BadArgument, Unknown
-from ratings_ledger.ledger.events.types import TYPES, Ruleset
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.log import Log, first_positions, head
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.leagues import league_of
@@ -698,11 +698,14 @@ class Snapshot(SnapshotReader):
         Raises `Refused` for an unknown batch.
         """
         from ratings_ledger.ledger.validation.batches import named_batches
-        from ratings_ledger.projections.queries.games_log import EventSelection, RecordedEvents, events_as_written
+        from ratings_ledger.projections.queries.games_log import (
+            EventSelection,
+            RecordedEvents,
+            events_as_written,
+            refuse_unknown_types,
+        )
 
-        for name in types:
-            if name not in TYPES:
-                raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
+        refuse_unknown_types(types)
         with self.log() as log:
             after = position_since(log.connection, since)
             within = None if batch is None else named_batches(log.connection, batch, log.position)

@@ -133,6 +133,7 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "str": (_is_text, "text"),
     "bool": (lambda value: isinstance(value, bool), "True or False"),
     "int": (_is_number, "a whole number"),
+    "float": (lambda value: isinstance(value, float) or _is_number(value), "a number"),
     "date": (lambda value: isinstance(value, date), "a date"),
     "Collection[str]": (lambda value: _is_list(value, _is_text), "a list of texts"),
     "Collection[tuple[str, str]]": (lambda value: _is_list(value, _is_pair), "a list of pairs of players"),

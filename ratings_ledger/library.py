@@ -2,15 +2,25 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Literal
+from weakref import finalize as _finalize
 
 from ratings_ledger.arguments import CheckedSnapshot as _CheckedSnapshot
 from ratings_ledger.arguments import checked as _checked
 from ratings_ledger.arguments import in_text as _in_text
 from ratings_ledger.arguments import is_storable as _is_storable
+from ratings_ledger.creating import MEMORY as _MEMORY
+from ratings_ledger.creating import RulesetSource
+from ratings_ledger.creating import fill_example as _fill_example
+from ratings_ledger.creating import make_ledger as _make_ledger
+from ratings_ledger.creating import open_store as _open_store
+from ratings_ledger.creating import publish_rulesets as _publish_rulesets
+from ratings_ledger.creating import read_rulesets as _read_rulesets
+from ratings_ledger.creating import temporary_place as _temporary_place
+from ratings_ledger.creating import upgrade_ledger as _upgrade_ledger
 from ratings_ledger.ledger import clock as _clock
 from ratings_ledger.ledger.errors import (
     AlreadyRunning,
@@ -18,6 +28,7 @@ from ratings_ledger.ledger.errors import (
     CannotPredict,
     ClockBehind,
     LedgerError,
+    LedgerExists,
     NoLedger,
     NotALedger,
     RuleFailed,
@@ -36,10 +47,10 @@ from ratings_ledger.ledger.rejections import shown as _shown
 from ratings_ledger.ledger.store import log as _log
 from ratings_ledger.ledger.store import opening as _opening
 from ratings_ledger.ledger.store.log import Head
-from ratings_ledger.ledger.validation.new_names import Refusing
+from ratings_ledger.ledger.validation.new_names import CloseName, Refusing
 from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
+from ratings_ledger.projections.admission.proposals import Committed, CommittedEvent, Proposal
 from ratings_ledger.projections.admission.proposals import Known as _Known
-from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.proposals import head_after as _head_after
 from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import whole_event as _whole_event
@@ -84,6 +95,8 @@ from ratings_ledger.projections.queries.explain import (
 from ratings_ledger.projections.queries.forecast import PartnerStakes, PredictedPair, PredictedSide, Prediction, Stakes
 from ratings_ledger.projections.queries.game_timelines import GameTimeline, TimelineEntry
 from ratings_ledger.projections.queries.games_log import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
+from ratings_ledger.projections.queries.games_log import read_forward as _read_forward
+from ratings_ledger.projections.queries.games_log import refuse_unknown_types as _refuse_unknown_types
 from ratings_ledger.projections.queries.history import Change, History, PlayerChange, RankChange, Ranks, Shown
 from ratings_ledger.projections.queries.ladders_at import KeptLadders as _KeptLadders
 from ratings_ledger.projections.queries.leagues import AllLeagues, Entrant, LeagueGame, LeagueRow, LeagueState, Unmet
@@ -126,6 +139,9 @@ __all__ = [
     "ClockExplanation",
     "ClockLine",
     "ClockState",
+    "CloseName",
+    "Committed",
+    "CommittedEvent",
     "ComparedSide",
     "CoordinateSpec",
     "Decision",
@@ -157,6 +173,7 @@ __all__ = [
     "LeagueState",
     "Ledger",
     "LedgerError",
+    "LedgerExists",
     "LedgerStatus",
     "ListCause",
     "ListRow",
@@ -204,6 +221,7 @@ __all__ = [
     "RuleFailed",
     "RulesetRefused",
     "RulesetRow",
+    "RulesetSource",
     "RulesetState",
     "RulesetUnusable",
     "ScoringDays",
@@ -226,19 +244,26 @@ __all__ = [
     "Unmet",
     "Variant",
     "View",
+    "create",
+    "example",
     "open",
+    "upgrade",
 ]
 
 # the name that programs know it by
 View = Snapshot
+# as many events as `Ledger.follow` reads at once
+FOLLOWED_EVENTS = 1_000
 
 
 class Ledger:
     """An open ledger. Threads may share it; a process that is forked opens its own."""
 
-    def __init__(self, store: _opening.Ledger) -> None:
+    def __init__(self, store: _opening.Ledger, remove: Callable[[], object] | None = None) -> None:
         self._store = store
         self._kept = _KeptLadders()
+        # called once: by `close`, when nobody holds the ledger any more, or when the process ends
+        self._remove = _finalize(self, remove) if remove is not None else None
 
     def __repr__(self) -> str:
         return f"Ledger({self.location!r})"
@@ -246,7 +271,7 @@ class Ledger:
     @property
     def location(self) -> str:
         """Return where it is, without anything secret."""
-        return self._store.location
+        return self._store.location if self._remove is None else _MEMORY
 
     @property
     def head(self) -> Head:
@@ -305,6 +330,21 @@ class Ledger:
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
         whole = [_whole_event(_as_json(event)) for event in given]
         return _propose(self._store, whole, policy, _Known(strict, self._kept.newest), based_on=based_on)
+
+    @_checked
+    def publish(self, ruleset: RulesetSource, by: str) -> list[str]:
+        """Publish a ruleset now; return the versions that are new, such as `["elo-chess@1"]`.
+
+        It is TOML, the path of a file of it, its tables as a dictionary, or the name of a shipped one, with the game
+        where that is open: "b5-league", "elo-chess", "glicko-darts". A version scores games from its `effective_from`
+        on. What is published already, with the same content, is left alone. Raises `BadArgument`, `Refused` where a
+        version does not fit the others, `StoreUnavailable`.
+        """
+        return _publish_rulesets(self._store, _read_rulesets([ruleset], self._zone()), _name(by))
+
+    def _zone(self) -> str:
+        with self._store.reading() as connection:
+            return _log.home_zone(connection) or "UTC"
 
     @_checked
     def publish_shipped(
@@ -381,6 +421,62 @@ class Ledger:
             raise BadArgument("; ".join(told), "ruleset")
         return view.simulate([({}, found)], ladders)
 
+    @_checked
+    def log(self, after: int = 0, limit: int = 0, *, types: Collection[str] = ()) -> RecordedEvents:
+        """Return the events behind a position as they were written, oldest first, at most `limit` of them (0: all).
+
+        The next page begins behind `rows[-1].event["position"]`. `types` leaves out events of other types. Events that
+        were voided later are there, as is the event that voids them. Raises `BadArgument`, `StoreUnavailable`.
+        """
+        with self._store.reading() as connection:
+            return _read_forward(connection, after, limit, types)
+
+    @_checked
+    def follow(
+        self,
+        after: int | None = None,
+        *,
+        types: Collection[str] = (),
+        poll_seconds: float = 1.0,
+        timeout_seconds: float | None = None,
+    ) -> Iterator[RecordedEvent]:
+        """Yield the events behind a position, by default the head, and then each new one once it is committed.
+
+        It asks every `poll_seconds` and never ends by itself, but for a `timeout_seconds` in which nothing came, or
+        when the ledger is closed. No event is missed or yielded twice: their positions have no gaps. To go on later,
+        keep the position of the last one. Raises `BadArgument` and `StoreUnavailable` from the iterator.
+        """
+        if not 0 < poll_seconds <= 3_600:
+            raise BadArgument(f"poll_seconds is more than 0 and at most 3600, not {poll_seconds}", "poll_seconds")
+        _refuse_unknown_types(types)
+        start = self.head.position if after is None else after
+        return self._follow(start, frozenset(types), poll_seconds, timeout_seconds)
+
+    def _follow(
+        self, after: int, types: frozenset[str], poll_seconds: float, timeout_seconds: float | None
+    ) -> Iterator[RecordedEvent]:
+        silent = 0.0  # seconds that were waited since an event came
+        while True:
+            try:
+                page = self.log(after, FOLLOWED_EVENTS)
+            except LedgerError:
+                if self._store.wait_closed(0):
+                    return
+                raise
+            for row in page.rows:
+                after = row.event["position"]
+                if not types or row.event["type"] in types:
+                    yield row
+            if page.rows:
+                silent = 0.0
+                continue
+            if timeout_seconds is not None and silent >= timeout_seconds:
+                return
+            wait = poll_seconds if timeout_seconds is None else min(poll_seconds, timeout_seconds - silent)
+            if self._store.wait_closed(wait):
+                return
+            silent += wait
+
     def status(self) -> LedgerStatus:
         """Return the state of the ledger now: its head, how old stored standings are, how the last runs of jobs ended.
 
@@ -391,9 +487,11 @@ class Ledger:
 
     def close(self) -> None:
         """Give back the connections. What is asked of the ledger or a view of it afterwards is refused; closing again
-        does nothing.
+        does nothing. A ledger in memory is gone then.
         """
         self._store.close()
+        if self._remove is not None:
+            self._remove()
 
     def __enter__(self) -> "Ledger":
         return self
@@ -441,14 +539,85 @@ def _note(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
     return next((side.note for side in sides if isinstance(side, Snapshot)), lambda _: None)
 
 
-def open(name: str | os.PathLike[str]) -> Ledger:  # noqa: A001
+def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # noqa: A001
     """Return a ledger: a file path, sqlite:///ratings.db or postgresql://...
 
-    Raises `BadArgument`, `NotALedger`, `NoLedger` where there is none, `StoreUnavailable`.
+    With `create`, an empty one is made where there is none. Raises `BadArgument`, `NotALedger`, `NoLedger` where there
+    is none, `StoreUnavailable`.
     """
+    path = _place(name)
+    if create:
+        _make_ledger(path, None, (), "ratings-ledger", exists=True)
+    return Ledger(_open_store(path))
+
+
+def create(
+    name: str | os.PathLike[str] = _MEMORY,
+    *,
+    zone: str | None = None,
+    rulesets: Collection[RulesetSource] = (),
+    by: str = "ratings-ledger",
+) -> Ledger:
+    """Make a ledger, and return it.
+
+    Args:
+        name: a path, a URL as for `open`, or ":memory:" for a ledger that is gone when it is closed.
+        zone: its home zone, such as "Europe/Berlin": times are shown there, and dates and times are read there.
+        rulesets: what scores its games; each as for `Ledger.publish`.
+        by: who records the zone and the rulesets.
+
+    Raises:
+        LedgerExists: there is one already.
+        BadArgument: a zone or a ruleset is wrong; then nothing is made.
+        Refused: the rulesets do not fit each other; then no file is left.
+        NotALedger, StoreUnavailable: as for `open`.
+    """
+    if isinstance(rulesets, str | bytes) or not isinstance(rulesets, Collection) or isinstance(rulesets, Mapping):
+        raise BadArgument(f"rulesets are a list, such as ['elo-chess'], not {type(rulesets).__name__}", "rulesets")
+    if zone is not None and not isinstance(zone, str):
+        raise BadArgument(f"zone is text, such as 'Europe/Berlin', not {type(zone).__name__}", "zone")
+    path, remove = _temporary_place() if name == _MEMORY else (_place(name), None)
+    try:
+        _make_ledger(path, zone, rulesets, _name(by))
+        return Ledger(_open_store(path), remove)
+    except BaseException:
+        if remove is not None:
+            remove()
+        raise
+
+
+def example() -> Ledger:
+    """Return a ledger in memory with a season to try things on: invented people of a club in Berlin.
+
+    It has 90 evenings of Catan (elo-catan), one of Galactic Magnate (galactic-points), of which a game was corrected,
+    and a Babylon 5 league (b5-league), all recorded by mira.
+    """
+    ledger = create(zone="Europe/Berlin", rulesets=["elo-catan", "galactic-points", "b5-league"], by="mira")
+    _fill_example(ledger._store)
+    game = ledger.at().games("gm-4").rows[0].data
+    places = {one["player"]: one["place"] for one in game["participants"]} | {"Åke": 1, "Ada": 2}
+    turned = [{**one, "place": places[one["player"]]} for one in game["participants"]]
+    correction = {"game_id": "gm-4", "reason": "swapped", "game": {**game, "participants": turned}}
+    ledger.propose({"type": "game.corrected", "data": correction}, by="mira").commit()
+    return ledger
+
+
+def upgrade(name: str | os.PathLike[str]) -> Ledger:
+    """Bring a ledger that an older program made to the schema of this one, and return it; nothing else upgrades one.
+
+    Make a copy before. Raises `BadArgument`, `NoLedger`, `NotALedger` for one that a newer program made,
+    `StoreUnavailable`.
+    """
+    path = _place(name)
+    _upgrade_ledger(path)
+    return Ledger(_open_store(path))
+
+
+def _place(name: str | os.PathLike[str]) -> str:
+    """Return the path or URL of a ledger. Raises `BadArgument`."""
     path = os.fspath(name) if isinstance(name, os.PathLike) else name
     if not isinstance(path, str):
         raise BadArgument(f"a ledger is named by a path or a URL, not by {type(name).__name__}", "name")
     if not _is_storable(path):
         raise BadArgument("a path or a URL of a ledger has no lone surrogate and no null character", "name")
-    return Ledger(_opening.open_ledger(path))
+    return path

@@ -95,6 +95,10 @@ class Ledger:
         self._closed.set()
         self.release()
 
+    def wait_closed(self, seconds: float) -> bool:
+        """Wait until the ledger is closed, at most so long; tell whether it is."""
+        return self._closed.wait(seconds)
+
     def close_late(self, _: Any, connection: Any) -> None:
         """Close a connection that comes back to its pool after `close`, which would keep it."""
         if self._closed.is_set():

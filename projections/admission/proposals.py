@@ -3,10 +3,11 @@
 Nothing is written before `append`, or `commit`, which raises what is refused.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from threading import RLock
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -18,9 +19,9 @@ from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
-from ratings_ledger.ledger.store.log import Head, head, known_events, read_records
+from ratings_ledger.ledger.store.log import Head, head, known_events, positions_of, read_records
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.new_names import Newcomers
+from ratings_ledger.ledger.validation.new_names import CloseName, Newcomers
 from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
 from ratings_ledger.projections.admission.voided_games import voided_told
@@ -113,11 +114,30 @@ def head_after(result: Imported) -> Head:
     return result.head
 
 
+class CommittedEvent(NamedTuple):
+    """Where an event of a commit is in the log, and whether it is new there or was there before."""
+
+    id: str
+    position: int
+    appended: bool
+
+
+class Committed(Head):
+    """The head of the log after a commit, with its `events` in the order in which they were proposed."""
+
+    events: tuple[CommittedEvent, ...] = ()
+
+
 class Proposal:
     """Events that were checked: what is refused, who is new, which ladders begin, and what they would change."""
 
     def __init__(
-        self, check: Callable[..., Intake], policy: ImportPolicy, known: Known, league_notes: LeagueNotes | None = None
+        self,
+        check: Callable[..., Intake],
+        policy: ImportPolicy,
+        known: Known,
+        league_notes: LeagueNotes | None = None,
+        stored: Mapping[int, tuple[str, bool]] = MappingProxyType({}),
     ) -> None:
         """Check the events.
 
@@ -126,11 +146,13 @@ class Proposal:
             policy: who records them, and which checks are waived.
             known: the players and ladders that the ledger has.
             league_notes: collects what there is to note about leagues, if that is of interest.
+            stored: gets by number the id of each event that ends up in the log, and whether it is new there.
 
         Raises:
             ClockBehind, StoreUnavailable.
         """
         self.known = known
+        self._stored = stored
         self._impact: Impact | None = None
         self._one_thread = RLock()  # what waits is read and given back by one at a time
         self._league_notes = league_notes
@@ -187,6 +209,16 @@ class Proposal:
         """Return what is refused; with any, nothing is appended."""
         return tuple(self.result.rejected)
 
+    @property
+    def new_players(self) -> tuple[str, ...]:
+        """Return the players that the ledger does not know yet, in the order in which the events name them."""
+        return tuple(self.result.new_players)
+
+    @property
+    def close_names(self) -> tuple[CloseName, ...]:
+        """Return the new names that are close to others, each with those and how many games they have played."""
+        return tuple(self.result.close.values())
+
     def drafts(self) -> Iterator[Draft]:
         """Return what would be appended, in order. Raises `BadArgument` once it is."""
         return self._intake.drafts()
@@ -208,13 +240,21 @@ class Proposal:
                     result.leagues += self._league_notes.inactive(connection)
             return result
 
-    def commit(self) -> Head:
-        """Append the events in one transaction; returns the new head.
+    def commit(self) -> Committed:
+        """Append the events in one transaction; return the new head, with the position of every event.
 
-        Raises `Refused` with the first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`, and
-        `BadArgument` the second time.
+        An event that the ledger has already, with the same content, is not appended again. Raises `Refused` with the
+        first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`, and `BadArgument` the second
+        time.
         """
-        return head_after(self.append())
+        committed = Committed(*head_after(self.append()))
+        with self.ledger.reading() as connection:
+            positions = positions_of(connection, {event_id for event_id, _ in self._stored.values()})
+        committed.events = tuple(
+            CommittedEvent(event_id, positions[event_id], appended)
+            for _, (event_id, appended) in sorted(self._stored.items())
+        )
+        return committed
 
     def impact(self) -> Impact:
         """Return what the events would change; it is worked out once. Raises `StoreUnavailable`."""
@@ -257,8 +297,13 @@ def propose(
     ]
     if len(items) > IN_MEMORY:
         hooks["waiting"] = Spool()
-    check = partial(Intake, ledger, items, **hooks)
-    return Proposal(check, policy, known or Known(policy.strict), league_notes)
+    stored: dict[int, tuple[str, bool]] = {}
+
+    def note(line: int, event_id: str, appended: bool) -> None:
+        stored[line] = event_id, appended
+
+    check = partial(Intake, ledger, items, **{"on_stored": note, **hooks})
+    return Proposal(check, policy, known or Known(policy.strict), league_notes, stored)
 
 
 def propose_files(

@@ -7,16 +7,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import dump_text
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, live_game, successors
-from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.log import (
     Log,
+    head,
     known_event,
     known_of,
     read_naming,
@@ -161,13 +164,40 @@ def events_as_written(
         events = [event for event in events if by in (None, event.get("by")) and (not types or event["type"] in types)]
         older = max(0, len(events) - limit) if limit else 0
         events = events[older:]
+    return _recorded(connection, until, events), older
+
+
+def read_forward(connection: Connection, after: int, limit: int, types: Collection[str]) -> RecordedEvents:
+    """Return the events behind a position, oldest first, at most `limit` (0: all), of some types or of any.
+
+    Raises `BadArgument` for an unknown type.
+    """
+    refuse_unknown_types(types)
+    until = head(connection).position
+    written = (_as_written(*row) for page in read_records(connection, after, until) for row in page)
+    wanted = (event for event in written if not types or event["type"] in types)
+    return RecordedEvents(_recorded(connection, until, islice(wanted, limit or None)))
+
+
+def refuse_unknown_types(types: Iterable[str]) -> None:
+    """Raise `BadArgument` for what is no type of event."""
+    for name in types:
+        if name not in TYPES:
+            raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
+
+
+def _recorded(connection: Connection, until: int, events: Iterable[dict[str, Any]]) -> tuple[RecordedEvent, ...]:
+    """Return events with what became of them, and what they void."""
+    events = list(events)
+    if not events:
+        return ()
     gone, log = withdrawn_ids(connection, until), Log(connection)
     rows = []
     for event in events:
         voids = event["type"] == "event.voided" and UNREADABLE not in event
         target = log.event(event["data"]["id"]) if voids else None
         rows.append(RecordedEvent(event, withdrawn=event["id"] in gone, target=target))
-    return tuple(rows), older
+    return tuple(rows)
 
 
 def _about(connection: Connection, until: int, subject: str) -> dict[int, str]:

@@ -107,6 +107,21 @@ def find_shipped(name: str) -> ShippedRuleset:
     return known[name]
 
 
+def shipped_texts_named(name: str, zone: str) -> list[str]:
+    """Return the files of a shipped ruleset by the id that it will have: of a template with its game, as elo-chess.
+
+    Raises `BadArgument` if there is none, `Refused` (bad-slug) for what cannot be a game's name.
+    """
+    templates = [ruleset for ruleset in shipped_rulesets().values() if ruleset.takes_game]
+    for template in sorted(templates, key=lambda ruleset: -len(ruleset.id)):
+        if name.startswith(f"{template.id}-") and name not in shipped_rulesets():
+            return template.fill_in(read_rated_game(template.id, name[len(template.id) + 1 :]), zone)
+    ruleset = find_shipped(name)
+    if ruleset.takes_game:
+        raise BadArgument(f"{name} rates one game: name it, as in {name}-chess", "ruleset")
+    return ruleset.fill_in(zone=zone)
+
+
 def find_shipped_text(name: str) -> str:
     """Return the file of a shipped ruleset, by its name with or without @VERSION. Raises `BadArgument`."""
     ruleset_id, at, version = name.partition("@")

@@ -14,6 +14,7 @@ from ledgers import reading, writing
 from roles import documented_roles
 from sqlalchemy import make_url, text
 
+import ratings_ledger as rl
 from ratings_ledger import NotALedger
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
@@ -103,6 +104,17 @@ def test_older_schema_refuses_other_commands(store: str, ratings: Ratings) -> No
     # as ever, init upgrades and publishes what is missing
     assert ratings("init", "--for", "chess", db=store).exit_code == 0
     assert (revision_of(store), len(records(store))) == (SCHEMA_REVISION, 3)
+
+
+def test_program_is_told_what_to_call_and_only_that_upgrades(store: str) -> None:
+    before = records(at(store, OLD))
+    with pytest.raises(rl.NotALedger, match=r"or from Python: ratings_ledger\.upgrade\(") as refusal:
+        rl.open(store)
+    assert (refusal.value.reason, revision_of(store)) == ("old-schema", OLD)
+
+    with rl.upgrade(store) as ledger:
+        assert ledger.head.position == before[-1][0]
+    assert (revision_of(store), records(store)) == (SCHEMA_REVISION, before)
 
 
 def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
