@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import INSTANT_MIN
@@ -339,7 +339,7 @@ class OverviewRow(Standing):
 
 
 @dataclass(frozen=True, slots=True)
-class Overview(Standings, RowSequence[OverviewRow]):
+class Overview(Standings):
     """Standings with what has moved since the end of a day or month, None on a ladder without games.
 
     `players` is how many rows there are of what was asked for, of which `rows` may be a part.
@@ -348,3 +348,18 @@ class Overview(Standings, RowSequence[OverviewRow]):
     rows: tuple[OverviewRow, ...]
     since: datetime | None = field(kw_only=True)
     players: int = field(kw_only=True)
+
+    if TYPE_CHECKING:  # the rows of standings, known to be those of an overview
+
+        def __iter__(self) -> Iterator[OverviewRow]: ...
+
+        def __reversed__(self) -> Iterator[OverviewRow]: ...
+
+        @overload
+        def __getitem__(self, index: int) -> OverviewRow: ...
+
+        @overload
+        def __getitem__(self, index: slice) -> tuple[OverviewRow, ...]: ...
+
+        def __getitem__(self, index: int | slice) -> OverviewRow | tuple[OverviewRow, ...]:
+            return self.rows[index]

@@ -1,5 +1,6 @@
 """A program on the library, as a user writes it: type checkers find nothing wrong, and know each type."""
 
+from collections.abc import Collection
 from datetime import date, datetime
 from fractions import Fraction
 from typing import assert_type
@@ -22,6 +23,28 @@ def show_standings(ledger: rl.Ledger, ladder: str) -> list[str]:
         rank = "-" if row.rank is None else str(row.rank)
         lines.append(f"{rank} {row.player} {float(row.points):.2f} {row.games}")
     return lines
+
+
+def read_rows(view: rl.Snapshot, ladder: str) -> str:
+    """Use results as the sequences of rows that they are, and format their numbers."""
+    standings = view.standings(ladder)
+    assert_type(standings[0], rl.Standing)
+    assert_type(standings[:3], tuple[rl.Standing, ...])
+    assert_type([row.player for row in standings], list[str])
+    assert_type([*reversed(standings)], list[rl.Standing])
+    assert_type(view.overview(ladder)[0], rl.OverviewRow)
+    assert_type([row.last_played for row in view.overview(ladder)], list[datetime | None])
+    assert_type(view.history(ladder, "mira")[-1], rl.Change)
+    assert_type(view.rulesets()[0], rl.RulesetRow)
+    assert_type(view.events()[0], rl.RecordedEvent)
+    assert_type(next(iter(view.ladders())), rl.LadderRow)
+    assert_type(standings.index(standings[0]), int)
+    standings.to_pandas()
+    standings.to_polars(exact=True)
+    rows: Collection[rl.Standing] = standings
+    total = sum((row.points for row in rows), rl.ExactNumber(0))
+    assert_type(rl.ExactNumber("20/3") + 1, Fraction)
+    return f"{len(standings)} rows, {standings[0] in standings}, {standings[0].points:+,.2f} of {total:.2f}"
 
 
 def explain_changes(view: rl.Snapshot, ladder: str, player: str) -> dict[str, Fraction]:

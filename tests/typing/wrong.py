@@ -12,6 +12,12 @@ with rl.open("ratings.db") as ledger:
     rank: Fraction = row.rank  # wrong: a rank is an int or None
     points: float = row.points  # wrong: points are exact
     print(row.point)  # wrong: the member is `points`  # noqa: T201
+    view.standings("elo-catan/all")["anna"]  # wrong: rows have numbers, from 0
+    change: rl.Change = view.standings("elo-catan/all")[0]  # wrong: its rows are of another kind
+    len(view.balance("elo-catan/all"))  # wrong: a balance is no sequence of rows
+    view.standings("elo-catan/all").to_pandas(exactly=True)  # wrong: the option is `exact`
+    view.balance("elo-catan/all").to_polars()  # wrong: it has no rows
+    view.standings("elo-catan/all")[0] = row  # wrong: results are frozen
     view.standings("elo-catan/all", limit="3")  # wrong: a limit is a number
     view.standings()  # wrong: of which ladder?
     view.history("elo-catan/all")  # wrong: whose?
