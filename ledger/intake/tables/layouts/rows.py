@@ -6,11 +6,17 @@ Date        Player  Place
 """
 
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
-from ratings_ledger.ledger.intake.tables.meanings import SECOND
+from ratings_ledger.ledger.intake.tables.meanings import RESULT, SECOND
+from ratings_ledger.ledger.rejections import Refused
 
 
 def _is_of_rows(view: TableView) -> bool:
-    return "player" in view.meanings and (SECOND not in view.meanings or "place" in view.meanings)
+    if "player" not in view.meanings or (SECOND in view.meanings and "place" not in view.meanings):
+        return False
+    if RESULT in view.meanings and {"place", "score"}.isdisjoint(view.meanings):
+        told = f"{view.name_of(RESULT)} says who won, but no column names the opponent"
+        raise Refused("missing-column", f"{told}; name the one that does: --map 'THEIRS=player 2'", view.header_line)
+    return True
 
 
 ROWS = Layout(

@@ -1,0 +1,95 @@
+"""Sheets that are refused, each with what is said and with what helps: an option as it is told, or another cell."""
+
+from datetime import date, time
+from typing import Any, NamedTuple
+
+D22, D23 = date(2024, 11, 22), date(2024, 11, 23)
+PAIR, WINNERS = ["Date", "Player 1", "Player 2", "Result"], ["Date", "Winner", "Loser", "Score"]
+
+
+class RefusedSheet(NamedTuple):
+    """A sheet: its rows, the code of the refusal and a part of the message; and what makes it import: options that the
+    message names, or a cell by row and column with another content.
+    """
+
+    rows: list[list[Any]]
+    code: str
+    message: str
+    options: tuple[str, ...] = ()
+    cell: tuple[int, int, Any] | None = None
+
+
+SHEETS = {
+    "a result that became a date": RefusedSheet(
+        [PAIR, [D22, "anna", "ben", date(2024, 3, 1)]], "result-became-date",
+        "Results!D2 (Result): '2024-03-01' is a date or a time; format the column as text", cell=(1, 3, "3-1"),
+    ),
+    "a result that became a time": RefusedSheet(
+        [PAIR, [D22, "anna", "ben", time(3, 1)]], "result-became-date", "Results!D2 (Result): '03:01:00' is",
+        cell=(1, 3, "3:1"),
+    ),
+    "a result that became a time without zeros": RefusedSheet(
+        [PAIR, [D22, "anna", "ben", time(11, 13)]], "result-became-date", "Results!D2 (Result): '11:13:00' is",
+        cell=(1, 3, "11:13"),
+    ),
+    "a set that became a time": RefusedSheet(
+        [["Datum", "Spieler 1", "Spieler 2", "S1", "S2"], [D22, "anna", "ben", "11:9", time(11, 7)]],
+        "result-became-date", "Results!E2 (S2): '11:07:00' is a date or a time", cell=(1, 4, "11:7"),
+    ),
+    "a result that became a month in German": RefusedSheet(
+        [PAIR, [D22, "anna", "ben", "03. Jan"]], "result-became-date", "'03. Jan' is a date", cell=(1, 3, "3-1"),
+    ),
+    "a winner who is not in the row": RefusedSheet(
+        [["Date", "Player 1", "Player 2", "Winner"], [D22, "anna", "ben", "bne"]], "winner-not-in-row",
+        "Results!D2 (Winner): 'bne' is not one of the row's players, 'anna' and 'ben'; did you mean ben?",
+        cell=(1, 3, " ben "),
+    ),
+    "no winner": RefusedSheet(
+        [["Date", "Player 1", "Player 2", "Winner"], [D22, "anna", "ben", None]], "missing-member",
+        "Results!D2 (Winner): the row has no winner; write the name, or draw", cell=(1, 3, "draw"),
+    ),
+    "a winner of three": RefusedSheet(
+        [["Date", "Player 1", "Player 2", "Player 3", "Winner"], [D22, "anna", "ben", "cleo", "ben"]],
+        "others-unknown", "tie the others with --others tied", options=("--others", "tied"),
+    ),
+    "a winner with fewer points": RefusedSheet(
+        [WINNERS, [D22, "anna", "ben", "1-3"]], "results-disagree", "if fewer points win: --set score_order=low",
+        options=("--set", "score_order=low"),
+    ),
+    "a winner and a draw": RefusedSheet(
+        [WINNERS, [D22, "anna", "ben", "2-2"]], "results-disagree",
+        "if games may be drawn: --map 'Winner=player 1' --map 'Loser=player 2'",
+        options=("--map", "Winner=player 1", "--map", "Loser=player 2"),
+    ),
+    "names alone": RefusedSheet(
+        [["Date", "Player 1", "Player 2", "Player 3"], [D22, "anna", "ben", "cleo"]], "unclear-layout",
+        "no column says who won: if the names stand in the order of their places, --layout places",
+        options=("--layout", "places"),
+    ),
+    "sets that contradict their result": RefusedSheet(
+        [PAIR, [D22, "anna", "ben", "3:0 (11:7, 9:11, 11:3)"]], "results-disagree",
+        "contradicts itself: its sets were won 2:1", cell=(1, 3, "2:1 (11:7, 9:11, 11:3)"),
+    ),
+    "sets that contradict the winner": RefusedSheet(
+        [["Date", "Winner", "Loser", "S1", "S2"], [D22, "anna", "ben", "11:7", "9:11"]], "results-disagree",
+        "Results!D2 (S1): here nobody won, but Results!B2 (Winner) says that the first side won",
+        cell=(1, 4, "11:9"),
+    ),
+    "sets that may count each other": RefusedSheet(
+        [PAIR, [D22, "anna", "ben", "2:0 11:7 11:9"]], "bad-value",
+        "may be 3 sets, or the result 2:0 with 2 sets; write 2:0 (11:7 11:9)", cell=(1, 3, "2:0 (11:7 11:9)"),
+    ),
+    "half a point alone": RefusedSheet(
+        [PAIR, [D22, "anna", "ben", "½-0"]], "bad-value", "gives one player half a point alone", cell=(1, 3, "½-½"),
+    ),
+    "a result without an opponent": RefusedSheet(
+        [["Date", "Player", "Result", "Gegen wen"], [D22, "anna", "W", "ben"]], "missing-column",
+        "Result says who won, but no column names the opponent; name the one that does: --map 'THEIRS=player 2'",
+        options=("--map", "Gegen wen=player 2"),
+    ),
+    "one of three without a score": RefusedSheet(
+        [["Date", "Player 1", "Score 1", "Player 2", "Score 2", "Player 3", "Score 3"],
+         [D22, "anna", 10, "ben", 7, "cleo", None]],
+        "missing-member", "Results!G2 (Score 3): the row has no third score", cell=(1, 6, 8),
+    ),
+}  # fmt: skip

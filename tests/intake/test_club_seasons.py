@@ -1,0 +1,109 @@
+"""The same season in every layout, language and kind of file gives the same games and the same digests."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from club_seasons import KINDS, SEASONS, SHEETS, Duel, Round
+
+import ratings_ledger as rl
+
+Ratings = Callable[..., Any]
+
+
+def make(ratings: Ratings, url: str) -> None:
+    """A ledger with Elo for each of the games, at home in Berlin."""
+    assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
+    for game in SEASONS:
+        if game != "chess":
+            done = ratings("rules", "publish", "--shipped", "elo", "--game", game, db=url)
+            assert done.exit_code == 0, done.stderr
+
+
+pytestmark = pytest.mark.ledger(make=make)
+
+
+def write_events(season: str) -> str:
+    """The season as events in JSON Lines, which no reader of tables has touched."""
+    lines, days = [], list[str]()
+    for game in SEASONS[season]:
+        scores = game.scores if isinstance(game, Round) else dict(zip(game[1:3], game.scores, strict=True))
+        seats = [{"player": name, "place": 1 + sum(o > s for o in scores.values())} for name, s in scores.items()]
+        days.append(game.day.isoformat())
+        data = {"game": season, "game_id": f"{days[-1]}-{days.count(days[-1])}", "participants": seats}
+        noon = "11" if game.day.month == 11 or (game.day.month, game.day.day) > (10, 27) else "10"
+        event = {"type": "game.recorded", "occurred_at": f"{days[-1]}T{noon}:00:00Z", "data": data}
+        lines.append(json.dumps(event) + "\n")
+    return "".join(lines)
+
+
+def read_results(url: str) -> tuple[list[Any], dict[str, str]]:
+    """The games with the places of their players, and the digests of all ladders."""
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        games = []
+        for row in view.games().rows:
+            seats = row.data["participants"]
+            places = [
+                one.get("place", 1 + sum(int(other.get("score", 0)) > int(one.get("score", 0)) for other in seats))
+                for one in seats
+            ]
+            named = sorted(zip((one["player"] for one in seats), places, strict=True))
+            games.append((row.data["game_id"], row.occurred_at, named))
+        return games, {one.ladder: view.standings(one.ladder).digest for one in view.ladders().rows}
+
+
+@pytest.fixture(scope="module")
+def wanted() -> dict[str, tuple[list[Any], dict[str, str]]]:
+    """What the seasons are as events, as far as that was looked at."""
+    return {}
+
+
+@pytest.mark.parametrize("name", SHEETS)
+@pytest.mark.parametrize("kind", ["csv", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
+def test_season_is_the_same_in_every_sheet(
+    name: str, kind: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, wanted: dict[str, Any]
+) -> None:
+    """A sheet imports unchanged, and gives what the season gives as events."""
+    sheet = SHEETS[name]
+    if sheet.season not in wanted:
+        file = tmp_path / "season.jsonl"
+        file.write_text(write_events(sheet.season), encoding="utf-8")
+        url = copied_file(make, name="events.db")
+        assert ratings("import", file, db=url).exit_code == 0
+        wanted[sheet.season] = read_results(url)
+        assert wanted[sheet.season][1]
+    case, url = sheet.case(kind), copied_file(make)
+    path = tmp_path / case.name
+    path.write_bytes(case.content)
+    done = ratings("import", path, *case.options, db=url)
+    assert done.exit_code == 0, done.stderr
+    assert read_results(url) == wanted[sheet.season]
+
+
+def test_sets_of_a_season_are_kept(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+    """Each sheet that has sets gives the same ones, whoever stands first in a row."""
+    kept = set()
+    names = (
+        "a German club with sets in parentheses",
+        "a German club with a column for each set",
+        "winners and losers with all sets",
+    )
+    for number, name in enumerate(names):
+        case, url = SHEETS[name].case("csv"), copied_file(make, name=f"{number}.db")
+        path = tmp_path / case.name
+        path.write_bytes(case.content)
+        assert ratings("import", path, *case.options, db=url).exit_code == 0
+        kept.add(ratings("games", db=url).stdout)
+    assert len(kept) == 1
+    assert "1 Anna (3), 2 Łukasz (1), sets 11:7 9:11 11:5 12:10" in kept.pop()
+
+
+def test_every_season_has_games_of_its_kind() -> None:
+    """The seasons have draws, games that the second player won, and games of two to four players."""
+    duels = [game for season in SEASONS.values() for game in season if isinstance(game, Duel)]
+    assert {None} < {game.winner for game in duels}
+    assert any(game.winner == game.second for game in duels)
+    assert {len(game.scores) for game in SEASONS["catan"]} == {2, 3, 4}
