@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 RUN_VENV := .venv-demo
 BENCH_VENV := .venv-bench
+DOCS_VENV := .venv-docs
+SITE := build/docs-site
 UV ?= uv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test style types tests slow browser check evidence bench docs pictures golden lock clean
+.PHONY: help demo quick test style types tests slow browser check evidence bench docs docs-site pictures golden lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, and their pages, in build/demo
 	@rm -rf build/demo
@@ -49,6 +51,12 @@ bench: $(BENCH_VENV)/ready  ## measure everything against other programs, for an
 docs: $(VENV)/ready  ## write the reference pages again from the code
 	$(VENV)/bin/python scripts/make_docs.py
 
+# all pages anew, since what changed may be the code that docstrings are read from
+docs-site: $(DOCS_VENV)/ready  ## the pages as a site with search and an API reference, in build/docs-site; a broken link fails
+	@rm -rf $(SITE)
+	$(DOCS_VENV)/bin/python -m sphinx -q -E -W --keep-going -c docs -d build/docs-site-cache . $(SITE)
+	$(DOCS_VENV)/bin/python scripts/check_site.py $(SITE)
+
 # needs Chromium and fonts for all names: apt-get install chromium fonts-noto-core fonts-noto-cjk
 pictures: $(VENV)/ready  ## take the pictures of the docs again; look at them before they are committed
 	$(VENV)/bin/python scripts/make_pictures.py
@@ -65,21 +73,23 @@ lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --extra spreadsheets --extra web --group build $(LOCKING) -o requirements/run.lock
 	$(UV) pip compile pyproject.toml --extra cluster --extra fast --extra postgres --extra spreadsheets --extra web --group build $(LOCKING) -o requirements/server.lock
 	$(UV) pip compile pyproject.toml --extra cluster --extra fast --extra frames --extra postgres --extra spreadsheets --extra web --group dev $(LOCKING) -o requirements/dev.lock
+	$(UV) pip compile pyproject.toml --group docs --group build -c requirements/dev.lock $(LOCKING) -o requirements/docs.lock
 	$(UV) pip compile pyproject.toml --extra cluster --extra fast --extra frames --extra postgres --extra spreadsheets --extra web --group bench $(LOCKING) -o requirements/bench.lock
 
 LOCKING := --upgrade --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command 'make lock'
 
 clean:  ## remove everything that these targets made
-	rm -rf $(VENV) $(RUN_VENV) $(BENCH_VENV) benchmarks/data build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RUN_VENV) $(BENCH_VENV) $(DOCS_VENV) benchmarks/data build dist .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/ready: LOCK := requirements/dev.lock
 $(RUN_VENV)/ready: LOCK := requirements/run.lock
 $(BENCH_VENV)/ready: LOCK := requirements/bench.lock
+$(DOCS_VENV)/ready: LOCK := requirements/docs.lock
 
 # a folder is made anew when what it was made from is newer than its stamp
-%/ready: requirements/dev.lock requirements/run.lock requirements/bench.lock pyproject.toml
+%/ready: requirements/dev.lock requirements/run.lock requirements/bench.lock requirements/docs.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv --clear $*
 	$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)

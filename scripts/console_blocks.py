@@ -15,6 +15,7 @@ run in processes of their own until `$ pip uninstall`.
 """
 
 import contextlib
+import doctest
 import io
 import os
 import re
@@ -30,6 +31,7 @@ from ratings_ledger.cli.main import invoke
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+_PYTHON = re.compile(r"```pycon\n(.*?)```", re.DOTALL)
 _PROMPTS = ("$ ratings ", "$ pip ")
 _EXIT = re.compile(r"# exit (\d+)$")
 # what differs from run to run: hashes, ids, recording times, durations
@@ -72,6 +74,18 @@ def masked(text: str) -> str:
     for pattern, name in _VOLATILE:
         text = pattern.sub(name, text)
     return text
+
+
+def failed_examples(text: str) -> str:
+    """Run the Python that a page shows, in the working folder, and return what does not give what stands below it."""
+    examples = "\n".join(_PYTHON.findall(text))
+    problems: list[str] = []
+    result = doctest.DocTestRunner(verbose=False).run(
+        doctest.DocTestParser().get_doctest(examples, {}, "page", None, None), out=problems.append
+    )
+    if not result.attempted:
+        raise Unexpected("the page shows no Python")
+    return "".join(problems)
 
 
 def _rerun(block: str, shell: "Shell") -> str:

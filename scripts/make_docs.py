@@ -18,7 +18,9 @@ from typing import Any
 import click
 from completion_table import completion_table
 from console_blocks import masked, refreshed
+from public_names import KINDS, first_sentence, names_by_kind, other_names, public_members
 
+import ratings_ledger
 from ratings_ledger.cli.main import ratings
 from ratings_ledger.ledger import errors, rejections, verification
 from ratings_ledger.projections.contract import COMMON_COLUMNS, NUMBERS, STATE_RULE_COLUMNS, Rule, joined
@@ -246,7 +248,36 @@ def openapi() -> str:
     return as_openapi().decode()
 
 
-PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules, "openapi.json": openapi}
+def api() -> str:
+    """docs/api.md: the public names of the library. The documentation site has their docstrings instead."""
+    parts = [
+        "# API reference",
+        NOTE,
+        "The public names of `ratings_ledger`, which is imported as `rl`; [From Python](library.md) shows how they are "
+        "used. Here the documentation site, which `make docs-site` builds, has the complete docstrings with all types; "
+        "so has `help(rl.Ledger)` in Python.",
+        "<!-- names: the site has the docstrings between these two lines -->",
+    ]
+    for kind, names in names_by_kind().items():
+        rows = [f"| `{name}` | {_meaning(name)} |" for name in names]
+        parts += [f"## {kind}", KINDS[kind], "\n".join(["| name | what it is or does |", "|---|---|", *rows])]
+        for name in names if kind == "The ledger" else ():
+            owner = getattr(ratings_ledger, name)
+            rows = [f"| `{member}` | {_in_cell(getattr(owner, member).__doc__)} |" for member in public_members(name)]
+            parts += [f"### `{name}`", "\n".join(["| member | what it does |", "|---|---|", *rows])]
+    return "\n\n".join([*parts, "<!-- end of names -->"]) + "\n"
+
+
+def _meaning(name: str) -> str:
+    others = "".join(f" Also called `{other}`." for other in other_names(name))
+    return _in_cell(getattr(ratings_ledger, name).__doc__) + others
+
+
+def _in_cell(docstring: str | None) -> str:
+    return first_sentence(docstring).replace("|", "\\|")
+
+
+PAGES = {"api.md": api, "cli.md": cli, "rejections.md": refusals, "rules.md": rules, "openapi.json": openapi}
 
 
 def pages_with_commands() -> list[Path]:

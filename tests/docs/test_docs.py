@@ -86,7 +86,8 @@ def test_dependencies_are_explained_and_locked() -> None:
     names = {re.split(r"[\[<>=~! ]", entry)[0] for entry in named}
     page = (FOLDER / "dependencies.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)) == names
-    locked = "".join((ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8") for name in ("dev", "bench"))
+    locks = [ROOT / "requirements" / f"{name}.lock" for name in ("dev", "bench", "docs")]
+    locked = "".join(lock.read_text(encoding="utf-8") for lock in locks)
     assert {name for name in names if not re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE)} == set()
 
 
@@ -110,7 +111,7 @@ def test_server_lock_has_all_that_a_server_runs() -> None:
 def test_links_resolve() -> None:
     """Every link in the pages leads to an existing file and heading."""
     broken = []
-    for page in (*ROOT.glob("*.md"), *(ROOT / "examples").glob("*.md"), *FOLDER.rglob("*.md")):
+    for page in (*ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *FOLDER.rglob("*.md")):
         for target in re.findall(r"""(?:\]\(|(?:src|href)=")([^)\s"]+)[)"]""", page.read_text(encoding="utf-8")):
             if "://" in target:
                 continue
@@ -148,6 +149,19 @@ def test_readme_leads_to_every_page() -> None:
         targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
         todo += [(page.parent / target).resolve() for target in targets if "://" not in target]
     assert [page.name for page in sorted(FOLDER.rglob("*.md")) if page not in reached] == []
+
+
+def test_each_role_has_a_short_path() -> None:
+    """The index of the docs has a path for each role, with one to three pages that exist."""
+    sections = re.split(r"^## (.+)$", (FOLDER / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    paths = {
+        title.removeprefix("For "): re.findall(r"^\d\. \[[^\]]+\]\(([^)]+)\)$", section, re.MULTILINE)
+        for title, section in zip(sections[1::2], sections[2::2], strict=True)
+        if title.startswith("For ")
+    }
+    assert [*paths] == ["members", "directors", "auditors", "operators", "programmers", "contributors"]
+    assert {role: len(path) for role, path in paths.items() if not 1 <= len(path) <= 3} == {}
+    assert [page for path in paths.values() for page in path if not (FOLDER / page).is_file()] == []
 
 
 def test_decision_pages_are_short() -> None:

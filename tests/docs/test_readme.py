@@ -1,9 +1,10 @@
 """The commands of the pages are run, and print what the pages show."""
 
+import re
 from pathlib import Path
 
 import pytest
-from console_blocks import Unexpected, masked, refreshed
+from console_blocks import Unexpected, failed_examples, masked, refreshed
 from make_docs import ROOT, RULE_FIX, pages_with_commands
 
 # these have tests of their own: one installs a package, the other needs a real club's games
@@ -16,6 +17,23 @@ PAGES = [page for page in pages_with_commands() if page not in ELSEWHERE]
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """The commands on each page print what the page shows."""
     assert masked(refreshed(page, tmp_path, ROOT)) == masked(page.read_text(encoding="utf-8")), "make docs"
+
+
+@pytest.mark.slow
+def test_readme_shows_what_a_program_gets() -> None:
+    """The Python of the README gives what stands below it."""
+    assert failed_examples((ROOT / "README.md").read_text(encoding="utf-8")) == ""
+
+
+def test_readme_is_short() -> None:
+    """The README has 200 lines at most, and its first screen who it is for, what it answers and how it is set up."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 200
+    first = "\n".join(text.splitlines()[:30])
+    words = ("For clubs", "Why did I", "make demo", "make test", "pip install")
+    assert [word for word in words if word not in first] == []
+    assert len(re.findall(r"^\$ ratings", text, re.MULTILINE)) == 8
+    assert len(re.findall(r"^(?:>>>|\.\.\.) +\S", text, re.MULTILINE)) == 8
 
 
 def test_readme_is_among_the_pages() -> None:

@@ -1,0 +1,59 @@
+"""The public names of the library by kind, in the order in which its reference shows them."""
+
+import inspect
+from collections.abc import Iterator
+from enum import Enum
+from types import FunctionType
+
+import ratings_ledger
+from ratings_ledger import LedgerError
+
+KINDS = {
+    "Functions": "Each returns an open ledger.",
+    "The ledger": "What is open, what is asked, and what is proposed.",
+    "Exceptions": "All of them are a `LedgerError`.",
+    "Answers": "Answers and their rows are frozen. A member that does not apply is `ABSENT`.",
+}
+
+
+def names_by_kind() -> dict[str, list[str]]:
+    """Return the public names under the headings of `KINDS`; a second name of an object comes with its first."""
+    names: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for name in ratings_ledger.__all__:
+        if (kind := _kind(getattr(ratings_ledger, name))) and name == _own_name(name):
+            names[kind].append(name)
+    return names
+
+
+def other_names(name: str) -> list[str]:
+    """Return the further public names of an object."""
+    return [other for other in ratings_ledger.__all__ if other != name and _own_name(other) == name]
+
+
+def public_members(name: str) -> Iterator[str]:
+    """Yield the documented methods and properties of a class itself, in the order of the code."""
+    for member, value in vars(getattr(ratings_ledger, name)).items():
+        if not member.startswith("_") and isinstance(value, property | FunctionType) and value.__doc__:
+            yield member
+
+
+def first_sentence(text: str | None) -> str:
+    """Return the first sentence of a docstring."""
+    paragraph = " ".join(inspect.cleandoc(text or "").partition("\n\n")[0].split())
+    sentence, stop, _ = paragraph.partition(". ")
+    return sentence + stop.rstrip()
+
+
+def _own_name(name: str) -> str:
+    return getattr(getattr(ratings_ledger, name), "__name__", name)
+
+
+def _kind(value: object) -> str:
+    if inspect.isroutine(value):
+        return "Functions"
+    if not isinstance(value, type):
+        return ""
+    if issubclass(value, LedgerError):
+        return "Exceptions"
+    is_row = hasattr(value, "__dataclass_fields__") or issubclass(value, tuple | Enum)
+    return "Answers" if is_row else "The ledger"

@@ -1,0 +1,152 @@
+"""The Sphinx extension of the documentation site: reads the pages as they are for plain Markdown.
+
+- The lists of links on the index pages (`INDEXES`) are the navigation; there is no second list.
+- Blocks with a title show it, links to a folder lead to its page, and `docs/api.md` has the docstrings instead of its
+  tables.
+- Notebooks are pages, with the outputs that they hold: `scripts/notebooks.py` runs them.
+"""
+
+import json
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from myst_parser.parsers.sphinx_ import MystParser
+from public_names import names_by_kind, public_members
+from sphinx.application import Sphinx
+
+import ratings_ledger
+
+ROOT = Path(__file__).parent.parent
+API = "docs/api"
+# pages whose links are the navigation below them
+INDEXES = ("docs/README", "docs/decisions/README", "docs/systems/README", "examples/README")
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)([^)#\s]+)\)")
+_TITLED = re.compile(r'^```(\w+) title="([^"]+)"$', re.MULTILINE)
+_GENERATED = re.compile(r"<!-- names: .*?-->\n.*<!-- end of names -->\n", re.DOTALL)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)
+    app.connect("source-read", prepare_page)
+    app.connect("autodoc-process-docstring", prepare_docstring)
+    app.connect("autodoc-process-signature", hide_constructor)
+    app.connect("builder-inited", claim_public_names)
+    app.connect("build-finished", write_first_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def claim_public_names(app: Sphinx) -> None:
+    """Give public classes the module that programs import them from, so that types in signatures are links."""
+    for names in names_by_kind().values():
+        for name in names:
+            getattr(ratings_ledger, name).__module__ = "ratings_ledger"
+
+
+def prepare_page(app: Sphinx, page: str, source: list[str]) -> None:
+    """Turn a page of plain Markdown into one of the site."""
+    if app.env.doc2path(page, base=False).suffix != ".md":
+        return
+    text = _TITLED.sub(r"```{code-block} \1\n:caption: \2", source[0])
+    text = re.sub(r"\]\((?!\w+:)([^)#\s]+)\)", lambda link: f"]({_page_of_folder(page, link[1])})", text)
+    if page == API:
+        text = _GENERATED.sub(lambda _: api_directives(), text)
+    if page in INDEXES:
+        text += navigation(page, text)
+    source[0] = text
+
+
+def navigation(page: str, text: str) -> str:
+    """Return hidden tables of contents with the pages that an index links: one for each of its headings."""
+    parts = _HEADING.split(text)
+    tables = []
+    for heading, section in zip(["", *parts[1::2]], parts[::2], strict=True):
+        entries = []
+        for title, target in _LINK.findall(section):
+            name, suffix = posixpath.splitext(posixpath.normpath(posixpath.join(posixpath.dirname(page), target)))
+            # the pages of systems and decisions are named by their files there
+            entry = f"/{name}" if page != INDEXES[0] else f"{title} </{name}>"
+            if suffix in (".md", ".ipynb") and name not in INDEXES[: page != INDEXES[0]] and entry not in entries:
+                entries.append(entry)
+        if entries:
+            caption = f":caption: {heading}\n" if page == INDEXES[0] else ""
+            tables.append("\n```{toctree}\n:hidden:\n" + caption + "\n" + "\n".join(entries) + "\n```\n")
+    return "\n" + "".join(tables)
+
+
+def api_directives() -> str:
+    """Return what makes the reference of the public names from their docstrings."""
+    parts = []
+    for kind, names in names_by_kind().items():
+        parts.append(f"## {kind}\n\n```{{eval-rst}}\n")
+        for name in names:
+            directive = {"Functions": "autofunction", "Exceptions": "autoexception"}.get(kind, "autoclass")
+            parts.append(f".. {directive}:: ratings_ledger.{name}\n")
+            if kind == "The ledger":
+                parts.append(f"   :members: {', '.join(public_members(name))}\n")
+            elif kind == "Answers":
+                parts.append("   :members:\n")
+            parts.append("\n")
+        parts.append("```\n\n")
+    return "".join(parts)
+
+
+def prepare_docstring(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Read a docstring as the code writes it: the exceptions that it raises get a line of their own."""
+    text = re.sub(r"(?<=[.:] )Raises (?=`)|^Raises (?=`)", "\n\n**Raises** ", "\n".join(lines), flags=re.MULTILINE)
+    if what == "attribute" or text.startswith("Alias for field"):
+        text = ""
+    # an id with its version is no address of mail
+    lines[:] = text.replace("@", "\\@").splitlines()
+
+
+def hide_constructor(
+    app: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str, None] | None:
+    """Leave out how objects are made that a program gets from functions and methods."""
+    return ("", None) if name.removeprefix("ratings_ledger.") in names_by_kind()["The ledger"] else None
+
+
+def _page_of_folder(page: str, target: str) -> str:
+    folder = ROOT / posixpath.dirname(page) / target
+    return posixpath.join(target, "README.md") if folder.is_dir() else target
+
+
+class NotebookParser(MystParser):
+    """Reads a notebook as the Markdown of its cells, with the code and the outputs of the others."""
+
+    supported = ("notebook",)
+
+    def parse(self, inputstring: str, document: nodes.document) -> None:
+        parts = []
+        for cell in json.loads(inputstring)["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                parts.append(source)
+            else:
+                parts += [f"```python\n{source}\n```", *map(_output, cell["outputs"])]
+        super().parse("\n\n".join(parts) + "\n", document)
+
+
+def _output(output: dict[str, Any]) -> str:
+    data = output.get("data", {})
+    if "text/html" in data:
+        table = "".join(data["text/html"])
+        return f'````{{raw}} html\n<div class="notebook-table">{table}</div>\n````'
+    text = "".join(output.get("text", data.get("text/plain", ""))).rstrip("\n")
+    return f"````{{code-block}} text\n:class: notebook-output\n\n{text}\n````"
+
+
+def write_first_page(app: Sphinx, error: Exception | None) -> None:
+    """Let the address of the site itself lead to its first page."""
+    if error is None and app.builder.name == "html":
+        first = app.builder.get_target_uri(app.config.root_doc)
+        (Path(app.outdir) / "index.html").write_text(
+            f"<!doctype html>\n<title>{app.config.html_title}</title>\n"
+            f'<meta http-equiv="refresh" content="0; url={first}">\n<a href="{first}">Documentation</a>\n',
+            encoding="utf-8",
+        )
