@@ -13,6 +13,7 @@ from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import zone_option
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
 from ratings_ledger.ledger.intake.parsing import ends_in_score
@@ -33,6 +34,7 @@ from ratings_ledger.ledger.intake.tables.profiles import (
 from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.own_files import new_file, replace_file
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
+from ratings_ledger.ledger.store.log import read_live
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -159,6 +161,13 @@ def find_whole_ids(connection: Connection, partners: str | None) -> frozenset[st
         for name in decoded(connection).players
         if (partners is not None and partners in name) or ends_in_score(name)
     )
+
+
+def find_only_game(connection: Connection) -> str | None:
+    """Return the game that the published rulesets score, if they score no other: nobody needs to be asked for it."""
+    published = read_live(connection, until=None, type_name="ruleset.published")
+    games = {game for event in published for game in Ruleset.model_validate(event.data).scope.game}
+    return games.pop() if len(games) == 1 else None
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

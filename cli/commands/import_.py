@@ -12,7 +12,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice
-from ratings_ledger.cli.arguments.tables import Kept, find_whole_ids, reading_tables
+from ratings_ledger.cli.arguments.tables import Kept, find_only_game, find_whole_ids, reading_tables
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.arguments.who_is_who import agreed_names
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
@@ -89,7 +89,8 @@ def import_(
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
         whole = find_whole_ids(connection, said.partners)
-        options = said._replace(zone=said.zone or home_zone(connection), whole=whole)
+        zone, only_game = said.zone or home_zone(connection), find_only_game(connection)
+        options = said._replace(zone=zone, whole=whole, only_game=only_game)
 
     def save(plan: Proposal, used: TableOptions) -> None:
         if not plan.is_refused:

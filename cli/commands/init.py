@@ -4,7 +4,9 @@ import textwrap
 
 import click
 
+from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.machine_zone import find_machine_zone
 from ratings_ledger.cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format, zone_name
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
@@ -40,7 +42,8 @@ def _system(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--system", metavar="NAME", callback=_system, help=f"With --for: another system than {ELO}, such as "
               "glicko; ratings rules list --shipped has them.")  # fmt: skip
 @click.option("--zone", metavar="NAME", callback=zone_name,
-              help="The home zone, such as Europe/Berlin: times are shown and read there.")  # fmt: skip
+              help="The home zone, such as Europe/Berlin: times are shown and read there.  [default: at a "
+              "terminal, the machine's]")  # fmt: skip
 @click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
 @by_option
 @click.pass_obj
@@ -62,6 +65,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     except Refused as problem:
         raise click.BadParameter(problem.message, param_hint="--for") from None
     ledger = upgrade(db)
+    zone = zone or _zone_of_new(ledger)
     if zone is not None:
         _set_zone(open_ledger(db), zone, by)
     texts = () if no_rules else shipped_texts(ledger, system or EVERY, games)
@@ -75,6 +79,19 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
                 f"Rulesets published: {', '.join(published)}.", 78, subsequent_indent="  ", break_on_hyphens=False
             )
         )
+
+
+def _zone_of_new(ledger: Ledger) -> str | None:
+    """Return the machine's zone for a new ledger that somebody makes at a terminal, and say which zone it gets."""
+    with ledger.reading() as connection:
+        if head(connection).position:
+            return None
+    found = find_machine_zone() if can_ask() else None
+    if found is None:
+        render.note("note: no home zone is set: dates are days, times are in UTC; set it with: ratings zone NAME")
+    else:
+        render.note(f"note: the home zone is {found}, as on this machine; another: ratings zone NAME")
+    return found
 
 
 @command(name="zone")

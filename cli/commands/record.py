@@ -8,7 +8,7 @@ import click
 from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
-from ratings_ledger.cli.arguments.tables import find_whole_ids, partners_option, refuse_joints
+from ratings_ledger.cli.arguments.tables import find_only_game, find_whole_ids, partners_option, refuse_joints
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
@@ -61,6 +61,9 @@ def record(
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, is_shown, notes = how.ledger, False, LeagueNotes()
+    if game is None and (players or can_ask()):
+        with ledger.reading() as connection:
+            game = find_only_game(connection)
     asks = not (players and game and game_id) and can_ask()
     joints = _joints_of(ledger, partners, players, asks=asks)
     if asks:

@@ -229,9 +229,9 @@ def _show(plan: Proposal, event: dict[str, Any], times: Times) -> None:
         render.note(rejection_line(rejection))
     if plan.is_refused:
         return
-    when = times.minute(moment(parse_instant(event["occurred_at"])))
+    when = times.played_stated(moment(parse_instant(event["occurred_at"])))
     render.echo()
-    render.hanging(render.plain(f"{data['game']}, {when} {times.zone}, id {data['game_id']}"), 2)
+    render.hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
     render.hanging(render.plain(result_told(data)), 2)
     note_new(plan.result)
     note_homeless(plan.result)

@@ -34,7 +34,7 @@ def _terms(found: GameExplanation) -> Iterator[list[render.Cell]]:
 
 def print_game(found: GameExplanation) -> None:
     """A heading, and for each player the points before and after with the terms in between."""
-    played = f", played {found.times.stated(found.occurred_at)}"
+    played = f", played {found.times.played_stated(found.occurred_at)}"
     under = f", under {found.ruleset}" if found.ruleset else ""
     heading(f"{render.plain(found.game_id)} on {found.ladder}", played + under, found.at, found.times)
     if not found.counted:
@@ -123,17 +123,17 @@ def _parts(
         yield "start", found.start, ""
     for game in found.games:
         other = "adjusted" if game.cause is ABSENT else game.cause
-        yield game.game_id or other, game.change, _played(game, found.player if has_opponents else None)
+        when = found.times.played(game.occurred_at)
+        yield game.game_id or other, game.change, _played(game, when, found.player if has_opponents else None)
     for term in found.terms:
         yield term.term, term.amount, term.detail
 
 
-def _played(game: PlayedGame, player: str | None) -> str:
+def _played(game: PlayedGame, when: str, player: str | None) -> str:
     """Return when a game was played, against whom if that is told of a player, and what there is to say about it."""
     told = "" if game.reason is ABSENT else game.reason
     if game.why_not:
         told = game.why_not if game.change is not None else f"not counted: {game.why_not}"
-    when = f"{game.local[:10]} {game.local[11:16]}"
     if player is not None and game.game is not None:
         score = score_of(game.game, player)
         when += f"{f', scored {score}' if score else ''}, against {', '.join(describe_opponents(game.game, player))}"

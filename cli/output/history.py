@@ -43,7 +43,7 @@ def print_history(found: History) -> None:
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
     columns: dict[str, Sequence[render.Cell]] = {
-        found.times.column("played"): [found.times.minute(row.occurred_at) for row in rows],
+        found.times.column("played"): [found.times.played(row.occurred_at) for row in rows],
         "game": [_name_change(row) for row in rows],
         "place": [_place(row, found.player) for row in rows],
         "before": render.column([row.before for row in rows]),

@@ -43,7 +43,7 @@ def print_league(found: LeagueState) -> None:
         lines = [
             (
                 one.game_id,
-                "open" if one.played is None else found.times.minute(one.played),
+                "open" if one.played is None else found.times.played(one.played),
                 ", ".join(map(render.in_list, one.seats)),
             )
             for one in found.games

@@ -15,8 +15,6 @@ from ratings_ledger.projections.queries.coordinates import Times
 
 LABEL = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
-# of a date alone
-NOON = " 12:00"
 
 
 def print_preview(found: Preview, whole: Recorded) -> None:
@@ -108,9 +106,7 @@ def _lines(lines: Sequence[int]) -> str:
 
 def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:
     """The first games of a file: of what, where there are several kinds, and with their ids, unless those are days."""
-    played = [times.minute(one.occurred_at) for one in file.first_games]
-    if all(text.endswith(NOON) for text in played):
-        played = [text.removesuffix(NOON) for text in played]
+    played = [times.played(one.occurred_at) for one in file.first_games]
     columns: dict[str, list[render.Cell]] = {"line": [one.line for one in file.first_games]}
     if several:
         columns["game"] = [one.game["game"] for one in file.first_games]

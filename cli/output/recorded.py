@@ -39,7 +39,7 @@ def print_games(found: RecordedGames) -> None:
         _print_game(found.rows[0], found.times)
         return
     header = ["position", found.times.column("played"), *GAMES[2:]]
-    rows = [[one.position, found.times.minute(one.occurred_at), *_named(one)] for one in found.rows]
+    rows = [[one.position, found.times.played(one.occurred_at), *_named(one)] for one in found.rows]
     idle = {"game": 1, "group": 0}
     kept = [
         column for column, name in enumerate(header)
@@ -66,7 +66,7 @@ def _print_game(game: RecordedGame, times: Times) -> None:
     members = [name for participant in game.data["participants"] for name in participant]
     header = [*dict.fromkeys(["player", *members])]
     voided = " (voided)" if game.voided is True else ""
-    render.echo(f"played {times.stated(game.occurred_at)}, recorded at position {game.position}{voided}\n")
+    render.echo(f"played {times.played_stated(game.occurred_at)}, recorded at position {game.position}{voided}\n")
     render.print_table(("what", "value"), [(name, str(value)) for name, value in told.items()])
     render.echo()
     rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]

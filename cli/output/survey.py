@@ -40,7 +40,7 @@ def print_ladders(found: AllLadders) -> None:
         return
     _heading_of_all(found, render.count(len(found.rows), "ladder"), [row.as_of for row in found.rows])
     rows = [
-        (row.ladder, row.players, row.games, found.times.minute(row.last_game) if row.last_game else "")
+        (row.ladder, row.players, row.games, found.times.played(row.last_game) if row.last_game else "")
         for row in found.rows
     ]
     header = ("ladder", "players", "games", found.times.column("last game"))

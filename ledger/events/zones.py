@@ -51,7 +51,7 @@ def local_instant(value: datetime, zone_name: str) -> int:
 
 def read_instant(text: str, zone_name: str | None) -> int:
     """Return an instant as people write it: with an offset, or read in `zone_name`; a bare date is that day's noon
-    there.
+    there, or in UTC without a zone.
 
     Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time).
     """
@@ -61,6 +61,8 @@ def read_instant(text: str, zone_name: str | None) -> int:
         value, aware = parse_local(text)
     if aware:
         return microseconds(value)
+    if zone_name is None and day is not None:
+        zone_name = "UTC"  # a date needs no zone to be one
     if zone_name is None:
         raise Refused(
             "naive-time",

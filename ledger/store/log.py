@@ -60,8 +60,21 @@ def ledger_id(connection: Connection) -> str:
 
 def home_zone(connection: Connection, until: int | None = None) -> str | None:
     """Return the name of the ledger's home zone at a position (default: the head), or None."""
-    found = read_live(connection, until=until, type_name="ledger.zone_set")
+    found = home_zones(connection, until)
     return str(found[-1].data["zone"]) if found else None
+
+
+def home_zones(connection: Connection, until: int | None = None) -> list[KnownEvent]:
+    """Return the events that set the ledger's home zone up to a position (default: the head), in log order."""
+    return read_live(connection, until=until, type_name="ledger.zone_set")
+
+
+def has_games_before(connection: Connection, position: int) -> bool:
+    """Tell whether a game was recorded before a position."""
+    if position <= 1:
+        return False
+    earlier = select(events.c.position).where(events.c.type == "game.recorded", events.c.position < position).limit(1)
+    return connection.execute(earlier).first() is not None
 
 
 def head(connection: Connection) -> Head:

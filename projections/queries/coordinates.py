@@ -15,6 +15,7 @@ for --known-at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -27,7 +28,15 @@ from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, record
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import beginning_of, end_of, local_time
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
-from ratings_ledger.ledger.store.log import head, home_zone, known_of, position_known_at, read_where, recorded_at
+from ratings_ledger.ledger.store.log import (
+    has_games_before,
+    head,
+    home_zones,
+    known_of,
+    position_known_at,
+    read_where,
+    recorded_at,
+)
 from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.ladders import parse_name
@@ -77,10 +86,19 @@ class Coordinates(NamedTuple):
         return self._replace(left_out=tuple(facts.left_out))
 
 
+_NOON = re.compile(r"(\d{4}-\d\d-\d\d) 12:00:00(?:\.000000)?(?:Z|[+-]\d\d:\d\d)?", re.ASCII)
+
+
 class Times(NamedTuple):
-    """How a ledger's instants are shown, and in which zone requested days end. `home` is a zone's name."""
+    """How a ledger's instants are shown, and in which zone requested days end.
+
+    `home` is a zone's name. A date is recorded as noon in the home zone of that time, or in UTC without one: `noons`
+    are the zones that this may have been, by default `home` or UTC. Games at such an instant, exactly, are shown by
+    their days.
+    """
 
     home: str | None = None
+    noons: tuple[str, ...] = ()
 
     @property
     def zone(self) -> str:
@@ -103,6 +121,25 @@ class Times(NamedTuple):
         """Return the same to the minute, with the zone."""
         return f"{self.minute(instant)} {self.zone}"
 
+    def played(self, instant: int | str | datetime) -> str:
+        """Return when a game was played: the day and the minute, or the day alone if no time was recorded.
+
+        >>> Times("Europe/Berlin").played("2024-11-22T11:00:00.000000Z"), Times().played("2024-11-22T11:00:00.000000Z")
+        ('2024-11-22', '2024-11-22 11:00')
+        """
+        return self.day_alone(instant) or self.minute(instant)
+
+    def played_stated(self, instant: int | str | datetime) -> str:
+        """Return the same, with the zone of a minute."""
+        return self.day_alone(instant) or self.stated(instant)
+
+    def day_alone(self, instant: int | str | datetime) -> str | None:
+        """Return the day of a game if no time was recorded, otherwise None."""
+        for zone in self.noons or (self.zone,):
+            if noon := _NOON.fullmatch(Times(None if zone == "UTC" else zone)._local(instant)):
+                return noon[1]
+        return None
+
     def _local(self, instant: int | str | datetime) -> str:
         if isinstance(instant, datetime):
             instant = instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -114,6 +151,8 @@ class Times(NamedTuple):
 
 
 UTC_TIMES = Times()
+# the noons of dates in a ledger without a home zone, in whichever zone it is shown
+UTC_NOON = ("UTC",)
 
 
 def moment(instant: int) -> datetime:
@@ -123,7 +162,13 @@ def moment(instant: int) -> datetime:
 
 def times_of(connection: Connection) -> Times:
     """Return the times of a ledger, in its home zone at the head of the log."""
-    return Times(home_zone(connection))
+    zones = home_zones(connection)
+    if not zones:
+        return Times()
+    names = [str(event.data["zone"]) for event in reversed(zones)]
+    # dates that were recorded before there was a home zone are noons in UTC
+    has_older = has_games_before(connection, zones[0].position or 0)
+    return Times(names[0], (*dict.fromkeys([*names, *(["UTC"] if has_older else [])]),))
 
 
 def position_known(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:

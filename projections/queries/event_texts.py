@@ -105,8 +105,8 @@ def what_differs(
         found.append(("", result_of(there), result_of(here)))
     elif (was := _scores(there)) != (now := _scores(here)):
         found.append(("scores", was or "-", now or "-"))
-    if times.minute(moved) != times.minute(game.occurred_at):
-        found.append(("played", times.stated(game.occurred_at), times.stated(moved)))
+    if times.played(moved) != times.played(game.occurred_at):
+        found.append(("played", times.played_stated(game.occurred_at), times.played_stated(moved)))
     for name in sorted({*there, *here} - {"participants", "centres", "extra"}):
         if there.get(name) != here.get(name):
             found.append((name, str(there.get(name, "-")), str(here.get(name, "-"))))
@@ -174,7 +174,7 @@ def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
         return f"{data['game_id']}: {result_told(data)}"
     if type_name == "game.corrected":
         moved = data["game"].get("occurred_at")
-        dated = f", played {times.minute(moved)}" if moved else ""
+        dated = f", played {times.played(moved)}" if moved else ""
         return f"{data['game_id']}: {result_told(data['game'])}{dated}"
     if type_name in GAME_EVENTS:
         return str(data["game_id"])

@@ -518,7 +518,7 @@ def explain_player(
         ladders.coordinates,
         assumed or ABSENT,
         period_state(found.closed),
-        times=Times(zone),
+        times=Times(zone, times.noons or (times.zone,)),
     )
 
 

@@ -21,6 +21,7 @@ from ratings_ledger.ledger.validation.published_lists import PublishedList, publ
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import (
+    UTC_NOON,
     Note,
     Times,
     UnknownLadder,
@@ -213,7 +214,7 @@ class SnapshotReader:
                 if self.close_now and versions[0].ruleset.period == "game":
                     self.note(f"{ladder} has no rating periods: every game is scored by itself")
                 # dates end in this zone, so times are shown in it, too
-                times = times if times.home else Times(versions[0].ruleset.time_zone)
+                times = times if times.home else Times(versions[0].ruleset.time_zone, UTC_NOON)
                 self._note_idle(ladders, ladder, times)
                 query = Query(connection, ladders, times)
                 if lazily and self._session.connection is not None:

@@ -115,7 +115,8 @@ def _rendered(page: Page, site: Site, templates: Environment, **more: str) -> by
     shown = dict(page.shown) | {
         "page": page, "site": site, "link": partial(_link, page, site), "game_link": partial(_game_link, page, site),
         "name": lambda player: site.names.get(player, player), "somebody": partial(_somebody, page, site),
-        "day": partial(day, page.times), "minute": partial(minute, page.times), **more,
+        "day": partial(day, page.times), "minute": partial(minute, page.times),
+        "time_played": partial(time_played, page.times), **more,
     }  # fmt: skip
     return templates.get_template(f"{page.template}.html").render(shown).encode()
 
@@ -358,13 +359,19 @@ def local(times: Times, instant: datetime | str | int) -> datetime:
 
 def day(times: Times, instant: datetime | str | int) -> str:
     """Return the day of an instant, such as 25 Apr 2025."""
-    return written(local(times, instant))
+    alone = times.day_alone(instant)
+    return written(local(times, instant) if alone is None else date.fromisoformat(alone))
 
 
 def minute(times: Times, instant: datetime | str | int) -> str:
     """Return the day and the minute of an instant, such as 25 Apr 2025, 20:05."""
     there = local(times, instant)
     return f"{written(there)}, {there:%H:%M}"
+
+
+def time_played(times: Times, instant: datetime | str | int) -> str:
+    """Return when a game was played: the day and the minute, or the day alone if no time was recorded."""
+    return minute(times, instant) if times.day_alone(instant) is None else day(times, instant)
 
 
 def month_of(there: date) -> str:

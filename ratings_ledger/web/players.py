@@ -18,7 +18,18 @@ from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import Point, steps
 from ratings_ledger.web.courses import By, describe_band, points_line, rank_line, revisions, shown_otherwise, span_of
-from ratings_ledger.web.page import Page, known_at_last, local, many, minute, ordinal, points, rating_after, signed
+from ratings_ledger.web.page import (
+    Page,
+    known_at_last,
+    local,
+    many,
+    minute,
+    ordinal,
+    points,
+    rating_after,
+    signed,
+    time_played,
+)
 from ratings_ledger.web.visits import Visit
 
 # so many of the last games and adjustments are lines of the account; the page of all games has every one
@@ -146,7 +157,7 @@ def _chart(
 
     def told(row: Change) -> str:
         what = row.reason if row.game_id is None else row.game_id
-        return f"{what}, {minute(found.times, row.occurred_at)}: {signed(row.change)}, {rating_after(row)}"
+        return f"{what}, {time_played(found.times, row.occurred_at)}: {signed(row.change)}, {rating_after(row)}"
 
     def corrected(row: Change) -> str:
         assert row.revised_at is not None

@@ -37,7 +37,7 @@ from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import steps
 from ratings_ledger.web.courses import describe_band, points_line, revisions
-from ratings_ledger.web.page import Page, became, minute, points, rating_after, signed
+from ratings_ledger.web.page import Page, became, points, rating_after, signed, time_played
 from ratings_ledger.web.visits import Visit
 
 # what is decided about a player apart from their games
@@ -341,7 +341,7 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
 
     def told(row: Change) -> str:
         what = row.reason if row.game_id is None else row.game_id
-        return f"{what}, {minute(last.ladder.times, row.occurred_at)}: {signed(row.change)}, {rating_after(row)}"
+        return f"{what}, {time_played(last.ladder.times, row.occurred_at)}: {signed(row.change)}, {rating_after(row)}"
 
     last = sides[-1]
     lines = [

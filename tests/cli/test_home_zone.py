@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from correction_helpers import Ratings, read
 
+from ratings_ledger.cli.arguments import machine_zone
+from ratings_ledger.cli.commands import init
+
 # a game at 00:30 in Berlin on New Year's Day, which in UTC is still last year's
 NEW_YEAR = """\
 game_id,occurred_at,1st,2nd
@@ -79,7 +82,7 @@ SHOWN = {
     "games": (["games"], "played (Berlin)", "2025-01-01 00:30"),
     "one game": (["games", "s-2"], "played 2025-01-01 00:30 Europe/Berlin", ""),
     "history": (["history", "anna", "elo-chess/2"], "played (Berlin)", "2025-01-01 00:30"),
-    "ladders": (["ladders"], "last game (Berlin)", "2025-01-02 12:00"),
+    "ladders": (["ladders"], "last game (Berlin)", "2025-01-02"),
     "a game explained": (["explain", "s-2", "elo-chess/2"], "played 2025-01-01 00:30 Europe/Berlin", ""),
     "a player explained": (["explain", "anna", "elo-chess/2"], "times in Europe/Berlin", "2025-01-01 00:30"),
     "standings": (["standings", "elo-chess/2", "--as-of", "2025-01-01"], "2025-01-01 23:59:59 Europe/Berlin", ""),
@@ -189,3 +192,89 @@ def test_zone_is_exported_and_imported(db: str, ratings: Ratings, tmp_path: Path
     bad = '{"type":"ledger.zone_set","occurred_at":"2025-01-01T00:00:00Z","data":{"zone":"Mars"}}'
     refused = json.loads(ratings("import", "-", "--format", "json", db=copy, input=bad).stdout)
     assert [one["code"] for one in refused["rejected"]] == ["unknown-zone"]
+
+
+DAYS = "Date,White,Black,Result\n2024-11-22,anna,ben,1-0\n23.11.2024,ben,anna,1-0\n"
+SHOWS_DAYS = {
+    "games": (["games"], "2024-11-22 "),
+    "one game": (["games", "2024-11-22-1"], "played 2024-11-22, recorded"),
+    "history": (["history", "anna", "elo-chess/all"], "2024-11-22 "),
+    "a game explained": (["explain", "2024-11-22-1", "elo-chess/all"], "played 2024-11-22, under"),
+    "a player explained": (["explain", "anna", "elo-chess/all"], "2024-11-22, against ben"),
+    "ladders": (["ladders"], "2024-11-23"),
+}
+
+
+@pytest.fixture
+def days(ratings: Ratings, tmp_path: Path) -> str:
+    """Return a ledger for chess, without a home zone, with games of which the days are known."""
+    url, table = str(tmp_path / "days.db"), tmp_path / "days.csv"
+    table.write_text(DAYS, encoding="utf-8")
+    ratings("init", "--for", "chess", db=url)
+    done = ratings("import", table, db=url)
+    assert (done.exit_code, "all games are chess, the only game" in done.stderr) == (0, True)
+    return url
+
+
+@pytest.mark.parametrize(("command", "day"), SHOWS_DAYS.values(), ids=SHOWS_DAYS)
+def test_date_needs_no_zone_and_stays_a_day(command: list[str], day: str, days: str, ratings: Ratings) -> None:
+    """Without a zone a date is noon in UTC, and is shown as a day, also once there is a home zone."""
+    assert [row["occurred_at"][10:] for row in read(ratings, days, "games")["rows"]] == ["T12:00:00.000000Z"] * 2
+    for zone in (None, "Europe/Berlin", "Pacific/Auckland"):
+        if zone is not None:
+            ratings("zone", zone, db=days)
+        shown = ratings(*command, db=days).stdout
+        assert day in shown
+        assert ":00" not in shown
+
+
+def test_time_of_exactly_one_hour_stays_a_time(ratings: Ratings, tmp_path: Path) -> None:
+    """In a ledger that always had a home zone only its own noon is a day: 13:00 in Berlin is a time."""
+    url = str(tmp_path / "berlin.db")
+    at_home(ratings, url)
+    ratings("record", "--game-id", "g-1", "--at", "2024-11-22T12:00:00Z", "anna", "ben", db=url)
+    ratings("record", "--game-id", "g-2", "--at", "2024-11-23", "anna", "ben", db=url)
+    shown = ratings("games", db=url).stdout
+    assert "2024-11-22 13:00  g-1" in shown
+    assert "2024-11-23        g-2" in shown
+
+
+def test_several_games_have_to_be_named(ratings: Ratings, tmp_path: Path) -> None:
+    """Where rulesets score several games, a table says which."""
+    url, table = str(tmp_path / "two.db"), tmp_path / "days.csv"
+    table.write_text(DAYS, encoding="utf-8")
+    ratings("init", "--for", "chess", "--for", "go", db=url)
+    assert "there is no column 'game'" in ratings("import", table, db=url).stderr
+    assert ratings("import", table, "--set", "game=go", db=url).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "localtime", "asking", "zone"),
+    [
+        ("Europe/Berlin", "Etc/UTC", True, "Europe/Berlin"),
+        ("UTC", "Etc/UTC", True, "UTC"),
+        (None, "America/New_York", True, "America/New_York"),
+        (None, "Etc/UTC", True, None),
+        ("Nowhere/Atlantis", "Etc/UTC", True, None),
+        ("Europe/Berlin", "Europe/Berlin", False, None),
+    ],
+)
+def test_init_takes_zone_of_machine(
+    setting: str | None, localtime: str, asking: bool, zone: str | None,
+    ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """At a terminal a new ledger gets the zone that is set there; otherwise none, and init says so."""
+    link = tmp_path / "localtime"
+    link.symlink_to(f"/usr/share/zoneinfo/{localtime}")
+    monkeypatch.setattr(machine_zone, "LOCALTIME", link)
+    monkeypatch.setattr(machine_zone, "TIMEZONE", tmp_path / "timezone")
+    monkeypatch.setattr(init, "can_ask", lambda: asking)
+    if setting is None:
+        monkeypatch.delenv("TZ", raising=False)
+    else:
+        monkeypatch.setenv("TZ", setting)
+    url = str(tmp_path / "new.db")
+    told = ratings("init", "--for", "chess", db=url).stderr
+    assert read(ratings, url, "zone")["zone"] == zone
+    assert told.startswith(f"note: the home zone is {zone}" if zone else "note: no home zone is set")
+    assert ratings("init", db=url).stderr == ""

@@ -185,7 +185,7 @@ REFUSED = {
     "a player twice": (HEADER + row(4, "anna", "anna"), [(2, "player-twice")]),
     "an unknown column": ("game_id,occurred_at,game,1st,colour\n", [(1, "unknown-column")]),
     "a bad cell": (LONG + "g-4,2010-03-04T12:00:00Z,galactic-magnate,anna,first\n", [(2, "not-an-integer")]),
-    "a time without a zone": (HEADER + "g-4,2010-03-04,galactic-magnate,anna,dora\n", [(2, "naive-time")]),
+    "a time without a zone": (HEADER + "g-4,2010-03-04 20:05,galactic-magnate,anna,dora\n", [(2, "naive-time")]),
     "JSON": (galactic("g-4", "anna", "dora"), [(1, "bad-csv")]),
     "nothing": ("", [(None, "empty-file")]),
 }

@@ -79,7 +79,8 @@ class TableOptions(NamedTuple):
     the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the players whom names in
     it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they are those of the file
     `profile`. `forfeits` says whether games that were not played are rated, `others` where those finished who did not
-    win. `needed` is what has to be said of each game: less if it is recorded already.
+    win. `only_game` is the game where a table does not say which. `needed` is what has to be said of each game: less if
+    it is recorded already.
     """
 
     zone: str | None = None
@@ -98,6 +99,7 @@ class TableOptions(NamedTuple):
     profile: str | None = None
     forfeits: str | None = None
     others: str | None = None
+    only_game: str | None = None
     needed: tuple[str, ...] = NEEDED
 
     @property
@@ -166,6 +168,7 @@ def read_names(
     # of a recorded game, it may say only what is not about players
     has_players = options.needed == NEEDED or not said or not said.isdisjoint(PLAYER_COLUMNS)
     needed = (*options.needed, *(("player",) if has_players and not wide else ()))
+    given_besides = (*given_besides, *(["game"] if options.only_game else []))
     if absent := [name for name in needed if name not in (*given, *options.fixed, *given_besides)]:
         fixed = ", or give all rows the same value with --set game=..." if "game" in absent else ""
         listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
@@ -196,6 +199,12 @@ def is_place(name: str) -> bool:
 def is_number(name: str) -> bool:
     """Tell whether a column is called for a custom number, such as numbers.length."""
     return _NUMBER.fullmatch(name) is not None
+
+
+def only_game_told(header: Collection[str | None], options: TableOptions) -> tuple[str, ...]:
+    """Return the sentence that says which game all games are of, where neither the table nor an option says it."""
+    is_said = options.only_game is None or "game" in (*header, *options.fixed)
+    return () if is_said else (f"all games are {options.only_game}, the only game that rulesets here score",)
 
 
 def header_columns(header: Header) -> CsvColumns:
@@ -231,6 +240,8 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
     for needed in ("game_id", "occurred_at"):
         if needed not in members and needed in (*options.needed, *columns.game):
             raise Refused("missing-member", f"the row has no {needed}")
+    if options.only_game:
+        members.setdefault("game", options.only_game)
     at = members.pop("occurred_at", None)
     dated = {} if at is None else {"occurred_at": instant_text(at, options.zone)}
     return {"type": "game.recorded", **dated, "data": read_members(members)}

@@ -23,6 +23,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     TableOptions,
     header_columns,
     not_utf8,
+    only_game_told,
     read_names,
     split_header,
     told_not_utf8,
@@ -153,12 +154,13 @@ def table_events(
     except Refused as problem:
         yield problem.line or number, problem, None, None
         return
-    sentences = (told,) if told else ()
+    sentences: tuple[str, ...] = (told,) if told else ()
     header, problems = read_names(names, options)
     if problems or options.layout or options.dates or not _has_usual_dates(head[at + 1 :], delimiter, header):
         yield from _recognised(chain(head, lines), options, encoding, sentences)
         return
     columns = header_columns(header)
+    sentences = (*sentences, *only_game_told(header, options))
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
     replaced = {ours: name for name, ours in used.items() if ours in options.fixed}
     layout = PLACES if columns.places else ROWS

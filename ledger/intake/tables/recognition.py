@@ -33,6 +33,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     is_number,
     is_place,
     not_utf8,
+    only_game_told,
     place_text,
     read_names,
     told_not_utf8,
@@ -200,7 +201,8 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         readable: Header = [None if name == "occurred_at" and not order.name else name or None for name in header]
         yield from _wrong_rows(table, body, readable, order.name)
         return
-    yield read._replace(told=(*table.told, *_sentences(read, renamed, order, _first_day(body, header, order.name))))
+    sentences = [*_sentences(read, renamed, order, _first_day(body, header, order.name))]
+    yield read._replace(told=(*table.told, *sentences, *only_game_told(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
         found=None, sheet=options.sheet or table.sheet or None, layout=layout.name,

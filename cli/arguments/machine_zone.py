@@ -1,0 +1,36 @@
+"""The time zone that this machine is set to, by its name."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.rejections import Refused
+
+LOCALTIME, TIMEZONE = Path("/etc/localtime"), Path("/etc/timezone")
+ZONES = "zoneinfo/"
+# what a machine has that nobody told where it is
+UNSET = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"})
+
+
+def find_machine_zone() -> str | None:
+    """Return the name of the zone that somebody set for this account (TZ) or machine, or None.
+
+    UTC counts only if it was set by TZ, since machines have it by default.
+    """
+    if (name := os.environ.get("TZ", "").removeprefix(":")) and _is_zone(name):
+        return name
+    names = []
+    with suppress(OSError):
+        names.append(str(LOCALTIME.readlink()).partition(ZONES)[2])
+    with suppress(OSError, UnicodeDecodeError):
+        names.append(TIMEZONE.read_text(encoding="utf-8").strip())
+    return next((name for name in names if name not in UNSET and _is_zone(name)), None)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        zone(name)
+    except Refused:
+        return False
+    return True
