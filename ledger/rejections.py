@@ -63,6 +63,7 @@ CODES = {
     "naive-time": "a time without an offset needs --zone, or a ledger with a home zone",
     "ambiguous-time": "this local time occurs twice that night; write it with its offset",
     "nonexistent-time": "this local time is skipped that night",
+    "unknown-game": "no published ruleset scores games of this name; import --new-game records them all the same",
     "unknown-zone": "no time zone has this name",
     "bad-identifier": "ids have 1 to 64 characters, no control characters, no leading or trailing space, no / and no =",
     "bad-slug": "lower-case letters, digits and single hyphens",

@@ -47,6 +47,7 @@ from ratings_ledger.projections.facts.players import known_players
               help="Compare an edited table with what it gave before: correct and void games, too.")  # fmt: skip
 @click.option("--reason", metavar="TEXT", help="With --sync: why; it is recorded.  [default: edited in FILE]")
 @click.option("--yes", is_flag=True, help="With --sync: change recorded games without being asked.")
+@click.option("--new-game", is_flag=True, help="Take games of tables that no published ruleset scores.")
 @click.option("--keep-going", is_flag=True, help="Append what is valid, write the rest to FILE.rejects.jsonl.")
 @click.option("--follow", "following", is_flag=True,
               help="Take lines of JSON from standard input as they arrive; answer each.")  # fmt: skip
@@ -58,8 +59,8 @@ from ratings_ledger.projections.facts.players import known_players
 @taking_games("tables")
 def import_(
     how: WriteContext, files: tuple[str, ...], tables: TableOptions, kept: Kept, previewing: bool, syncing: bool,
-    reason: str | None, yes: bool, keep_going: bool, following: bool, restoring: bool, expected: Place | None,
-    incomplete: bool,
+    reason: str | None, yes: bool, keep_going: bool, new_game: bool, following: bool, restoring: bool,
+    expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
     """Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines.
 
@@ -83,7 +84,7 @@ def import_(
     files = tuple(dict.fromkeys(files))
     kept.refuse_taken(files)
     said, problems = kept.read(tables)
-    policy = how.policy._replace(keep_going=keep_going, accepted=of_their_own(said.aliases))
+    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=of_their_own(said.aliases))
     how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:

@@ -47,9 +47,14 @@ def print_sheet_differences(found: SheetDifferences) -> None:
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold
-WRITTEN = frozenset({"bad-utf8", "bad-time", "naive-time"})
+WRITTEN = frozenset(
+    {"bad-utf8", "bad-time", "naive-time", "bad-value", "bad-decimal", "not-an-integer", "result-became-date"}
+)
 
 _WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
+# where a sheet has it: a cell or a line, before what is wrong there
+_PLACE = re.compile(r"(?:.+?!)?(?P<cell>[A-Z]{1,3}[1-9]\d*|(?<=!)[1-9]\d*)(?: \([^)]*\))?: ", re.DOTALL)
+LISTED_CELLS = 3
 
 
 def note_homeless(result: Imported) -> None:
@@ -108,14 +113,22 @@ def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
     """Refusals grouped by cause, as a file often has the same one on many lines."""
     found: dict[tuple[str | None, str, str], list[Rejection]] = {}
     for one in rejected:
-        message = _WITHOUT_VALUES.sub("", one.message) if one.code in WRITTEN else one.message
+        message = _PLACE.sub("", one.message, count=1) if _PLACE.match(one.message) else one.message
+        if one.code in WRITTEN:
+            message = _WITHOUT_VALUES.sub("", message)
+        elif one.code == "tied-players" and "--ties" in message:
+            message = message[message.index("--ties") :]  # the same option reads all of them
         found.setdefault((one.file, one.code, message), []).append(one)
     return list(found.values())
 
 
 def _more(rejections: list[Rejection]) -> str:
-    """Return how often a cause recurs, and the last line where it does."""
+    """Return how often a cause recurs, and the first cells or the last line where it does."""
     again = len(rejections) - 1
+    cells = [place["cell"] for one in rejections if (place := _PLACE.match(one.message))]
+    if again and len(cells) == len(rejections):
+        what = "cells" if cells[0][0].isalpha() else "lines"
+        return f" ({len(cells):,} {what}: {render.first_of(cells, LISTED_CELLS)})"
     return f" ({again:,} more like this, the last in line {rejections[-1].line})" if again else ""
 
 

@@ -59,6 +59,7 @@ class ImportPolicy(NamedTuple):
     keep_going:      append the valid events although others are refused
     accepted:        new names to take although they are close to others
     close_told:      report names that are close to others, but take them
+    new_game:        take games of tables that no ruleset scores
     """
 
     by: str
@@ -70,6 +71,7 @@ class ImportPolicy(NamedTuple):
     keep_going: bool = False
     accepted: frozenset[str] = frozenset()
     close_told: bool = False
+    new_game: bool = False
 
 
 @dataclass
@@ -368,6 +370,8 @@ class Intake:
         if draft.type == "import.recorded" and not self._has_batches:
             draft = draft._replace(position=None)  # whatever it says: it comes from no file
         try:
+            if item.table and not self.policy.new_game and draft.type == "game.recorded":
+                self._validator.refuse_unknown_game(data["game"])
             if not surely_fits(draft, self.policy.by):
                 self._build(draft)
             if (supersedes := self._validator.validate(draft, data)) is not None:

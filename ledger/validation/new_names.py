@@ -288,10 +288,12 @@ def tied_parts(name: str) -> list[str]:
 
 def tied_refusal(name: str, parts: Iterable[str], first: First) -> Rejection:
     """Return the refusal of a cell that holds several players."""
-    how = "a row for each of them, with the same place" if first.long else "=".join(parts)
-    # which is an option for the columns of places in a table
+    how = "a row for each of them, with the same place" if first.long else f"{'='.join(parts)} if they tied"
+    # which are options for the columns of places in a table
     if first.table and not first.long and (joint := _joint(name)):
-        how += f", or read the table with --ties {quote(joint)}"
+        how += f", or pass --ties {quote(joint)}; if they are partners on one side, pass --partners {quote(joint)}"
+    elif first.long:
+        how += ", and the same team if they are partners"
     accept = "" if "/" in name else f"; {ACCEPT}"
     return Rejection("tied-players", f"{shown(name)} looks like more than one player: write {how}{accept}")
 

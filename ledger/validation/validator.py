@@ -61,6 +61,9 @@ class LadderChecks(Protocol):
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Raises `Refused` if an event cannot be withdrawn; otherwise it is gone for what comes after it."""
 
+    def refuse_unknown_game(self, game: str) -> None:
+        """Raises `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+
 
 class NoLadderChecks:
     """No ladders, so no objections."""
@@ -70,6 +73,9 @@ class NoLadderChecks:
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Let every event go."""
+
+    def refuse_unknown_game(self, game: str) -> None:
+        """Take every game."""
 
 
 # makes the checks as of a position
@@ -181,6 +187,10 @@ class Validator:
         """Raises `Refused` (unlikely-date) for a game that nobody can have played yet, or hardly anybody remembers."""
         if self._now is not None and (why := why_unlikely(played_at, self._now)):
             raise Refused("unlikely-date", f"{why} (--any-date takes it)")
+
+    def refuse_unknown_game(self, game: str) -> None:
+        """Raises `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+        self._ladders.refuse_unknown_game(game)
 
     def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """An event, or a game as corrected, comes into force."""

@@ -45,6 +45,7 @@ from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
     Version,
     bind,
+    games_of,
     in_force,
     read_ruleset,
     refuse_months,
@@ -87,6 +88,7 @@ class Admission:
         self._new_ladders = new_ladders
         self._known_facts = facts
         self.versions: dict[str, list[Version]] = {}
+        self._scored: set[str] | None = None
         self._unusable: dict[str, str] = {}
         # by game: why a ruleset meant for it does not run here
         self._idle: dict[str, str] = {}
@@ -167,6 +169,14 @@ class Admission:
         if self._league_notes is not None and type_name in LEAGUE_TYPES:
             self._league_notes.meet_step(type_name, data["league"])
 
+    def refuse_unknown_game(self, game: str) -> None:
+        """Raises `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+        if not self.versions or game in self._scored_games or game in self._idle:
+            return
+        hint = did_you_mean(game, self._scored_games | self._idle.keys())
+        told = f"no published ruleset scores games of {shown(game)}; --new-game records them all the same"
+        raise Refused("unknown-game", f"{told}{hint}")
+
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Raises `Refused` (still-needed) if an event cannot be withdrawn; otherwise it is gone for what follows."""
         if type_name in CLOCK_TYPES:
@@ -208,11 +218,18 @@ class Admission:
         ladders = (event.data["ladder"] for event in found)
         return sum(parse_name(name).ruleset_id == ruleset_id for name in ladders) + self._adjusted[ruleset_id]
 
+    @property
+    def _scored_games(self) -> set[str]:
+        if self._scored is None:
+            self._scored = games_of(version for known in self.versions.values() for version in known)
+        return self._scored
+
     def _add(self, version: Version) -> None:
         self.versions.setdefault(version.ruleset.id, []).append(version)
         self._forget()
 
     def _forget(self) -> None:
+        self._scored = None
         self._scoring.clear()
         self._homes.clear()
         self._since.clear()

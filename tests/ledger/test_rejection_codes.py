@@ -250,6 +250,7 @@ CASES = {
     "naive-time": Case(line(occurred_at="2024-01-01T12:00:00")),
     "ambiguous-time": Case(table(ANNA.replace("2024-01-01T12:00:00Z", "2010-10-31 02:30")), BERLIN),
     "nonexistent-time": Case(table(ANNA.replace("2024-01-01T12:00:00Z", "2010-03-28 02:30")), BERLIN),
+    "unknown-game": Case(b"game_id,occurred_at,game,1st,2nd\ng-9,2024-11-22,cattan,anna,ben\n"),
     "unknown-zone": Case(ruleset(time_zone="Europe/Atlantis")),
     "bad-identifier": Case(game(seat("an/na", 1), seat("ben", 2))),
     "bad-slug": Case(game(game="Catan")),

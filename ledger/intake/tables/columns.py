@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -50,6 +50,12 @@ READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
+# what the names of columns hold that say who played, or how it ended
+_OF_RESULT = re.compile(
+    r"\d|player|spieler|joueu|jugador|giocat|speler|team|mannschaft|partner|winner|loser|sieger|verlierer|score|points"
+    r"|punkte|place|platz|rank|result|ergebnis|opponent|gegner",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # control characters that no text has
@@ -148,8 +154,8 @@ def read_names(
     if unknown:
         listed = ", ".join(map(shown, unknown))
         told = (
-            f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with "
-            f"--map '{unknown[0]}=' (known: {COLUMN_WORDS})"
+            f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS'{_how_to_drop(unknown)} "
+            f"(known: {COLUMN_WORDS})"
         )
         problems.append(Refused("unknown-column", told))
         header = [None if name in unknown else ours for name, ours in zip(names, header, strict=True)]
@@ -179,6 +185,18 @@ def read_names(
             told += "; with one row per game, there are columns 1st, 2nd ... instead of player"
         problems.append(Refused("missing-column", told))
     return header, problems
+
+
+def _how_to_drop(unknown: Sequence[str]) -> str:
+    """Return how a column that is not known is dropped, unless games would then lack players or results.
+
+    >>> _how_to_drop(["Player 3", "Remark"]), _how_to_drop(["Spieler 7"])
+    (", drop one with --map 'Remark='", '; without it games would be wrong, so do not drop it')
+    """
+    name = next((name for name in unknown if not _OF_RESULT.search(name)), None)
+    if name is None:
+        return "; without it games would be wrong, so do not drop it"
+    return f", drop {'it' if name == unknown[0] else 'one'} with --map '{name}='"
 
 
 def place_text(text: str) -> str:

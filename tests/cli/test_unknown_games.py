@@ -1,0 +1,85 @@
+"""Games of tables that no published ruleset scores, and refusals that are listed once."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sheet_files import xlsx
+
+TABLE = "Date,White,Black,Result\n2024-11-22,anna,ben,1-0\n2024-11-23,ben,anna,1-0\n"
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
+    """Return a ledger for chess."""
+    url = str(tmp_path / "chess.db")
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    return url
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Return a table of two games."""
+    path = tmp_path / "games.csv"
+    path.write_text(TABLE, encoding="utf-8")
+    return path
+
+
+def test_game_without_ruleset_is_refused_once(db: str, table: Path, ratings: Callable[..., Any]) -> None:
+    """A slip in the name of a game is refused, with the name that is meant, in one line for all rows."""
+    done = ratings("import", table, "--set", "game=ches", db=db)
+    assert (done.exit_code, done.stdout) == (1, "0 appended, 2 refused; nothing was appended; the head is 1.\n")
+    (line,) = [line for line in done.stderr.splitlines() if "unknown-game" in line]
+    assert "no published ruleset scores games of 'ches'; --new-game records them all the same" in line
+    assert line.endswith("; did you mean chess? (1 more like this, the last in line 3)")
+
+
+@pytest.mark.parametrize("options", [("--set", "game=ches", "--new-game"), ("--set", "game=chess")])
+def test_advised_option_takes_the_games(
+    options: tuple[str, ...], db: str, table: Path, ratings: Callable[..., Any]
+) -> None:
+    """Both ways out of the refusal work as typed."""
+    done = ratings("import", table, *options, db=db)
+    assert (done.exit_code, done.stdout) == (0, "2 appended; the head is 4.\n")
+
+
+def test_any_game_is_taken_without_rulesets(tmp_path: Path, table: Path, ratings: Callable[..., Any]) -> None:
+    """A ledger without rulesets does not know which games there are."""
+    url = str(tmp_path / "bare.db")
+    ratings("init", "--no-rules", db=url)
+    assert ratings("import", table, "--set", "game=ches", db=url).exit_code == 0
+
+
+def test_json_lines_are_warned_about(db: str, ratings: Callable[..., Any]) -> None:
+    """Programs may record games that nothing scores yet; each name is told once."""
+    events = "".join(
+        f'{{"type":"game.recorded","occurred_at":"2024-11-22T12:00:00Z","data":{{"game_id":"g-{number}","game":"ches",'
+        '"participants":[{"player":"anna","place":1},{"player":"ben","place":2}]}}\n'
+        for number in (1, 2)
+    )
+    done = ratings("import", "-", db=db, input=events)
+    assert done.exit_code == 0
+    assert done.stderr.count("no ruleset scores games of ches; did you mean chess?") == 1
+
+
+def test_cause_in_cells_is_listed_once(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """A spreadsheet with the same mistake in many cells gets one line, with the first cells and how many there are."""
+    path = tmp_path / "games.xlsx"
+    rows = [[f"2024-11-{day:02d}", "anna", "ben", f"odd {day}"] for day in range(1, 25)]
+    path.write_bytes(xlsx([["Date", "White", "Black", "Result"], *rows]))
+    done = ratings("import", path, db=db)
+    lines = [line for line in done.stderr.splitlines() if "bad-value" in line]
+    assert len(lines) == 1
+    assert lines[0].endswith("(24 cells: D2, D3, D4 and 21 more)")
+
+
+def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """No advice leaves out somebody who played; a remark may be dropped, and then the table is read."""
+    path = tmp_path / "seven.csv"
+    path.write_text("Date,White,Black,Result,Player 7,Mood\n2024-11-22,anna,ben,1-0,cleo,good\n", encoding="utf-8")
+    told = ratings("import", path, db=db).stderr
+    assert "--map 'Player 7='" not in told
+    assert "drop one with --map 'Mood='" in told
+    path.write_text("Date,White,Black,Result,Mood\n2024-11-22,anna,ben,1-0,good\n", encoding="utf-8")
+    assert ratings("import", path, "--map", "Mood=", db=db).exit_code == 0
