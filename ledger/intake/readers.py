@@ -161,7 +161,6 @@ def _looks_like_json(name: str, start: bytes) -> bool:
 
 def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Those of spreadsheets, whose reader needs more than others and is loaded when there is one."""
-    import shutil
     from tempfile import NamedTemporaryFile
 
     from ratings_ledger.ledger.intake.tables.sheets import sheet_events
@@ -170,8 +169,11 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
         yield from sheet_events(opened.path, options)
         return
     with NamedTemporaryFile() as file:
+        # what is wrong with the content is said of the file that has it, not of this one
+        while piece := opened.content.read(1 << 20):
+            with naming(file.name):
+                file.write(piece)
         with naming(file.name):
-            shutil.copyfileobj(opened.content, file)
             file.flush()
         yield from sheet_events(file.name, options)
 

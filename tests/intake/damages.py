@@ -175,4 +175,87 @@ def raw(chance: Random, content: bytes) -> tuple[str, bytes]:
     return made.__name__, made(chance, content)
 
 
-DAMAGES: tuple[Callable[[Random, bytes], tuple[str, bytes]], ...] = (raw, raw, in_archive, in_archive, compressed)
+def _swapped(chance: Random, rows: list[list[str]]) -> None:
+    """Two cells change places."""
+    row, other = chance.choice(rows), chance.choice(rows)
+    at, there = chance.randrange(len(row)), chance.randrange(len(other))
+    row[at], other[there] = other[there], row[at]
+
+
+def _emptied(chance: Random, rows: list[list[str]]) -> None:
+    """A cell is empty."""
+    row = chance.choice(rows)
+    row[chance.randrange(len(row))] = ""
+
+
+def _retyped(chance: Random, rows: list[list[str]]) -> None:
+    """A cell has something else."""
+    row = chance.choice(rows)
+    row[chance.randrange(len(row))] = chance.choice(CELLS)
+
+
+def _shifted(chance: Random, rows: list[list[str]]) -> None:
+    """The cells of a row are one column further."""
+    chance.choice(rows).insert(0, "")
+
+
+def _mixed(chance: Random, rows: list[list[str]]) -> None:
+    """The rows are in another order, the header among them."""
+    chance.shuffle(rows)
+
+
+def _without_column(chance: Random, rows: list[list[str]]) -> None:
+    """A column is missing."""
+    at = chance.randrange(len(rows[0]))
+    rows[:] = [row[:at] + row[at + 1 :] or [""] for row in rows]
+
+
+# what is typed into cells of results, names and dates
+CELLS = (
+    "", "-", "?", "0", "1", "W", "x:y", "3:", ":1", "11:7 11", "(11:7)", "3:1 (", "3:1 ()", "½", "½:", "1/2:1/2", "+:-",
+    "-:-", "+:+", "draw", "2024-11-22", "01:03", "31.02.2024", "9" * 30 + ":1", "3:1:2", "-3:1", "1e3:2", "٣:١", "Anna",
+    "=A1", "#NV", "'3-1", "\u200b", "x" * 300, "11:7(", "0:0", "1:1 1:1", "99999:1", "3;1", "a/b", "true",
+)  # fmt: skip
+TABLES: dict[str, Callable[[Random, list[list[str]]], None]] = {
+    "cells swapped": _swapped, "a cell emptied": _emptied, "a cell typed again": _retyped, "a row shifted": _shifted,
+    "rows mixed": _mixed, "a column missing": _without_column,
+}  # fmt: skip
+ENCODINGS = (
+    "utf-16",
+    "utf-16-le",
+    "utf-32",
+    "cp1252",
+    "cp1250",
+    "mac-roman",
+    "utf-7",
+    "cp500",
+    "shift-jis",
+)
+
+
+def in_table(chance: Random, content: bytes) -> tuple[str, bytes]:
+    """A table of text whose cells, rows, separators or encoding are not what they were; a spreadsheet as in `raw`."""
+    if content.startswith(b"PK") or not content:
+        return raw(chance, content)
+    text = content.decode("utf-8", "replace")
+    delimiter = max(",;\t", key=text.count)
+    rows = [line.split(delimiter) for line in text.splitlines()] or [[""]]
+    what = chance.choice((*TABLES, "other separators", "another encoding", "rows cut off"))
+    if what in TABLES:
+        for _ in range(chance.choice((1, 1, 2, 5))):
+            TABLES[what](chance, rows)
+    elif what == "rows cut off":
+        rows = [row[: chance.randrange(len(row) + 1)] for row in rows[: chance.randrange(1, len(rows) + 1)]]
+    new = chance.choice(",;\t|: ") if what == "other separators" else delimiter
+    encoding = chance.choice(ENCODINGS) if what == "another encoding" else "utf-8"
+    return f"a table: {what}", chance.choice(("\n", "\r\n", "\r")).join(map(new.join, rows)).encode(encoding, "replace")
+
+
+DAMAGES: tuple[Callable[[Random, bytes], tuple[str, bytes]], ...] = (
+    raw,
+    raw,
+    in_archive,
+    in_archive,
+    compressed,
+    in_table,
+)
