@@ -20,7 +20,7 @@ NOT_STORED = (
 REASONS = {
     "usage": (2, "the command, its options or its arguments are wrong"),
     "not-a-ledger": (2, "what `--db` names cannot be a ledger: no URL, no database file, another encoding"),
-    "old-schema": (2, "an older program made the ledger; `init` upgrades it"),
+    "old-schema": (2, "an older program made the ledger; `upgrade` brings it to the newest schema"),
     "new-schema": (2, "a newer program made the ledger"),
     "ruleset-unusable": (
         2,
@@ -75,6 +75,12 @@ class LedgerError(Exception):
 
 class NotALedger(LedgerError):
     """The store answers, but holds no ledger that this program can use (exit code 2)."""
+
+
+class OldSchema(NotALedger):
+    """An older program made the ledger, which is to be upgraded first (exit code 2)."""
+
+    reason = "old-schema"
 
 
 class StoreUnavailable(LedgerError):

@@ -6,21 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Literal
-from weakref import finalize as _finalize
 
 from ratings_ledger.arguments import CheckedSnapshot as _CheckedSnapshot
 from ratings_ledger.arguments import checked as _checked
 from ratings_ledger.arguments import in_text as _in_text
 from ratings_ledger.arguments import is_storable as _is_storable
-from ratings_ledger.creating import MEMORY as _MEMORY
-from ratings_ledger.creating import RulesetSource
-from ratings_ledger.creating import fill_example as _fill_example
-from ratings_ledger.creating import make_ledger as _make_ledger
-from ratings_ledger.creating import open_store as _open_store
-from ratings_ledger.creating import publish_rulesets as _publish_rulesets
-from ratings_ledger.creating import read_rulesets as _read_rulesets
-from ratings_ledger.creating import temporary_place as _temporary_place
-from ratings_ledger.creating import upgrade_ledger as _upgrade_ledger
 from ratings_ledger.ledger import clock as _clock
 from ratings_ledger.ledger.errors import (
     AlreadyRunning,
@@ -31,6 +21,7 @@ from ratings_ledger.ledger.errors import (
     LedgerExists,
     NoLedger,
     NotALedger,
+    OldSchema,
     RuleFailed,
     RulesetRefused,
     RulesetUnusable,
@@ -41,14 +32,18 @@ from ratings_ledger.ledger.errors import (
 from ratings_ledger.ledger.events.canonical import format_instant as _format_instant
 from ratings_ledger.ledger.events.canonical import parse_object as _parse_object
 from ratings_ledger.ledger.events.fields import read_by as _read_by
+from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Precondition
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.rejections import shown as _shown
 from ratings_ledger.ledger.store import log as _log
 from ratings_ledger.ledger.store import opening as _opening
+from ratings_ledger.ledger.store.locations import hidden as _hidden
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.validation.new_names import CloseName, Refusing
 from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
+from ratings_ledger.projections.admission.new_ledgers import create_ledger as _create_ledger
+from ratings_ledger.projections.admission.new_ledgers import publish_source as _publish_source
 from ratings_ledger.projections.admission.proposals import Committed, CommittedEvent, Proposal
 from ratings_ledger.projections.admission.proposals import Known as _Known
 from ratings_ledger.projections.admission.proposals import head_after as _head_after
@@ -114,8 +109,10 @@ from ratings_ledger.projections.queries.standings import (
     Standings,
 )
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Everybody, LadderRow, ListRow, PersonRow
-from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
+from ratings_ledger.projections.rulesets.ruleset_sources import RulesetSource
+from ratings_ledger.projections.rulesets.ruleset_sources import read_source as _read_source
 from ratings_ledger.projections.snapshot import Snapshot
+from ratings_ledger.projections.stored.schema_upgrades import upgrade_ledger as _upgrade_ledger
 from ratings_ledger.projections.stored.status import LedgerStatus
 from ratings_ledger.projections.stored.status import ledger_status as _ledger_status
 
@@ -179,6 +176,7 @@ __all__ = [
     "ListRow",
     "NoLedger",
     "NotALedger",
+    "OldSchema",
     "Opponent",
     "OtherResult",
     "Overview",
@@ -219,6 +217,7 @@ __all__ = [
     "Result",
     "RowSequence",
     "RuleFailed",
+    "Ruleset",
     "RulesetRefused",
     "RulesetRow",
     "RulesetSource",
@@ -254,16 +253,16 @@ __all__ = [
 View = Snapshot
 # as many events as `Ledger.follow` reads at once
 FOLLOWED_EVENTS = 1_000
+# who records the first events of a ledger if nobody is named
+CREATOR = "ratings-ledger"
 
 
 class Ledger:
     """An open ledger. Threads may share it; a process that is forked opens its own."""
 
-    def __init__(self, store: _opening.Ledger, remove: Callable[[], object] | None = None) -> None:
+    def __init__(self, store: _opening.Ledger) -> None:
         self._store = store
         self._kept = _KeptLadders()
-        # called once: by `close`, when nobody holds the ledger any more, or when the process ends
-        self._remove = _finalize(self, remove) if remove is not None else None
 
     def __repr__(self) -> str:
         return f"Ledger({self.location!r})"
@@ -271,7 +270,7 @@ class Ledger:
     @property
     def location(self) -> str:
         """Return where it is, without anything secret."""
-        return self._store.location if self._remove is None else _MEMORY
+        return self._store.location
 
     @property
     def head(self) -> Head:
@@ -335,12 +334,12 @@ class Ledger:
     def publish(self, ruleset: RulesetSource, by: str) -> list[str]:
         """Publish a ruleset now; return the versions that are new, such as `["elo-chess@1"]`.
 
-        It is TOML, the path of a file of it, its tables as a dictionary, or the name of a shipped one, with the game
-        where that is open: "b5-league", "elo-chess", "glicko-darts". A version scores games from its `effective_from`
-        on. What is published already, with the same content, is left alone. Raises `BadArgument`, `Refused` where a
-        version does not fit the others, `StoreUnavailable`.
+        It is TOML, the path of a file of it (.toml, .json), its tables as a dictionary, a `Ruleset`, or the name of a
+        shipped one, with the game where that is open: "b5-league", "elo-chess", "glicko-darts". A version scores games
+        from its `effective_from` on. What is published already, with the same content, is left alone. Raises
+        `BadArgument`, `Refused` where a version does not fit the others, `ClockBehind`, `StoreUnavailable`.
         """
-        return _publish_rulesets(self._store, _read_rulesets([ruleset], self._zone()), _name(by))
+        return _publish_source(self._store, ruleset, self._zone(), _name(by))
 
     def _zone(self) -> str:
         with self._store.reading() as connection:
@@ -406,20 +405,12 @@ class Ledger:
             return attributed(sides, ladder, player, _asked(before), _asked(after))
 
     @_checked
-    def simulate(
-        self, ruleset: str | Mapping[str, object], view: Snapshot, ladders: Collection[str] = ()
-    ) -> Simulation:
-        """What if a ruleset, as TOML or as the tables in it, had scored its games from the start? On some ladders.
+    def simulate(self, ruleset: RulesetSource, view: Snapshot, ladders: Collection[str] = ()) -> Simulation:
+        """What if a ruleset, named as for `publish`, had scored its games from the start? On some ladders.
 
         Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.
         """
-        if isinstance(ruleset, Mapping) and not all(isinstance(key, str) for key in ruleset):
-            raise BadArgument("the keys of a ruleset are texts", "ruleset")
-        found, problems = read_toml(ruleset) if isinstance(ruleset, str) else read_ruleset(dict(ruleset))
-        if found is None:
-            told = (f"{problem.key}: {problem.message}" if problem.key else problem.message for problem in problems)
-            raise BadArgument("; ".join(told), "ruleset")
-        return view.simulate([({}, found)], ladders)
+        return view.simulate([({}, _read_source(ruleset, self._zone())[-1].ruleset)], ladders)
 
     @_checked
     def log(self, after: int = 0, limit: int = 0, *, types: Collection[str] = ()) -> RecordedEvents:
@@ -490,8 +481,6 @@ class Ledger:
         does nothing. A ledger in memory is gone then.
         """
         self._store.close()
-        if self._remove is not None:
-            self._remove()
 
     def __enter__(self) -> "Ledger":
         return self
@@ -542,21 +531,36 @@ def _note(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
 def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # noqa: A001
     """Return a ledger: a file path, sqlite:///ratings.db or postgresql://...
 
-    With `create`, an empty one is made where there is none. Raises `BadArgument`, `NotALedger`, `NoLedger` where there
-    is none, `StoreUnavailable`.
+    With `create`, an empty one is made where there is none. Raises `BadArgument`, `OldSchema` for a ledger that
+    `upgrade` brings up first, `NotALedger`, `NoLedger` where there is none, `StoreUnavailable`.
     """
     path = _place(name)
     if create:
-        _make_ledger(path, None, (), "ratings-ledger", exists=True)
+        try:
+            return Ledger(_create_ledger(path, None, (), CREATOR))
+        except LedgerExists:
+            pass
     return Ledger(_open_store(path))
 
 
+def _open_store(path: str) -> _opening.Ledger:
+    """Open a ledger; where there is none, or one of an older schema, name the call beside the command."""
+    if path == _opening.IN_MEMORY:
+        raise NoLedger("nothing in memory opens again; ratings_ledger.create(':memory:') makes a new ledger")
+    try:
+        return _opening.open_ledger(path)
+    except OldSchema as problem:
+        raise OldSchema(f"{problem}; or from Python: ratings_ledger.upgrade({_hidden(path)!r})") from None
+    except NoLedger as problem:
+        raise NoLedger(f"{problem}; or from Python: ratings_ledger.create({_hidden(path)!r})") from None
+
+
 def create(
-    name: str | os.PathLike[str] = _MEMORY,
+    name: str | os.PathLike[str] = _opening.IN_MEMORY,
     *,
     zone: str | None = None,
     rulesets: Collection[RulesetSource] = (),
-    by: str = "ratings-ledger",
+    by: str = CREATOR,
 ) -> Ledger:
     """Make a ledger, and return it.
 
@@ -572,44 +576,34 @@ def create(
         Refused: the rulesets do not fit each other; then no file is left.
         NotALedger, StoreUnavailable: as for `open`.
     """
-    if isinstance(rulesets, str | bytes) or not isinstance(rulesets, Collection) or isinstance(rulesets, Mapping):
-        raise BadArgument(f"rulesets are a list, such as ['elo-chess'], not {type(rulesets).__name__}", "rulesets")
     if zone is not None and not isinstance(zone, str):
         raise BadArgument(f"zone is text, such as 'Europe/Berlin', not {type(zone).__name__}", "zone")
-    path, remove = _temporary_place() if name == _MEMORY else (_place(name), None)
-    try:
-        _make_ledger(path, zone, rulesets, _name(by))
-        return Ledger(_open_store(path), remove)
-    except BaseException:
-        if remove is not None:
-            remove()
-        raise
+    return Ledger(_create_ledger(_place(name), zone, rulesets, _name(by)))
 
 
 def example() -> Ledger:
     """Return a ledger in memory with a season to try things on: invented people of a club in Berlin.
 
-    It has 90 evenings of Catan (elo-catan), one of Galactic Magnate (galactic-points), of which a game was corrected,
-    and a Babylon 5 league (b5-league), all recorded by mira.
+    It has 90 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game and an
+    adjustment, a Babylon 5 season (b5-league), a league of Cartagena that is under way (youplay-league), and a list
+    that was published; mira recorded all of it. Its answers are the same each time.
     """
-    ledger = create(zone="Europe/Berlin", rulesets=["elo-catan", "galactic-points", "b5-league"], by="mira")
-    _fill_example(ledger._store)
-    game = ledger.at().games("gm-4").rows[0].data
-    places = {one["player"]: one["place"] for one in game["participants"]} | {"Åke": 1, "Ada": 2}
-    turned = [{**one, "place": places[one["player"]]} for one in game["participants"]]
-    correction = {"game_id": "gm-4", "reason": "swapped", "game": {**game, "participants": turned}}
-    ledger.propose({"type": "game.corrected", "data": correction}, by="mira").commit()
-    return ledger
+    from ratings_ledger.example_club import fill_example  # which few programs need
+
+    return Ledger(fill_example())
 
 
 def upgrade(name: str | os.PathLike[str]) -> Ledger:
     """Bring a ledger that an older program made to the schema of this one, and return it; nothing else upgrades one.
 
-    Make a copy before. Raises `BadArgument`, `NoLedger`, `NotALedger` for one that a newer program made,
-    `StoreUnavailable`.
+    Make a copy before. Raises `AlreadyRunning` while a rebuild runs, `BadArgument`, `NoLedger`, `NotALedger` for one
+    that a newer program made, `StoreUnavailable`, also (reason `no-right`) if somebody else must do it.
     """
     path = _place(name)
-    _upgrade_ledger(path)
+    result = _upgrade_ledger(path)
+    if result.is_needed and not result.may:
+        told = f"{result.ledger} must be upgraded by {result.owner}; you are {result.user}, who may not"
+        raise StoreUnavailable(told, "no-right")
     return Ledger(_open_store(path))
 
 

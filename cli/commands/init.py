@@ -9,13 +9,11 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.machine_zone import find_machine_zone
 from ratings_ledger.cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format, zone_name
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.admission.proposals import propose
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.admission.home_zones import set_home_zone
 from ratings_ledger.projections.admission.publishing_rulesets import EVERY, publish_missing, shipped_texts
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.queries.coordinates import times_of
@@ -67,7 +65,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     ledger = upgrade(db)
     zone = zone or _zone_of_new(ledger)
     if zone is not None:
-        _set_zone(open_ledger(db), zone, by)
+        set_home_zone(open_ledger(db), zone, ImportPolicy(by))
     texts = () if no_rules else shipped_texts(ledger, system or EVERY, games)
     published = publish_missing(open_ledger(db), by, texts, only_new_ids=True) if texts else []
     with ledger.reading() as connection:
@@ -106,7 +104,7 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> 
     Rulesets keep their own zone for their months, years and seasons.
     """
     ledger = open_ledger(db)
-    position = None if name is None else _set_zone(ledger, name, by, ignore_clock)
+    position = None if name is None else set_home_zone(ledger, name, ImportPolicy(by, ignore_clock))
     with ledger.reading() as connection:
         home = times_of(connection).home
     if form == "json":
@@ -115,14 +113,3 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> 
         render.echo(f"The home zone is {home} from position {position} on.")
     else:
         render.echo(home or "There is no home zone; times are shown in UTC. Set it with: ratings zone Europe/Berlin")
-
-
-def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) -> int | None:
-    """Give a ledger a home zone from now on; returns the event's position, or None if that already is its zone."""
-    with ledger.reading() as connection:
-        if times_of(connection).home == name:
-            return None
-    event = {"type": "ledger.zone_set", "occurred_at": format_instant(clock.now()), "data": {"zone": name}}
-    done = propose(ledger, [event], ImportPolicy(by, ignore_clock)).append()
-    assert done.head is not None
-    return done.head.position

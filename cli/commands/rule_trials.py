@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from ratings_ledger.cli.arguments.ruleset_files import read_file, read_tables
 from ratings_ledger.ledger.errors import BadArgument, WorkerLost
 from ratings_ledger.ledger.processes.forking import TooSlow, ahead
 from ratings_ledger.projections.admission.drawn_columns import read_given_columns
 from ratings_ledger.projections.admission.trials import SEED, trial_lines, try_rule
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, contested
+from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
 from ratings_ledger.projections.stored.rule_processes import why_lost
 

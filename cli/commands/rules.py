@@ -8,7 +8,6 @@ import click
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.engines import rule_seconds_option
 from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option, zone_name
-from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.rule_trials import columns_option, rule_of_package, seed_option, tried, why_not_in_time
@@ -23,6 +22,7 @@ from ratings_ledger.cli.output.rulesets import (
     print_rulesets_csv,
     print_shipped,
     print_shipped_csv,
+    problem_line,
 )
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
@@ -43,6 +43,7 @@ from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import times_of
 from ratings_ledger.projections.queries.ruleset_states import list_shipped
 from ratings_ledger.projections.rulesets.registry import rule, rule_names
+from ratings_ledger.projections.rulesets.ruleset_files import read_file
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, find_shipped_text, shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import ELO, RulesetProblem
 

@@ -9,16 +9,17 @@ import click
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import workers_options
 from ratings_ledger.cli.arguments.options import format_option
-from ratings_ledger.cli.arguments.ruleset_files import problem_line, read_file, read_tables
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
+from ratings_ledger.cli.output.rulesets import problem_line
 from ratings_ledger.cli.output.simulation import print_simulation, print_simulation_csv, settings_told
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.projections.diff.what_if import variants
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
+from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import NESTED_MAX, read_ruleset
 from ratings_ledger.projections.snapshot import Snapshot
 

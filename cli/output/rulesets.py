@@ -5,6 +5,7 @@ from dataclasses import fields
 from ratings_ledger.cli.output import render
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState, ShippedRow, ShippedRulesets
+from ratings_ledger.projections.rulesets.versions import RulesetProblem
 
 VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by", "withdrawn")
 KEYS = ("key", "value", "assumed because")
@@ -73,3 +74,10 @@ def print_ruleset(found: RulesetState) -> None:
         render.hanging(f"Version {one.version} is never in force: {one.why}.", 2)
     if not found.withdrawn:
         render.hanging(found.between or "It does not run here.", 2)
+
+
+def problem_line(name: str, problem: RulesetProblem) -> str:
+    """Return `FILE:LINE: key: message`, on one line."""
+    line = f"{problem.line}:" if problem.line else ""
+    key = f" {problem.key}:" if problem.key else ""
+    return render.plain(f"{name}:{line}{key} {problem.message}")

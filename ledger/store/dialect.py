@@ -196,7 +196,9 @@ class Dialect(Protocol):
         """Return the settings that safety depends on, as they are, next to what they should be."""
 
     def place(self, connection: Connection) -> tuple[str, ...]:
-        """Return what identifies the database among all that this account reaches, links resolved."""
+        """Return what identifies the database among all that this account reaches, links resolved; nothing does for one
+        in memory.
+        """
 
     def guards_missing(self, connection: Connection) -> list[str]:
         """Return which of `GUARDS` are absent or not as the migrations install them, sorted."""

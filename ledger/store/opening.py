@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
-from ratings_ledger.ledger.errors import BadArgument, NoLedger, NotALedger, StoreUnavailable
+from ratings_ledger.ledger.errors import BadArgument, LedgerExists, NoLedger, NotALedger, OldSchema, StoreUnavailable
 from ratings_ledger.ledger.rejections import shown
 from ratings_ledger.ledger.store.dialect import BUSY_SECONDS, DIALECTS, Dialect
 from ratings_ledger.ledger.store.locations import hidden
@@ -42,12 +42,14 @@ class Ledger:
     # whether it is known to hold this program's tables, so that every transaction compares the catalogue
     compares: bool = False
     _at_hand: list[PoolProxiedConnection] = field(default_factory=list)
+    # what keeps a database in memory
+    _kept: list[PoolProxiedConnection] = field(default_factory=list)
     _closed: Event = field(default_factory=Event)
 
     @property
     def file(self) -> str | None:
-        """Return the path of the file that holds it, or None if a server does."""
-        return str(self.url.database) if self.dialect.IS_FILE else None
+        """Return the path of the file that holds it, or None if a server or the memory does."""
+        return str(self.url.database) if self.dialect.IS_FILE and self.url.database != IN_MEMORY else None
 
     @contextmanager
     def reading(self, role: str | None = None) -> Iterator[Connection]:
@@ -94,6 +96,8 @@ class Ledger:
         """Close the connections that are kept open. Whatever is asked afterwards is refused."""
         self._closed.set()
         self.release()
+        while self._kept:
+            self._kept.pop().close()
 
     def wait_closed(self, seconds: float) -> bool:
         """Wait until the ledger is closed, at most so long; tell whether it is."""
@@ -144,6 +148,9 @@ def _is_interrupt(error: BaseException | None) -> bool:
     return error is not None
 
 
+# the place of a ledger that lasts as long as it is open
+IN_MEMORY = ":memory:"
+
 # a URL with a mistake in it, which no file is called: postgresql//db, anna:secret@db
 _LIKE_URL = re.compile(r"(?i)[a-z+]*(sql|postgres)[a-z+]*(:|//|/.*:.*@)|[^:/@]*:[^@]*@")
 
@@ -182,9 +189,27 @@ def connect(name: str, create: bool = False, keep_open: bool = False, compares: 
     engine.update_execution_options(dialect=dialect)
     ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
     if keep_open:
-        _kept_open.add(ledger)
-        event.listen(engine, "checkin", ledger.close_late)
+        _keep_open(ledger)
     return ledger
+
+
+def connect_in_memory() -> Ledger:
+    """Return a new, empty store in memory, which is gone once it is closed. Raises `NotALedger`."""
+    url = URL.create("sqlite", database=IN_MEMORY)
+    dialect = DIALECTS[url.get_backend_name()]()
+    engine: Engine = dialect.engine_in_memory(QueuePool)
+    engine.update_execution_options(dialect=dialect)
+    ledger = Ledger(engine, dialect, IN_MEMORY, url)
+    _keep_open(ledger)
+    kept = engine.raw_connection()
+    kept.detach()  # the pool may close all of its own
+    ledger._kept.append(kept)
+    return ledger
+
+
+def _keep_open(ledger: Ledger) -> None:
+    _kept_open.add(ledger)
+    event.listen(ledger.engine, "checkin", ledger.close_late)
 
 
 # a forked process must not inherit a connection: what one of the two does with it, the other would not know
@@ -215,18 +240,32 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
     return ledger
 
 
+def ledger_exists(ledger: Ledger) -> LedgerExists:
+    """Return what is raised where a ledger is already."""
+    return LedgerExists(f"there is a ledger at {ledger.location} already; open it with: ratings_ledger.open")
+
+
+def refuse_existing(name: str) -> None:
+    """Raise `LedgerExists` if there is a ledger of that name, of whatever schema. Raises `StoreUnavailable`."""
+    try:
+        ledger = connect(name)
+        with ledger.reading() as connection:
+            if schema_revision(connection) is not None:
+                raise ledger_exists(ledger)
+    except NoLedger:
+        return
+
+
 def _refuse_other_schema(ledger: Ledger, revision: str | None) -> None:
     """Raise `NoLedger` or `NotALedger` unless a store is at the migration that this program needs."""
     init = f"ratings --db {shlex.quote(ledger.location)} init"
     if revision is None:
         raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")
     if revision != SCHEMA_REVISION:
-        older = revision < SCHEMA_REVISION
-        remedy = f"upgrade it with: {init.removesuffix('init')}upgrade" if older else "a newer ratings-ledger made it"
-        raise NotALedger(
-            f"{ledger.location} has schema {revision}, this program needs {SCHEMA_REVISION}; {remedy}",
-            "old-schema" if older else "new-schema",
-        )
+        differs = f"{ledger.location} has schema {revision}, this program needs {SCHEMA_REVISION}"
+        if revision < SCHEMA_REVISION:
+            raise OldSchema(f"{differs}; upgrade it with: {init.removesuffix('init')}upgrade")
+        raise NotALedger(f"{differs}; a newer ratings-ledger made it", "new-schema")
 
 
 def schema_revision(connection: Connection) -> str | None:

@@ -12,13 +12,14 @@ import shlex
 import sqlite3
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -52,7 +53,7 @@ from ratings_ledger.ledger.store.schema import NEWEST
 # in one statement, which are 160 rows of the log; SQLite before 3.32 takes at most 999
 VALUES_TOGETHER = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
-PRAGMAS = {
+PRAGMAS: dict[str, str | int] = {
     "journal_mode": "truncate",
     "synchronous": 2,  # FULL
     "foreign_keys": 1,
@@ -113,8 +114,28 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
     if unknown := sorted(url.query.keys() - {"timeout"}):
         raise NotALedger(f"the URL's {unknown[0]!r} is not known for SQLite; only timeout, in seconds, is")
 
+    name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
+    return _engine_on(name, PRAGMAS, pool, busy_seconds)
+
+
+def engine_in_memory(pool: type[Pool]) -> Engine:
+    """Return an engine on a new database in memory, which lasts as long as one of its connections is open.
+
+    Raises `NotALedger` if SQLite is too old for connections that share one.
+    """
+    if sqlite3.sqlite_version_info < (3, 36):
+        raise NotALedger(f"a ledger in memory needs SQLite 3.36; this Python has SQLite {sqlite3.sqlite_version}")
+    # it has no journal that could be cut short, and locks as a file has
+    pragmas = PRAGMAS | {"journal_mode": "memory"}
+    engine = _engine_on(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, BUSY_SECONDS)
+    engine.update_execution_options(in_memory=True)
+    return engine
+
+
+def _engine_on(name: str, pragmas: Mapping[str, str | int], pool: type[Pool], busy_seconds: float) -> Engine:
+    """Return an engine on a database that SQLite opens by this URI."""
+
     def connect() -> sqlite3.Connection:
-        name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
         # a pool may hand a connection to another thread, but never to two
         connection = sqlite3.connect(
             name, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
@@ -122,7 +143,7 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
         try:
             if (configure := getattr(connection, "setconfig", None)) is not None:  # since Python 3.12
                 configure(_DEFENSIVE, True)
-            for pragma, value in PRAGMAS.items():
+            for pragma, value in pragmas.items():
                 connection.execute(f"PRAGMA {pragma} = {value}")
         except sqlite3.Error:
             connection.close()
@@ -292,7 +313,12 @@ def settings(connection: Connection) -> list[Setting]:
 
 
 def place(connection: Connection) -> tuple[str, ...]:
-    """Return what identifies the database among all that this account reaches: its file, with links resolved."""
+    """Return what identifies the database among all that this account reaches: its file, with links resolved.
+
+    A database in memory is reached by nobody else, and nothing identifies it.
+    """
+    if connection.get_execution_options().get("in_memory"):
+        return ()
     return (os.path.realpath(connection.exec_driver_sql(_FILE).scalar_one()),)
 
 

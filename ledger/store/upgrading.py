@@ -1,5 +1,6 @@
 """Making a ledger, and upgrading one to the schema of this program."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from alembic.migration import MigrationContext
@@ -9,7 +10,15 @@ from sqlalchemy import Connection, inspect
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.store.catalogue import missing_views
 from ratings_ledger.ledger.store.migrations import configuration, make_tables
-from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger, schema_revision
+from ratings_ledger.ledger.store.opening import (
+    IN_MEMORY,
+    Ledger,
+    connect,
+    connect_in_memory,
+    ledger_exists,
+    open_ledger,
+    schema_revision,
+)
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
@@ -22,14 +31,36 @@ def _other_program(connection: Connection) -> str | None:
 
 def upgrade(name: str) -> Ledger:
     """Return the ledger of that name at the newest schema, made if need be. Raises `NotALedger`, `StoreUnavailable`."""
-    ledger = connect(name, create=True)
+    _bring_up(connect(name, create=True))
+    return open_ledger(name)
+
+
+def create_store(name: str) -> Ledger:
+    """Return a new ledger of that name, or one in memory for `:memory:`.
+
+    Raises `LedgerExists`, `NotALedger`, `StoreUnavailable`.
+    """
+    if name != IN_MEMORY:
+        _bring_up(connect(name, create=True), refuses_ledger=True)
+        return open_ledger(name)
+    ledger = connect_in_memory()
+    _bring_up(ledger)
+    return replace(ledger, compares=True)
+
+
+def _bring_up(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
+    """Bring a store to the newest schema. Raises `LedgerExists` if a ledger is there and is not wanted."""
     with ledger.reading() as connection:
         found = schema_revision(connection)
+    if found is not None and refuses_ledger:
+        raise ledger_exists(ledger)
     if found != SCHEMA_REVISION:
         with ledger.writing() as connection:
             ledger.dialect.lock_schema(connection)
             # asked again under the lock, as others may have made it in the meantime
             found = schema_revision(connection)
+            if found is not None and refuses_ledger:
+                raise ledger_exists(ledger)
             if found is None and (theirs := _other_program(connection)):
                 raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
             known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
@@ -40,7 +71,6 @@ def upgrade(name: str) -> Ledger:
                 )
             if found != SCHEMA_REVISION:
                 make_tables(connection)
-    return open_ledger(name)
 
 
 class UpgradePlan(NamedTuple):

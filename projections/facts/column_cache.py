@@ -338,7 +338,7 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
     The holder of the lock, who makes it anew from there, deletes the rest and is told why.
     """
     ledger, place = ledger_id(connection), cache_folder()
-    if place is None:
+    if place is None or connection.get_execution_options().get("in_memory"):
         return None
     cache = Cache(Path(place) / folder_of(connection), ledger)
     longest_first = sorted(files_in(cache.folder, f"-{FORMAT}"), reverse=True)

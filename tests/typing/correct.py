@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from datetime import date, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import assert_type
 
 import ratings_ledger as rl
@@ -105,6 +106,36 @@ def record_game(ledger: rl.Ledger, game: dict[str, object], by: str) -> int:
     except rl.Refused as problem:
         assert_type(problem.code, str)
         return ledger.head.position
+
+
+def create_ledger(path: Path) -> rl.Ledger:
+    """Create a ledger, publish rulesets of each kind, and bring an older one up."""
+    created = rl.create(path, zone="Europe/Berlin", rulesets=["elo-catan", Path("house.toml"), {"id": "house"}])
+    assert_type(created, rl.Ledger)
+    assert_type(created.publish("glicko-chess", by="mira"), list[str])
+    ruleset = rl.Ruleset.model_validate(created.at().ruleset("elo-catan").data)
+    created.publish(ruleset, by="mira")
+    assert_type(rl.create(":memory:"), rl.Ledger)
+    assert_type(rl.example(), rl.Ledger)
+    try:
+        return rl.open(path, create=True)
+    except rl.OldSchema:
+        return rl.upgrade(path)
+
+
+def follow_log(ledger: rl.Ledger, game: dict[str, object]) -> None:
+    """Read the log forward, follow it, and see where each event of a commit is."""
+    assert_type(ledger.log(after=5, limit=10, types=["game.recorded"]).rows, tuple[rl.RecordedEvent, ...])
+    for row in ledger.follow(after=5, poll_seconds=0.5, timeout_seconds=3):
+        assert_type(row, rl.RecordedEvent)
+    plan = ledger.propose(game, by="mira")
+    assert_type(plan.new_players, tuple[str, ...])
+    assert_type(plan.close_names, tuple[rl.CloseName, ...])
+    committed = plan.commit()
+    assert_type(committed, rl.Committed)
+    for event in committed.events:
+        assert_type(event, rl.CommittedEvent)
+        assert_type((event.position, event.appended), tuple[int, bool])
 
 
 def main(path: str) -> None:

@@ -40,7 +40,7 @@ def annotations_of_class(kind: type) -> Iterator[tuple[str, object]]:
     for name, annotation in inspect.get_annotations(kind).items():
         if not name.startswith("_"):
             yield f"{kind.__name__}.{name}", annotation
-    for name, member in vars(kind).items():
+    for name, member in [*vars(kind).items()]:  # pydantic fills in members that are looked at
         function = getattr(member, "fget", None) or getattr(member, "__func__", None) or getattr(member, "func", member)
         is_generated = name == "__init__" and is_dataclass(kind)
         if inspect.isfunction(function) and not is_generated and (name == "__init__" or not name.startswith("_")):

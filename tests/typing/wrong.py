@@ -29,5 +29,14 @@ with rl.open("ratings.db") as ledger:
     ledger.propose({"game_id": "g-1"})  # wrong: by whom?
     ledger.propose([], by="mira", new_names="take")  # wrong: refuse or accept
     ledger.propose([], by="mira").comit()  # wrong: the method is `commit`
+    ledger.publish("elo-chess")  # wrong: by whom?
+    ledger.publish(5, by="mira")  # wrong: a number is no ruleset
+    ledger.log(after="g-1")  # wrong: a position is a number
+    ledger.follow(poll="1s")  # wrong: the option is `poll_seconds`
+    there = ledger.propose([], by="mira").commit().events[0].existed  # wrong: the member is `appended`
+rl.create("ratings.db", "Europe/Berlin")  # wrong: the zone is named
+rl.create("ratings.db", rulesets=[5])  # wrong: a number is no ruleset
+last = rl.create("ratings.db").heads  # wrong: the property is `head`
+rl.example("club")  # wrong: there is one example
 rl.opne("ratings.db")  # wrong: the function is `open`
 raise rl.Refused  # wrong: a refusal has a code and a message

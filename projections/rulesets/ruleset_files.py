@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.canonical import without_nulls
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import Refused
@@ -67,10 +66,3 @@ def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetPr
     if not isinstance(data, dict):
         return None, [RulesetProblem("", "not a JSON object")]
     return (None, [NESTED]) if nested_too_deeply(data) else (data, [])
-
-
-def problem_line(name: str, problem: RulesetProblem) -> str:
-    """`FILE:LINE: key: message`, on one line."""
-    line = f"{problem.line}:" if problem.line else ""
-    key = f" {problem.key}:" if problem.key else ""
-    return render.plain(f"{name}:{line}{key} {problem.message}")

@@ -1,0 +1,25 @@
+"""The home zone of a ledger: the event that sets it."""
+
+from typing import Any
+
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.intake.intake import ImportPolicy
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.projections.admission.proposals import propose
+from ratings_ledger.projections.queries.coordinates import times_of
+
+
+def home_zone_event(name: str) -> dict[str, Any]:
+    """Return the event that gives a ledger a home zone from now on."""
+    return {"type": "ledger.zone_set", "occurred_at": format_instant(clock.now()), "data": {"zone": name}}
+
+
+def set_home_zone(ledger: Ledger, name: str, policy: ImportPolicy) -> int | None:
+    """Give a ledger a home zone from now on; returns the event's position, or None if that already is its zone."""
+    with ledger.reading() as connection:
+        if times_of(connection).home == name:
+            return None
+    result = propose(ledger, [home_zone_event(name)], policy).append()
+    assert result.head is not None
+    return result.head.position

@@ -1,0 +1,76 @@
+"""Rulesets as programs name them: a model, tables, a TOML text, a file, or the name of a shipped system."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.projections.rulesets.ruleset_files import read_file
+from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_texts_named
+from ratings_ledger.projections.rulesets.versions import RulesetProblem, read_ruleset, read_toml
+
+RulesetSource = Ruleset | Mapping[str, object] | str | os.PathLike[str]
+FILES = (".toml", ".json")
+
+
+class SourcedRuleset(NamedTuple):
+    """A ruleset that a program named, and whether this program ships it."""
+
+    ruleset: Ruleset
+    is_shipped: bool
+
+
+def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRuleset]:
+    """Return the rulesets that programs name, each with all its versions.
+
+    Args:
+        sources: the rulesets; what has a line break or a `=` is TOML, what ends in `.toml` or `.json` a file, any other
+            text the name of a shipped ruleset. One that rates any game has it in its name, such as `elo-chess`.
+        zone: the time zone of shipped rulesets that leave it open.
+
+    Raises:
+        BadArgument: one is wrong, with everything that is, or there is none of that name.
+        Refused: (bad-slug) what cannot be a game's name.
+    """
+    if isinstance(sources, str | bytes | os.PathLike | Mapping | Ruleset) or not isinstance(sources, Iterable):
+        raise BadArgument(f"rulesets are a list, such as ['elo-chess'], not {type(sources).__name__}", "rulesets")
+    return [ruleset for source in sources for ruleset in read_source(source, zone)]
+
+
+def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
+    """Return one ruleset that a program names, as `read_sources` does: several if it is shipped in versions."""
+    if isinstance(source, Ruleset):
+        return [_valid(*read_ruleset(_data_of(source)), source.name)]
+    if isinstance(source, Mapping):
+        if not all(isinstance(key, str) for key in source):
+            raise BadArgument("the keys of a ruleset are texts", "ruleset")
+        return [_valid(*read_ruleset(dict(source)), "")]
+    if isinstance(source, str) and ("\n" in source or "=" in source) and not source.endswith(FILES):
+        return [_valid(*read_toml(source), "")]
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and source.endswith(FILES)):
+        return [_read_path(os.fspath(source))]
+    if isinstance(source, str):
+        texts = shipped_texts_named(source, zone)
+        return [_valid(*read_toml(text), source)._replace(is_shipped=True) for text in texts]
+    told = "a Ruleset, a dictionary, a TOML text, a file or the name of a shipped one"
+    raise BadArgument(f"a ruleset is {told}, not {type(source).__name__}", "ruleset")
+
+
+def _data_of(ruleset: Ruleset) -> dict[str, Any]:
+    return ruleset.model_dump(exclude_unset=True, exclude_none=True)
+
+
+def _read_path(path: str) -> SourcedRuleset:
+    try:
+        return _valid(*read_file(path), path)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise BadArgument(f"{path} cannot be read: {reason}", "ruleset") from None
+
+
+def _valid(found: Ruleset | None, problems: Iterable[RulesetProblem], name: str) -> SourcedRuleset:
+    if found is not None:
+        return SourcedRuleset(found, False)
+    told = "; ".join(f"{problem.key}: {problem.message}" if problem.key else problem.message for problem in problems)
+    raise BadArgument(f"{name}: {told}" if name else told, "ruleset")

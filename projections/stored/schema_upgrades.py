@@ -1,0 +1,66 @@
+"""Bringing a ledger to the schema of this program, and what that does."""
+
+from dataclasses import dataclass, field
+
+from ratings_ledger.ledger.store.dialect import PREFIX
+from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
+from ratings_ledger.projections.queries.results import FROM, HIDDEN, Result
+from ratings_ledger.projections.stored.rebuild_lock import only_one
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeStep(Result):
+    """A migration, and what it does."""
+
+    revision: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerUpgrade(Result):
+    """What an upgrade of a ledger does, who asks for it, who must, and whether it was done."""
+
+    ledger: str
+    from_: str = field(metadata=FROM)
+    to: str
+    steps: tuple[UpgradeStep, ...]
+    views: tuple[str, ...]
+    user: str
+    owner: str
+    may: bool
+    dry_run: bool
+    upgraded: bool
+    has_roles: bool = field(metadata=HIDDEN)
+
+    @property
+    def is_needed(self) -> bool:
+        """Tell whether there is anything to do."""
+        return bool(self.steps or self.views)
+
+
+def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
+    """Bring a ledger to the newest schema, if it needs that and whoever asks may, while no rebuild is running.
+
+    Raises `AlreadyRunning`, `NotALedger`, `StoreUnavailable`.
+    """
+    from ratings_ledger.ledger.store.upgrading import planned, remake_views, upgrade  # alembic, which few need
+
+    plan = planned(name)
+    upgrades = bool(plan.steps or plan.views) and plan.may and not dry_run
+    if upgrades:
+        with only_one(plan.ledger):
+            upgrade(name)
+            remake_views(plan.ledger)
+    return LedgerUpgrade(
+        ledger=plan.ledger.location,
+        from_=plan.found,
+        to=SCHEMA_REVISION,
+        steps=tuple(UpgradeStep(revision, does) for revision, does in plan.steps),
+        views=tuple(plan.views),
+        user=plan.user,
+        owner=plan.owner,
+        may=plan.may,
+        dry_run=dry_run,
+        upgraded=upgrades,
+        has_roles=plan.ledger.dialect.grant_statements("", PREFIX) is not None,
+    )
