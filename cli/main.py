@@ -24,7 +24,7 @@ COMMANDS = {
         "init:zone_",
         "The home zone of the ledger, or NAME from now on: times are shown there, and dates and times are read there.",
     ),
-    "import": ("import_:import_", "Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines."),
+    "import": ("import_:import_", "Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines."),
     "record": ("record:record", "Record one game."),
     "correct": ("correct:correct", "Correct the result, date or place of GAME."),
     "void": (

@@ -62,7 +62,7 @@ def import_(
     reason: str | None, yes: bool, keep_going: bool, new_game: bool, following: bool, restoring: bool,
     expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
-    """Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines.
+    """Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines.
 
     FILES may be compressed with gzip; - is standard input. What is recognised in a table is told. Everything is checked
     before anything is appended; if one line is refused, nothing at all is appended. --preview shows how the files are

@@ -16,7 +16,8 @@ from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import describe_forfeits, settle_forfeit
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
-from ratings_ledger.ledger.intake.readers import ARCHIVE, Opened, reader_of
+from ratings_ledger.ledger.intake.readers import ARCHIVE, reader_of
+from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
 from ratings_ledger.ledger.intake.tables.aliases import under_aliases
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, simple_table
@@ -74,6 +75,7 @@ class Item(NamedTuple):
     rows_of: str | None = None  # the game id, if the event was put together from rows of a CSV file
     table: bool = False
     is_numbered: bool = False  # whether the game's id is its day and what the table counted
+    accounts: bool = False  # whether its players are accounts, whose names are never slips of the pen
 
 
 # what is read of a file, in its order
@@ -218,6 +220,9 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             is_numbered = found.is_numbered
             yield FileNote(name, "", read=found)
             yield from (FileNote(name, told) for told in found.told)
+        elif isinstance(found, ReadAs):
+            is_numbered = found.is_numbered
+            yield FileNote(name, found.told)
         elif isinstance(found, TableOptions):
             yield FileNote(name, "", found)
         elif found is None:
@@ -229,7 +234,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
                 event = under_slug(event, games)
                 if options.aliases:
                     event = under_aliases(event, options.aliases, aliases)
-            yield Item(name, line, event, source, rows_of, reader.tables, is_numbered)
+            yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts)
     if forfeits:
         yield FileNote(name, describe_forfeits(forfeits, options.forfeits))
     for what, used in (("games", games), ("aliases", aliases)):

@@ -381,7 +381,7 @@ class Intake:
         except Refused as problem:
             return problem.rejection()
         self.waiting.add(draft, item.file, item.line, item.source if item.table else None)
-        self._newcomers.meet(draft.type, data, First(item.file, item.line, item.table, item.rows_of is not None))
+        self._newcomers.meet(draft.type, data, _first(item))
         return None
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
@@ -544,6 +544,11 @@ class Intake:
             except Refused as problem:
                 return [(fresh[0][0], problem.rejection())]
         return self._validator.recheck(connection, before, fresh)
+
+
+def _first(item: Item) -> First:
+    """Return where names of an item occur. Those of accounts are as distinct as the ids of events."""
+    return First(item.file, item.line, item.table and not item.accounts, item.rows_of is not None)
 
 
 class RepeatedClockEvents:

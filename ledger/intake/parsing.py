@@ -69,9 +69,9 @@ def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
 
 def parsed_item(item: Item, source_wanted: bool) -> ParsedItem:
     """Return an item of a file with what it says."""
-    file, line, _, _, rows_of, table, is_numbered = item
+    file, line, _, _, *rest = item
     source, names, outcome = _read(item, source_wanted)
-    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered), names, outcome)
+    return ParsedItem(Item(file, line, b"", source, *rest), names, outcome)
 
 
 def packed_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
@@ -124,7 +124,7 @@ def _without_rows(source: Any) -> list[Any] | None:
 
 def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcome]:
     """Return the source of an item, if it is wanted, the names of a refused game, and what the item says."""
-    file, line, event, source, rows_of, table, _ = item
+    file, line, event, source, rows_of, table, *_ = item
     if not source_wanted:
         source = _without_rows(source)
     elif isinstance(event, bytes):

@@ -3,6 +3,7 @@
 from datetime import date, datetime
 
 import file_kinds
+
 import text_files
 from cases import (
     AFTER,
@@ -588,4 +589,4 @@ SHEETS = {
         ods([*WIDE, *[[None]] * 1_048_000]), games=TWO, name="results.ods",
     ),
 }  # fmt: skip
-CASES = SHEETS | text_files.CASES | file_kinds.CASES
+CASES = SHEETS | text_files.CASES | file_kinds.CASES | program_files.CASES

@@ -6,15 +6,17 @@ all of them alike.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, json_events
+from ratings_ledger.ledger.intake.readers.pgn import PGN, PGN_OF_SITE
+from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import table_events
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
@@ -34,31 +36,6 @@ TABLES = (".csv", ".tsv")
 # what a package may raise to end more than its reader
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 NEEDED = {"name": "a text", "is_of": "a function", "read": "a function", "tables": "True or False"}
-
-# (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file; how a
-# table was read, and the options to read the next one alike; or None for a line that is no event, but means that there
-# may be none
-Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | TableRead | TableOptions | None
-
-
-class Opened(NamedTuple):
-    """A file: its name, its content, uncompressed, and its path if that is the content itself."""
-
-    name: str
-    content: IO[bytes]
-    path: str | None
-
-
-class Reader(NamedTuple):
-    """What reads a kind of file: whether a file is of that kind, by its name and how it begins; and what is in it.
-
-    A reader of tables has names typed by people: those that are close to others are asked about.
-    """
-
-    name: str
-    is_of: Callable[[str, bytes], bool]
-    read: Callable[[Opened, TableOptions], Iterator[Read]]
-    tables: bool
 
 
 def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
@@ -128,7 +105,7 @@ def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterato
     """Yield what a package's reader yields. Raises `Refused` also where it fails, or yields other things."""
     with _told_of(reader.name, LedgerError, OSError):
         for found in reader.read(opened, options):
-            if found is not None and not isinstance(found, str | TableRead | TableOptions):
+            if found is not None and not isinstance(found, str | TableRead | ReadAs | TableOptions):
                 for wrong in _misfits(found):
                     raise Refused("bad-reader", f"the reader {reader.name} yielded {wrong}")
             yield found
@@ -202,7 +179,7 @@ JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(open
 SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ARCHIVE), _read_sheet, tables=True)
 OLD = Reader("old spreadsheet", lambda name, start: start.startswith(OLD_OFFICE), _refuse_old, tables=True)
 OTHER = Reader("other", lambda name, start: _without_mark(start).startswith((*OTHERS,)), _refuse_other, tables=True)
-READERS = (SHEETS, OLD, JSON, OTHER)
+READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, JSON, OTHER)
 # whatever else it is, it may be a table
 CSV = Reader(
     "csv", lambda name, start: True, lambda opened, options: table_events(opened.content, options, LINE_BYTES_MAX),
