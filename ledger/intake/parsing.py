@@ -69,9 +69,9 @@ def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
 
 def parsed_item(item: Item, source_wanted: bool) -> ParsedItem:
     """Return an item of a file with what it says."""
-    file, line, _, _, *rest = item
+    file, line, _, _, rows_of, table, is_numbered, accounts = item
     source, names, outcome = _read(item, source_wanted)
-    return ParsedItem(Item(file, line, b"", source, *rest), names, outcome)
+    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered, accounts), names, outcome)
 
 
 def packed_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:

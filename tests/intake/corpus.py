@@ -3,7 +3,7 @@
 from datetime import date, datetime
 
 import file_kinds
-
+import program_files
 import text_files
 from cases import (
     AFTER,

@@ -1,5 +1,7 @@
 """Files as other programs write them, each with what comes out of it. The players in them are invented."""
 
+import json
+
 from cases import Case
 
 
@@ -162,4 +164,185 @@ PGN = {
         tags().encode() + b"\n1-0\n", name="games.txt", options=(), games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
     ),
 }  # fmt: skip
-CASES = PGN
+
+
+def lichess_line(white: object, black: object, **members: object) -> str:
+    """A line of the export of Lichess."""
+    found = {"id": "q7ZvsdUF", "rated": True, "variant": "standard", "speed": "blitz", "perf": "blitz",
+             "createdAt": 1732302307000, "lastMoveAt": 1732302607000, "status": "mate",
+             "players": {"white": player(white), "black": player(black)}, "winner": "white", **members}  # fmt: skip
+    return json.dumps({name: value for name, value in found.items() if value is not None}, separators=(",", ":")) + "\n"
+
+
+def player(name: object) -> object:
+    """A player of a game of Lichess: a name, a level of the computer, or nobody."""
+    if isinstance(name, int):
+        return {"aiLevel": name}
+    return {} if name is None else {"user": {"name": name, "id": str(name).lower()}, "rating": 1500}
+
+
+def ndjson(*lines: str, **more: object) -> Case:
+    """A case of a file of Lichess."""
+    return Case("".join(lines).encode(), name="lichess.ndjson", **{"options": (), **more})  # type: ignore[arg-type]
+
+
+LICHESS = {
+    "games of Lichess": ndjson(
+        lichess_line("AnnaBlitz", "AnnaBlits"),
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner=None, status="draw", rated=False),
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFg9", winner=None, status="aborted"),
+        lichess_line("benchess", 3, id="aBcDeFga"), lichess_line(None, "benchess", id="aBcDeFgb"),
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFgc", winner="black", status="noStart", lastMoveAt=None),
+        games=["lichess.org/aBcDeFgc 2024-11-22T19:05 benchess 2 AnnaBlitz 1",
+               "lichess.org/q7ZvsdUF 2024-11-22T19:10 AnnaBlitz 1 AnnaBlits 2",
+               "lichess.org/aBcDeFg8 2024-11-22T19:10 benchess 1 AnnaBlitz 1"],
+        told=["1 game aborted or unfinished, left out", "2 games with the computer or somebody without an account",
+              "1 game that was casual, recorded but not rated", "1 forfeit, recorded but not rated"],
+    ),
+    "games of Lichess of a variant": ndjson(
+        lichess_line("benchess", "AnnaBlitz", variant="atomic"),
+        refused=[("1 bad-value", "variant: 'atomic' is not standard chess, so it needs a name as a game")],
+    ),
+    "games of Lichess that cannot be": ndjson(
+        lichess_line("benchess", "AnnaBlitz"), lichess_line("benchess", "AnnaBlitz", id="x/y"),
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner="green"),
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", players={}),
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", lastMoveAt=1e300), '{"id":"q7Zvs\n',
+        refused=[("2 bad-value", "id: 'x/y' is not that of a game of Lichess"),
+                 ("3 bad-value", "winner: 'green' does not go with the status 'mate'"),
+                 ("4 missing-member", "the game has no players.white"),
+                 ("5 bad-time", "is not a number of milliseconds since 1970"), ("6 bad-json", "is not a JSON object")],
+    ),
+}  # fmt: skip
+
+
+def line001(start: int, name: str, *rounds: str) -> str:
+    """The line of a player of a tournament."""
+    return f"{f'001 {start:4} m    {name:33} 1500 GER':91}" + "".join(f"{one:10}" for one in rounds).rstrip() + "\r\n"
+
+
+HEADS = "012 Club Open\r\n042 2024/11/22\r\n052 2024/11/29\r\n"
+DATED = f"{'132':91}24/11/22  24/11/29\r\n"
+
+
+def trf(*lines: str, encoding: str = "utf-8", **more: object) -> Case:
+    """A case of the report of a tournament."""
+    return Case("".join(lines).encode(encoding), name="open.trf", **{"options": (), **more})  # type: ignore[arg-type]
+
+
+TRF = {
+    "TRF16": trf(
+        HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1", "   3 b ="),
+        line001(2, "Berg, Ben", "   1 b 0", "0000 - U"), line001(3, "Dorn, Cleo", "0000 - H", "   1 w ="),
+        games=["club-open-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Ben 2",
+               "club-open-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 1 Adler, Anna 1"],
+        told=["2 games that nobody played (byes), left out"],
+    ),
+    "TRF26": trf(
+        "### made by hand\r\n", HEADS, DATED, "142 2\r\n152 W\r\n162 W 1.0 D 0.5\r\n",
+        line001(1, "Adler, Anna", "   2 w +", "   3 b W"), line001(2, "Berg, Jürgen", "   1 b -", "   4 w -"),
+        line001(3, "Dorn, Cleo", "   4 w 0", "   1 w L"), line001(4, "Dora", "   3 b 1", "   2 b -"),
+        encoding="cp1252",
+        games=["club-open-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Jürgen 2",
+               "club-open-2024-11-22-r1-3-4 2024-11-22T11:00 Dorn, Cleo 2 Dora 1",
+               "club-open-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 2 Adler, Anna 1",
+               "club-open-2024-11-22-r2-2-4 2024-11-29T11:00 Berg, Jürgen 1 Dora 1"],
+        told=["1 game of less than a move (W, D, L), recorded but not rated", "2 forfeits, recorded but not rated"],
+    ),
+    "TRF of players who contradict each other": trf(
+        HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Berg, Ben", "   1 b 1"),
+        refused=[("5 bad-value", "round 1: the results contradict each other: line 5 has '2 w 1', line 6 '1 b 1'")],
+    ),
+    "TRF of an opponent who is not there": trf(
+        HEADS, DATED, line001(1, "Adler, Anna", "   7 w 1"), line001(2, "Berg, Ben", "   1 b 0"),
+        refused=[("5 bad-value", "round 1: 'Adler, Anna' has the opponent 7, who has no line"),
+                 ("6 bad-value", "round 1: line 6 has '1 b 0', line 5 '7 w 1'")],
+    ),
+    "TRF without dates of rounds": trf(
+        HEADS, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Berg, Ben", "   1 b 0"),
+        refused=[("4 bad-time", "there is no line 132 with the date of round 1; put it there")],
+    ),
+    "TRF with two of a name": trf(
+        HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Adler, Anna", "   1 b 0"),
+        refused=[("6 player-twice", "'Adler, Anna' is also the player of line 5; give them different names")],
+    ),
+    "TRF out of its columns": trf(
+        HEADS, DATED, line001(1, "Adler, Anna", " 2 w 1 "),
+        refused=[("5 bad-value", "round 1: ' 2 w 1    ' is none such as '  12 w 1' in columns 92-99")],
+    ),
+}  # fmt: skip
+
+
+def play(uuid: str, *scores: str, game: int = 1, **members: object) -> dict[str, object]:
+    """A play of BG Stats; each score is PLAYER SCORE, with a ! for a winner, and a team."""
+    seats = []
+    for number, text in enumerate(scores):
+        who, score, *team = text.split()
+        seats.append({"score": score.strip("!").strip("-"), "winner": "!" in score, "newPlayer": False,
+                      "startPlayer": False, "playerRefId": int(who), "rank": 0, "seatOrder": number,
+                      **({"team": team[0]} if team else {})})  # fmt: skip
+    return {"uuid": uuid, "modificationDate": "2024-11-23 08:00:00", "playDate": "2024-11-22 20:05:00",
+            "ignored": False, "manualWinner": False, "rounds": 0, "usesTeams": False, "gameRefId": game, "playerScores": seats,
+            **members}  # fmt: skip
+
+
+def bg_stats(*plays: dict[str, object], **more: object) -> Case:
+    """A case of an export of BG Stats."""
+    data = {
+        "games": [{"id": 1, "uuid": "g1", "name": "Catan", "cooperative": False, "highestWins": True},
+                  {"id": 2, "uuid": "g2", "name": "Pandemic", "cooperative": True, "highestWins": True},
+                  {"id": 3, "uuid": "g3", "name": "Golf", "cooperative": False, "highestWins": False}],
+        "players": [{"id": number, "uuid": f"p{number}", "name": name, "isAnonymous": name == "Anonymous"}
+                    for number, name in enumerate(("anna", "ben", "cleo", "dora", "Anonymous"), 1)],
+        "locations": [], "plays": [*plays], "userInfo": {"meRefId": 1},
+    }  # fmt: skip
+    text = json.dumps(data, indent=1)
+    return Case(text.encode(), name="BGStatsExport.json", **{"options": (), **more})  # type: ignore[arg-type]
+
+
+BG_STATS = {
+    "BG Stats": bg_stats(
+        play("a1", "1 3+7!", "2 8", "3 8"), play("a2", "1 5", "2 5!", ignored=True),
+        play("a3", "1 60", "2 58!", game=3),
+        play("a4", "1 -!", "2 -"), play("a5", "1 -!", "2 -!", game=2), play("a6", "1 5!", "5 3"), play("a7", "1 5!"),
+        play("a8", "1 -! A", "2 -! A", "3 - B", "4 - B", usesTeams=True), play("a9", "1 2.5!", "2 1,25"),
+        play("b1", "1 9", "2 4!"), play("b2", "1 -", "2 -"),
+        games=["a1 2024-11-22T19:05 anna =10 ben =8 cleo =8", "a2 2024-11-22T19:05 anna =5 ben =5",
+               "a3 2024-11-22T19:05 anna =60 ben =58", "a4 2024-11-22T19:05 anna 1 ben 2",
+               "a8 2024-11-22T19:05 anna 1 ben 1 cleo 3 dora 3", "a9 2024-11-22T19:05 anna =2.5 ben =1.25",
+               "b1 2024-11-22T19:05 anna 2 ben 1"],
+        told=["1 game ignored in the statistics of BG Stats, recorded but not rated", "1 game of cooperative games",
+              "1 game with an anonymous player", "1 game of one player alone",
+              "1 game without a winner, scores or ranks"],
+        options=("--allow-uncounted",),
+    ),
+    "BG Stats with scores that are none": bg_stats(
+        play("a1", "1 ten!", "2 8"), play("a2", "9 1!", "2 0"), play("a3", "1 1!", "2 0", game=9),
+        refused=[("1 bad-decimal", "play a1: the score 'ten' of 'anna' is no number and no sum such as 3+20+5"),
+                 ("2 bad-value", "playerRefId 9 is no player of the export"),
+                 ("3 bad-value", "gameRefId 9 is no game of the export")],
+    ),
+    "BG Stats that is cut off": Case(
+        bg_stats(play("a1", "1 3!", "2 1")).content[:-40], name="BGStatsExport.json", options=(),
+        refused=[("None bad-json", "the export of BG Stats is cut off or damaged")],
+    ),
+}  # fmt: skip
+OTHERS = {
+    "a list in JSON": Case(
+        b'[{"a": 1},\n {"a": 2}]\n', name="games.json",
+        refused=[("None bad-json", "it is a list in JSON, not JSON Lines; write each event in a line of its own")],
+    ),
+    "an object over several lines": Case(
+        b'{\n  "a": 1\n}\n', name="games.json",
+        refused=[("None bad-json", "it is one JSON object over several lines, not JSON Lines")],
+    ),
+    "games of the API of Chess.com": Case(
+        b'{\n"games": [{"url": "https://www.chess.com/game/live/1", "pgn": ""}]}', name="11.json",
+        refused=[("None bad-json", "it is games of Chess.com's API as JSON; fetch the same address with /pgn")],
+    ),
+    "a page saved as CSV": Case(
+        b"<!DOCTYPE html><html><body><table><tr><td>Date</td></tr></table></body></html>",
+        refused=[("None is-a-spreadsheet", "it is an HTML page, which sites and programs save under names such as")],
+    ),
+}  # fmt: skip
+CASES = PGN | LICHESS | TRF | BG_STATS | OTHERS

@@ -6,6 +6,7 @@ all of them alike.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,8 +16,11 @@ from typing import Any
 
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, json_events
+from ratings_ledger.ledger.intake.readers.bg_stats import BG_STATS
+from ratings_ledger.ledger.intake.readers.lichess import LICHESS
 from ratings_ledger.ledger.intake.readers.pgn import PGN, PGN_OF_SITE
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
+from ratings_ledger.ledger.intake.readers.trf import TRF
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import table_events
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
@@ -30,6 +34,7 @@ ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 LOOKED_BYTES = 100_000_000
 # what is neither, though people have tables in it, by how it begins
 OTHERS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
+_HTML = re.compile(rb"<!doctype html|<html|<table|<meta|<head", re.IGNORECASE)
 
 # names of files that are tables of text, whoever else may read such files
 TABLES = (".csv", ".tsv")
@@ -136,6 +141,27 @@ def _looks_like_json(name: str, start: bytes) -> bool:
     return by_content or Path(name).suffix in (".jsonl", ".ndjson", ".json")
 
 
+def _is_other_json(name: str, start: bytes) -> bool:
+    """Tell whether a file is JSON, but with one value over several lines, or a list of objects."""
+    text = _without_mark(start)
+    first = text.partition(b"\n")[0].rstrip()
+    return first in (b"{", b"[") or (first.startswith((b"[{", b"[ {")) and Path(name).suffix != ".jsonl")
+
+
+def _refuse_json(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Refuse JSON that is not JSON Lines, with what it is, as far as its beginning says."""
+    start = _without_mark(opened.content.read(4_096))
+    if b'"pgn"' in start and b"chess.com" in start:
+        what = "games of Chess.com's API as JSON"
+        right = "fetch the same address with /pgn at its end, and import that"
+    elif start.startswith(b"["):
+        what, right = "a list in JSON, not JSON Lines", "write each event in a line of its own: jq -c '.[]' FILE"
+    else:
+        what, right = "one JSON object over several lines, not JSON Lines", "write each event in one line: jq -c . FILE"
+    raise Refused("bad-json", f"it is {what}; {right}")
+    yield
+
+
 def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Those of spreadsheets, whose reader needs more than others and is loaded when there is one."""
     from tempfile import NamedTemporaryFile
@@ -171,15 +197,18 @@ def _refuse_other(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Files that hold a table for people to look at."""
     start = _without_mark(opened.content.read(4_096))
     told = next(told for begin, told in OTHERS.items() if start.startswith(begin))
+    if _HTML.search(start):
+        told = "an HTML page, which sites and programs save under names such as .xls and .csv"
     raise Refused("is-a-spreadsheet", f"it is {told}; {SAVE}")
     yield
 
 
+OTHER_JSON = Reader("other JSON", _is_other_json, _refuse_json, tables=False)
 JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(opened.content), tables=False)
 SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ARCHIVE), _read_sheet, tables=True)
 OLD = Reader("old spreadsheet", lambda name, start: start.startswith(OLD_OFFICE), _refuse_old, tables=True)
 OTHER = Reader("other", lambda name, start: _without_mark(start).startswith((*OTHERS,)), _refuse_other, tables=True)
-READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, JSON, OTHER)
+READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, TRF, BG_STATS, LICHESS, OTHER_JSON, JSON, OTHER)
 # whatever else it is, it may be a table
 CSV = Reader(
     "csv", lambda name, start: True, lambda opened, options: table_events(opened.content, options, LINE_BYTES_MAX),

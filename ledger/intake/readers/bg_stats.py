@@ -1,0 +1,226 @@
+"""BG Stats, the app for board gamers: the plays of an export (BGStatsExport.json), with their games and players.
+
+    {"games":[{"id":1,"name":"Catan","highestWins":true}],"players":[{"id":1,"name":"anna"},{"id":2,"name":"ben"}],
+     "plays":[{"uuid":"6f1c...","gameRefId":1,"playDate":"2024-11-22 20:05:00","playerScores":[
+         {"playerRefId":1,"score":"3+7","winner":true},{"playerRefId":2,"score":"8","winner":false}]}]}
+
+A play has its uuid as the id of its game, so an edited play is compared with what was recorded of it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
+from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
+from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_text
+from ratings_ledger.ledger.rejections import Refused, shown
+
+FILE_BYTES_MAX = 200_000_000
+_NUMBER = r"\d{1,12}(?:[.,]\d{1,6})?"
+_SUM = re.compile(rf"[+-]?{_NUMBER}(?:[+-]{_NUMBER})*", re.ASCII)
+_PART = re.compile(rf"[+-]?{_NUMBER}", re.ASCII)
+# members of games, players and plays that no other JSON has
+_SIGNS = (b'"playerScores"', b'"gameRefId"', b'"isAnonymous"', b'"highestWins"', b'"bggUsername"')
+
+
+class _Seat(NamedTuple):
+    """What a play says of a player, or of a side of several."""
+
+    players: list[str]
+    team: str | None
+    score: Decimal | None
+    is_winner: bool
+    rank: int
+
+
+class _Export:
+    """Makes events of the plays of an export, and counts what of it is left out."""
+
+    def __init__(self, data: dict[str, Any], options: TableOptions) -> None:
+        self.left_out = LeftOut()
+        self._games, self._players = _by_id(data, "games"), _by_id(data, "players")
+        self._shared, self._options = Shared.of(options), options
+
+    def event(self, play: Any) -> dict[str, Any] | None:
+        """Return the event of a play; None if it is left out. Raises `Refused`."""
+        if not isinstance(play, dict) or not isinstance(play.get("uuid"), str):
+            raise Refused("missing-member", f"{shown(play)} has no uuid")
+        game = self._games.get(play.get("gameRefId"))
+        if game is None or not isinstance(game.get("name"), str):
+            raise Refused(
+                "bad-value", f"play {play['uuid']}: gameRefId {shown(play.get('gameRefId'))} is no game of the export"
+            )
+        if game.get("cooperative") is True:
+            self.left_out.add("of cooperative games")
+            return None
+        seats = self._seats(play)
+        if seats is None:
+            return None
+        participants = _participants(seats, is_low=game.get("highestWins") is False)
+        if participants is None:
+            self.left_out.add("without a winner, scores or ranks")
+            return None
+        is_scored = all("score" in one for one in participants)
+        data = {
+            "game": game["name"],
+            **self._shared.members,
+            "game_id": play["uuid"],
+            "participants": participants,
+        }
+        if is_scored and game.get("highestWins") is False:
+            data["score_order"] = "low"
+        if play.get("ignored") is True:
+            data["rated"] = False
+            self.left_out.add("ignored in the statistics of BG Stats", "recorded but not rated")
+        at = self._shared.occurred_at
+        if at is None:
+            if not isinstance(play.get("playDate"), str):
+                raise Refused("missing-member", f"play {play['uuid']} has no playDate")
+            at = instant_text(play["playDate"], self._options.zone)
+        return {"type": "game.recorded", "occurred_at": at, "data": data}
+
+    def _seats(self, play: dict[str, Any]) -> list[_Seat] | None:
+        """Return the sides of a play; None if it is left out. Raises `Refused`."""
+        scores = play.get("playerScores")
+        if not isinstance(scores, list) or not all(isinstance(one, dict) for one in scores):
+            raise Refused("missing-member", f"play {play['uuid']} has no playerScores")
+        seats = []
+        for one in scores:
+            player = self._players.get(one.get("playerRefId"))
+            name = None if player is None else player.get("name")
+            if player is None or not isinstance(name, str):
+                told = f"playerRefId {shown(one.get('playerRefId'))} is no player of the export"
+                raise Refused("bad-value", f"play {play['uuid']}: {told}")
+            if player.get("isAnonymous") is True and name not in self._options.aliases:
+                self.left_out.add("with an anonymous player, unless --aliases says who it is")
+                return None
+            team, rank = one.get("team"), one.get("rank")
+            seats.append(
+                _Seat(
+                    [name], team if isinstance(team, str) and team else None, _score(play, name, one.get("score")),
+                    one.get("winner") is True, rank if isinstance(rank, int) and not isinstance(rank, bool) else 0,
+                )
+            )  # fmt: skip
+        if len(seats) < 2:
+            self.left_out.add("of one player alone")
+            return None
+        return self._sides(seats) if play.get("usesTeams") is True else [seat._replace(team=None) for seat in seats]
+
+    def _sides(self, seats: list[_Seat]) -> list[_Seat] | None:
+        """Return the teams of a play; None if it is left out."""
+        if any(seat.team is None for seat in seats):
+            self.left_out.add("with teams that are not named for each player")
+            return None
+        sides = dict[str | None, list[_Seat]]()
+        for seat in seats:
+            sides.setdefault(seat.team, []).append(seat)
+        if len(sides) < 2:
+            self.left_out.add("of cooperative games")
+            return None
+        return [
+            _Seat(
+                [name for seat in side for name in seat.players], team,
+                _agreed([seat.score for seat in side if seat.score is not None]),
+                any(seat.is_winner for seat in side), _agreed([seat.rank for seat in side]) or 0,
+            )
+            for team, side in sides.items()
+        ]  # fmt: skip
+
+
+def _agreed(values: list[Any]) -> Any:
+    """Return what all of them are, or None."""
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def _by_id(data: dict[str, Any], name: str) -> dict[Any, dict[str, Any]]:
+    """Return the games or players of an export by their ids. Raises `Refused`."""
+    rows = data.get(name)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Refused("missing-member", f"the export of BG Stats has no list of {name}; export it again")
+    return {row["id"]: row for row in rows if isinstance(row.get("id"), int)}
+
+
+def _score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
+    """Return a score, which is text and may be a sum. Raises `Refused` (bad-decimal)."""
+    text = "" if score is None else str(score).replace(" ", "")
+    if not text:
+        return None
+    if not _SUM.fullmatch(text):
+        told = f"the score {shown(score)} of {shown(name)} is no number and no sum such as 3+20+5"
+        raise Refused("bad-decimal", f"play {play['uuid']}: {told}")
+    return sum((Decimal(part.replace(",", ".")) for part in _PART.findall(text)), Decimal(0))
+
+
+def _participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | None:
+    """Return the participants of a game; None if nothing says who was better.
+
+    Ranks count first, then winners, then scores. Scores are kept where they do not contradict that: a winner with fewer
+    points than others was chosen by hand.
+    """
+    # the lower, the better
+    scores = [seat.score if is_low else -seat.score for seat in seats if seat.score is not None]
+    has_scores = len(scores) == len(seats)
+    if all(seat.rank > 0 for seat in seats):
+        keys: list[Any] = [seat.rank for seat in seats]
+    elif any(seat.is_winner for seat in seats):
+        keys = [(not seat.is_winner, scores[index] if has_scores else 0) for index, seat in enumerate(seats)]
+    elif has_scores:
+        keys = [*scores]
+    else:
+        return None
+    pairs = sorted(zip(keys, scores, strict=True)) if has_scores else []
+    is_kept = has_scores and all(better[1] <= worse[1] for better, worse in pairwise(pairs))
+    found = []
+    for seat, key in zip(seats, keys, strict=True):
+        place = 1 + sum(len(other.players) for other, theirs in zip(seats, keys, strict=True) if theirs < key)
+        for name in seat.players:
+            one: dict[str, Any] = {"player": name, "place": place}
+            if seat.team is not None:
+                one["team"] = seat.team
+            if is_kept and seat.score is not None:
+                one["score"] = (
+                    int(seat.score) if seat.score == seat.score.to_integral_value() else f"{seat.score.normalize():f}"
+                )
+            found.append(one)
+    return found
+
+
+def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    content = opened.content.read(FILE_BYTES_MAX + 1)
+    if len(content) > FILE_BYTES_MAX:
+        raise Refused("file-too-large", f"an export of BG Stats of more than {FILE_BYTES_MAX:,} bytes is not read")
+    try:
+        data = json.loads(content.removeprefix(b"\xef\xbb\xbf"))
+    except (ValueError, RecursionError) as problem:
+        raise Refused(
+            "bad-json", f"the export of BG Stats is cut off or damaged: {shown(str(problem))}; export it again"
+        ) from None
+    plays = data.get("plays") if isinstance(data, dict) else None
+    if not isinstance(plays, list):
+        raise Refused("missing-member", "the export of BG Stats has no list of plays; export it again, with its plays")
+    if options.found is not None:
+        options.found(COLUMNS)
+    yield ReadAs("read as an export of BG Stats; its plays are numbered in place of lines")
+    export = _Export(data, options)
+    for number, play in enumerate(plays, 1):
+        try:
+            event = export.event(play)
+        except Refused as problem:
+            yield number, problem, play, None
+            continue
+        if event is not None:
+            yield number, event, play, None
+    yield from export.left_out.notes()
+
+
+def _is_bg_stats(name: str, start: bytes) -> bool:
+    begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    is_named = "bgstats" in name.lower() or name.lower().endswith(".bgsplay")
+    return begins and b'"type"' not in start[:100] and (is_named or any(sign in start for sign in _SIGNS))
+
+
+BG_STATS = Reader("BG Stats", _is_bg_stats, _read, tables=True)

@@ -1,0 +1,139 @@
+"""NDJSON of Lichess: a game in each line, as the site exports those of a player or a tournament.
+
+    {"id":"q7ZvsdUF","rated":true,"variant":"standard","createdAt":1732302307000,"lastMoveAt":1732302607000,
+     "status":"mate","winner":"white","players":{"white":{"user":{"name":"anna"}},"black":{"user":{"name":"ben"}}}}
+
+A game has the id that it has in PGN of the site, so that both may be imported.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, SECOND_CAME
+from ratings_ledger.ledger.intake.json_lines import numbered_lines
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
+from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
+from ratings_ledger.ledger.rejections import Refused, shown
+
+SITE = "lichess.org/"
+_ID = re.compile(r"\w{8}", re.ASCII)
+_PLACES = {"white": (1, 2), "black": (2, 1), None: (1, 1)}
+_CAME = {"white": FIRST_CAME, "black": SECOND_CAME}
+_DRAWN = frozenset({"draw", "stalemate", "insufficientMaterialClaim", "outoftime", "timeout"})
+_UNFINISHED = frozenset({"created", "started", "aborted", "unknownFinish"})
+# somebody lost without playing, or was found to cheat
+_NOT_PLAYED = frozenset({"noStart", "cheat"})
+# members that each game has, and no event of this program
+_MEMBERS = (b'"id"', b'"rated"', b'"variant"', b'"players"')
+
+
+class _LichessFile:
+    """Makes events of the games of one file, and counts what of it is left out."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self.left_out = LeftOut()
+        self._shared = Shared.of(options)
+
+    def event(self, line: bytes) -> dict[str, Any] | None:
+        """Return the event of a game; None if it is left out. Raises `Refused`."""
+        game = _object(line)
+        status, winner = game.get("status"), game.get("winner")
+        if status in _UNFINISHED:
+            self.left_out.add("aborted or unfinished")
+            return None
+        game_id = game.get("id")
+        if not isinstance(game_id, str) or not _ID.fullmatch(game_id):
+            raise Refused(
+                "bad-value", f"id: {shown(game_id)} is not that of a game of Lichess, which has 8 letters or digits"
+            )
+        names = [_name(game, colour) for colour in ("white", "black")]
+        if None in names:
+            self.left_out.add("with the computer or somebody without an account")
+            return None
+        if winner not in _PLACES or not isinstance(status, str) or (winner is None and status not in _DRAWN):
+            raise Refused("bad-value", f"winner: {shown(winner)} does not go with the status {shown(status)}")
+        data = {"game": "chess", **self._shared.members, "game_id": SITE + game_id}
+        if "game" not in self._shared.members and (variant := game.get("variant", "standard")) != "standard":
+            told = f"variant: {shown(variant)} is not standard chess, so it needs a name as a game"
+            raise Refused("bad-value", f"{told}: put such games in a file of their own, with --set game=NAME")
+        data["participants"] = [
+            {"player": name, "place": place} for name, place in zip(names, _PLACES[winner], strict=True)
+        ]
+        if status in _NOT_PLAYED and winner is not None:
+            data["extra"] = {FORFEIT: _CAME[winner]}
+        if game.get("rated") is not True:
+            data["rated"] = False
+            self.left_out.add("that was casual", "recorded but not rated")
+        at = self._shared.occurred_at or _instant(game)
+        return {"type": "game.recorded", "occurred_at": at, "data": data}
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Refused("bad-json", f"{shown(line[:60])} is not a JSON object") from None
+    if not isinstance(found, dict):
+        raise Refused("bad-json", f"{shown(found)} is not a JSON object")
+    return found
+
+
+def _name(game: dict[str, Any], colour: str) -> str | None:
+    """Return the name of a player; None for the computer and for somebody without an account. Raises `Refused`."""
+    players = game.get("players")
+    player = players.get(colour) if isinstance(players, dict) else None
+    if not isinstance(player, dict):
+        raise Refused("missing-member", f"the game has no players.{colour}")
+    user = player.get("user")
+    if user is None:
+        return None
+    name = user.get("name", user.get("id")) if isinstance(user, dict) else None
+    if not isinstance(name, str):
+        raise Refused("missing-member", f"players.{colour}.user has no name")
+    return name
+
+
+def _instant(game: dict[str, Any]) -> str:
+    """Return when a game ended, or else began. Raises `Refused` (bad-time)."""
+    at = game.get("lastMoveAt", game.get("createdAt"))
+    try:
+        if not isinstance(at, int) or isinstance(at, bool):
+            raise ValueError
+        return format_instant(at * 1_000)
+    except (ValueError, OverflowError, Refused):
+        told = "is not a number of milliseconds since 1970"
+        raise Refused("bad-time", f"lastMoveAt or createdAt: {shown(at)} {told}") from None
+
+
+def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    file = _LichessFile(options)
+    if options.found is not None:
+        options.found(COLUMNS)
+    yield ReadAs("read as games of Lichess (NDJSON)")
+    for number, line in numbered_lines(opened.content):
+        try:
+            if isinstance(line, Refused):
+                raise line
+            event = file.event(line)
+        except Refused as problem:
+            yield number, problem, _source(line), None
+            continue
+        if event is not None:
+            yield number, event, _source(line), None
+    yield from file.left_out.notes()
+
+
+def _source(line: bytes | Refused) -> str | None:
+    return None if isinstance(line, Refused) else line.decode("utf-8", "backslashreplace")
+
+
+def _is_lichess(name: str, start: bytes) -> bool:
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
+    return first.startswith(b"{") and b'"type":"' not in first and all(member in first for member in _MEMBERS)
+
+
+LICHESS = Reader("games of Lichess", _is_lichess, _read, tables=True, accounts=True)
