@@ -61,7 +61,7 @@ CASES = {
         refused=[("None is-a-spreadsheet", "it is an archive of 2 files, such as 'more.csv'; take")],
     ),
     "a web page": csv(
-        "<html><table><tr><td>Date", name="results.xls", refused=[("None is-a-spreadsheet", "it is XML or HTML; save")]
+        "<html><table><tr><td>Date", name="results.xls", refused=[("None is-a-spreadsheet", "it is an HTML page")]
     ),
     "an old spreadsheet in XML": csv(
         '<?xml version="1.0"?><Workbook/>', name="results.xml",

@@ -192,10 +192,10 @@ LICHESS = {
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner=None, status="draw", rated=False),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg9", winner=None, status="aborted"),
         lichess_line("benchess", 3, id="aBcDeFga"), lichess_line(None, "benchess", id="aBcDeFgb"),
-        lichess_line("benchess", "AnnaBlitz", id="aBcDeFgc", winner="black", status="noStart", lastMoveAt=None),
-        games=["lichess.org/aBcDeFgc 2024-11-22T19:05 benchess 2 AnnaBlitz 1",
-               "lichess.org/q7ZvsdUF 2024-11-22T19:10 AnnaBlitz 1 AnnaBlits 2",
-               "lichess.org/aBcDeFg8 2024-11-22T19:10 benchess 1 AnnaBlitz 1"],
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFgc", winner="black", status="noStart"),
+        games=["lichess.org/q7ZvsdUF 2024-11-22T19:05 AnnaBlitz 1 AnnaBlits 2",
+               "lichess.org/aBcDeFg8 2024-11-22T19:05 benchess 1 AnnaBlitz 1",
+               "lichess.org/aBcDeFgc 2024-11-22T19:05 benchess 2 AnnaBlitz 1"],
         told=["1 game aborted or unfinished, left out", "2 games with the computer or somebody without an account",
               "1 game that was casual, recorded but not rated", "1 forfeit, recorded but not rated"],
     ),
@@ -207,7 +207,7 @@ LICHESS = {
         lichess_line("benchess", "AnnaBlitz"), lichess_line("benchess", "AnnaBlitz", id="x/y"),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner="green"),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", players={}),
-        lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", lastMoveAt=1e300), '{"id":"q7Zvs\n',
+        lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", createdAt=1e300), '{"id":"q7Zvs\n',
         refused=[("2 bad-value", "id: 'x/y' is not that of a game of Lichess"),
                  ("3 bad-value", "winner: 'green' does not go with the status 'mate'"),
                  ("4 missing-member", "the game has no players.white"),
@@ -282,7 +282,8 @@ def play(uuid: str, *scores: str, game: int = 1, **members: object) -> dict[str,
                       "startPlayer": False, "playerRefId": int(who), "rank": 0, "seatOrder": number,
                       **({"team": team[0]} if team else {})})  # fmt: skip
     return {"uuid": uuid, "modificationDate": "2024-11-23 08:00:00", "playDate": "2024-11-22 20:05:00",
-            "ignored": False, "manualWinner": False, "rounds": 0, "usesTeams": False, "gameRefId": game, "playerScores": seats,
+            "ignored": False, "manualWinner": False, "rounds": 0, "usesTeams": False,
+            "gameRefId": game, "playerScores": seats,
             **members}  # fmt: skip
 
 

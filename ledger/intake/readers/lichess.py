@@ -98,15 +98,15 @@ def _name(game: dict[str, Any], colour: str) -> str | None:
 
 
 def _instant(game: dict[str, Any]) -> str:
-    """Return when a game ended, or else began. Raises `Refused` (bad-time)."""
-    at = game.get("lastMoveAt", game.get("createdAt"))
+    """Return when a game began, in whole seconds as in PGN, which has no other time. Raises `Refused` (bad-time)."""
+    at = game.get("createdAt")
     try:
         if not isinstance(at, int) or isinstance(at, bool):
             raise ValueError
-        return format_instant(at * 1_000)
+        return format_instant(at // 1_000 * 1_000_000)
     except (ValueError, OverflowError, Refused):
         told = "is not a number of milliseconds since 1970"
-        raise Refused("bad-time", f"lastMoveAt or createdAt: {shown(at)} {told}") from None
+        raise Refused("bad-time", f"createdAt: {shown(at)} {told}") from None
 
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
