@@ -18,6 +18,7 @@ from typing import Any
 import click
 from completion_table import completion_table
 from console_blocks import masked, refreshed
+from notebooks import refreshed_notebook
 from public_names import KINDS, first_sentence, names_by_kind, other_names, public_members
 
 import ratings_ledger
@@ -298,6 +299,9 @@ def write_club_games(folder: Path) -> None:
         convert(games, converted)
 
 
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+
+
 def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
@@ -305,18 +309,23 @@ def main() -> None:
     TABLE.write_text(table(), encoding="utf-8")
     for path, written in ((ADDING_A_RULE, with_columns), (SQL, with_views)):
         path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in NOTEBOOKS:
+        _write_changed(path, refreshed_notebook(path))
     for path in pages_with_commands():
-        text = path.read_text(encoding="utf-8")
         if path == RULE_FIX and not CLUB_GAMES.exists():
             continue
         with tempfile.TemporaryDirectory() as folder:
             if path == RULE_FIX:
                 write_club_games(Path(folder))
             now = refreshed(path, Path(folder), ROOT)
-        # a page that differs only in hashes and times is left as it is
-        if masked(now) != masked(text):
-            path.write_text(now, encoding="utf-8")
-            sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+        _write_changed(path, now)
+
+
+def _write_changed(path: Path, now: str) -> None:
+    """Write what a page shows now; one that differs only in hashes and times is left as it is."""
+    if masked(now) != masked(path.read_text(encoding="utf-8")):
+        path.write_text(now, encoding="utf-8")
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The commands of the pages are run, and print what the pages show."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from console_blocks import Unexpected, failed_examples, masked, refreshed
-from make_docs import ROOT, RULE_FIX, pages_with_commands
+from make_docs import NOTEBOOKS, ROOT, RULE_FIX, pages_with_commands
+from notebooks import refreshed_notebook
 
 # these have tests of their own: one installs a package, the other needs a real club's games
 ELSEWHERE = {ROOT / "docs" / "adding-a-rule.md", RULE_FIX}
@@ -17,6 +19,32 @@ PAGES = [page for page in pages_with_commands() if page not in ELSEWHERE]
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """The commands on each page print what the page shows."""
     assert masked(refreshed(page, tmp_path, ROOT)) == masked(page.read_text(encoding="utf-8")), "make docs"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_cells_give_what_the_notebook_shows(notebook: Path) -> None:
+    """The cells of each notebook give what it shows."""
+    assert masked(refreshed_notebook(notebook)) == masked(notebook.read_text(encoding="utf-8")), "make docs"
+
+
+def test_there_are_notebooks() -> None:
+    """The examples have a season, an audit and a comparison as notebooks."""
+    assert [path.stem for path in NOTEBOOKS] == ["audit", "season", "two-systems"]
+
+
+def test_cells_are_run_as_jupyter_runs_them(tmp_path: Path) -> None:
+    """A cell gives what it prints and its last expression, with its HTML if it has any; a failing one fails the run."""
+    table = "class Table:\n    def _repr_html_(self): return '<table></table>'\n    def __repr__(self): return 'table'"
+    cells = [table, "print('a')\nTable()", "x = 1", "x / 0"]
+    code = [{"cell_type": "code", "source": [source], "outputs": [], "metadata": {}} for source in cells]
+    (path := tmp_path / "a.ipynb").write_text(json.dumps({"cells": code[:3]}), encoding="utf-8")
+    outputs = [cell["outputs"] for cell in json.loads(refreshed_notebook(path))["cells"]]
+    assert (outputs[0], outputs[1][0]["text"], outputs[2]) == ([], ["a\n"], [])
+    assert outputs[1][1]["data"] == {"text/html": ["<table></table>"], "text/plain": ["table"]}
+    path.write_text(json.dumps({"cells": code}), encoding="utf-8")
+    with pytest.raises(ZeroDivisionError):
+        refreshed_notebook(path)
 
 
 @pytest.mark.slow

@@ -1,0 +1,41 @@
+"""The notebooks of the examples: their cells are run in one process, without Jupyter, and their outputs written again.
+
+A cell gives what Jupyter would show: what it prints, and then its last expression, as text and, where the value has
+`_repr_html_`, as HTML. A cell that fails fails the run.
+"""
+
+import ast
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+
+def refreshed_notebook(path: Path) -> str:
+    """Return a notebook's text with the outputs that its cells give now."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for count, cell in enumerate(cells, 1):
+        cell["execution_count"] = count
+        cell["outputs"] = _run_cell("".join(cell["source"]), f"{path.name}, cell {count}", names, count)
+    return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
+
+
+def _run_cell(source: str, place: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    body = ast.parse(source, place)
+    last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(body, place, "exec"), names)
+        value = None if last is None else eval(compile(ast.Expression(last.value), place, "eval"), names)
+    outputs: list[dict[str, Any]] = []
+    if text := printed.getvalue():
+        outputs.append({"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)})
+    if value is not None:
+        data = {"text/plain": repr(value).splitlines(keepends=True)}
+        if hasattr(value, "_repr_html_"):
+            data = {"text/html": value._repr_html_().splitlines(keepends=True)} | data
+        outputs.append({"data": data, "execution_count": count, "metadata": {}, "output_type": "execute_result"})
+    return outputs
