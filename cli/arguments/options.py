@@ -15,6 +15,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import current_user, read_by, read_slug
 from ratings_ledger.ledger.events.zones import read_instant
 from ratings_ledger.ledger.events.zones import zone as check_zone
+from ratings_ledger.ledger.intake.tables.dates import typed_time
 from ratings_ledger.ledger.intake.tables.table_games import game_slug
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store.log import home_zone
@@ -185,7 +186,7 @@ def instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
     if zone is None:
         with ledger.reading() as connection:
             zone = home_zone(connection)
-    return read_instant(at, zone)
+    return read_instant(typed_time(at), zone)
 
 
 class CoordinatesType(click.ParamType[CoordinateSpec]):

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import composed, read_slug
 from ratings_ledger.ledger.events.zones import local_time, read_instant
 from ratings_ledger.ledger.intake.parsing import Joints
-from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
+from ratings_ledger.ledger.intake.tables.dates import typed_time
 from ratings_ledger.ledger.rejections import Refused, closest, shown
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.validator import why_unlikely
@@ -175,12 +175,9 @@ def _when(how: WriteContext, zone: str | None) -> str:
         if text.casefold() in ("", NOW):
             return NOW
         try:
-            instant = read_instant(moment_text(text, None, order_of([(1, text)], None).name), zone)
+            instant = read_instant(typed_time(text), zone)
         except Refused as problem:
-            if problem.code == "unclear-dates":
-                render.note(f"{shown(text)} may be read with the day or with the month first; write it as 2024-11-22")
-            else:
-                render.note(problem.message.removeprefix("occurred_at: "))
+            render.note(problem.message.removeprefix("occurred_at: "))
             continue
         why = None if how.policy.any_date else why_unlikely(instant, clock.now())
         if why is None:

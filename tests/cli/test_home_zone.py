@@ -278,3 +278,17 @@ def test_init_takes_zone_of_machine(
     assert read(ratings, url, "zone")["zone"] == zone
     assert told.startswith(f"note: the home zone is {zone}" if zone else "note: no home zone is set")
     assert ratings("init", db=url).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [("5.11.2024", "2024-11-05"), ("2024.11.05", "2024-11-05"), ("5 Nov 2024", "2024-11-05"), ("11.30.2024", ""),
+     ("5/11/2024", ""), ("22.11.", "")],
+)  # fmt: skip
+def test_typed_dates_have_the_day_before_the_month(text: str, day: str, ratings: Ratings, tmp_path: Path) -> None:
+    """`--at` reads dots as tables do; what may be read twice, or has no year, is refused."""
+    url = str(tmp_path / "typed.db")
+    at_home(ratings, url)
+    done = ratings("record", "--game-id", "g-1", "--at", text, "anna", "ben", db=url)
+    assert done.exit_code == (0 if day else 2)
+    assert (day in ratings("games", db=url).stdout) if day else ("2024-11-22" in done.stderr)

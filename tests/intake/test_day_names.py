@@ -69,7 +69,7 @@ def test_weekdays_are_read(language: str) -> None:
             moment_text(f"{name} {day.day - 6}-Nov-2024", None, "")
 
 
-@pytest.mark.parametrize("text", ["5 2024", "Foo 5 2024", "5 Foo 2024", "Mon", "March 2024", "5 March", "5 March 124"])
+@pytest.mark.parametrize("text", ["5 2024", "Foo 5 2024", "5 Foo 2024", "Mon", "March 2024", "5 March 124"])
 def test_others_are_refused(text: str) -> None:
     """What is no whole date is refused, with dates that could be read."""
     with pytest.raises(Refused, match=r"is not a time like .*05\.03\.2010, 5 March 2010 or Fri 5 Mar 2010"):

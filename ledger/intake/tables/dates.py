@@ -3,6 +3,8 @@
     22.11.2024   22.11.24 20:05   11/22/24 8:05 PM   22-11-2024   2024/11/22
     22 Nov 2024   Freitag, 22. November 2024 20:05   November 22nd, 2024   22-Nov-24   Fri 22.11.2024
 
+Dots mean day.month.year, or year.month.day where four digits come first; anything else with dots has to be said.
+
 One column has one order. Where none of its dates can be read in one way only, somebody has to say it. A date that names
 its month needs no order, and a weekday has to fit its date.
 
@@ -87,8 +89,13 @@ _PADDED = re.compile(
     r"0\d[-./:]\d\d?\.?|\d\d?[-./:]0\d\.?|\d\d?\.\d\d?\.|\d\d?:\d\d:\d\d(?: ?[AP]M)?|\d\d?:\d\d ?[AP]M",
     re.ASCII | re.IGNORECASE,
 )
+_YEARLESS = re.compile(
+    r"([0-9]{1,2}[./-]\s?[0-9]{1,2}\.?)|[0-9]{1,2}\.?[ -]([^\W\d_]{3,})\.?|([^\W\d_]{3,})\.? [0-9]{1,2}(?:st|nd|rd|th)?"
+)
 _TIME = re.compile(
-    r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h)?\s*([+-]\d\d:\d\d)?", re.ASCII | re.IGNORECASE
+    r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h)?"
+    r"\s*(?:([+-]\d\d:\d\d)|(?:GMT|UTC)(?:([+-])(\d{1,2})(?::?(\d\d))?)?)?",
+    re.ASCII | re.IGNORECASE,
 )
 
 
@@ -175,7 +182,7 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
     possible, alone = set(ORDERS), dict[str, tuple[int, str]]()
     unsure: tuple[int, str] | None = None
     for line, text in texts:
-        if own := _readings(text):
+        if own := _likely_readings(line, text):
             possible &= own.keys()
             if len(own) == 1:
                 alone.setdefault(next(iter(own)), (line, text))
@@ -210,6 +217,47 @@ def _readings(text: str) -> dict[str, date]:
         with suppress(ValueError):
             found[name] = date(_whole_year(year), int(month), int(day))
     return found
+
+
+def _likely_readings(line: int, text: str) -> dict[str, date]:
+    """Return what a date can be as people write it, by order: with dots, the day comes first. Raises `Refused`
+    (unclear-dates).
+    """
+    own = _readings(text)
+    if not own or not _has_dots(text) or "dmy" in own:
+        return {"dmy": own["dmy"]} if own and _has_dots(text) else own
+    told = f"{shown(text)} (line {line}) is no day.month.year; if the month comes first, pass --dates mdy"
+    raise Refused("unclear-dates", told)
+
+
+def _has_dots(text: str) -> bool:
+    match = None if _ISO.match(text) else _DATE.fullmatch(_in_figures(text)[1])
+    return match is not None and match[2] == "."
+
+
+def typed_time(text: str) -> str:
+    """Return a time that was typed alone as `read_instant` takes it. Raises `Refused` (unclear-dates, bad-time)."""
+    if not is_other_date(text):
+        refuse_without_year(text)
+        return text
+    try:
+        return moment_text(text, None, order_of([(1, text)], None).name)
+    except Refused as problem:
+        if problem.code != "unclear-dates":
+            raise
+        told = f"{shown(text)} may have the day or the month first, or is no day.month.year; write it as 2024-11-22"
+        raise Refused("unclear-dates", told) from None
+
+
+def refuse_without_year(text: str) -> None:
+    """Raise `Refused` (bad-time) for a date without a year.
+
+    >>> refuse_without_year("2024-11-22")
+    """
+    match = _YEARLESS.fullmatch(text.strip())
+    if match is not None and (match[1] or month_of(match[2] or match[3]) is not None):
+        told = f"{shown(text)} has no year; write it whole, as 2024-11-22, or format the column with the year"
+        raise Refused("bad-time", f"occurred_at: {told}")
 
 
 def _whole_year(text: str) -> int:
@@ -247,6 +295,7 @@ def _iso(text: str, order: str) -> str:
     elif text.isdecimal():
         raise Refused("bad-time", f"occurred_at: {shown(text)} is a number; format the column as dates")
     else:
+        refuse_without_year(text)
         raise Refused("bad-time", f"{shown(text)} is not a time like {EXAMPLES}")
     if found is None:
         raise Refused("bad-time", f"occurred_at: {shown(text)} is a day that no calendar has")
@@ -272,4 +321,7 @@ def _time(text: str) -> str:
         if not 1 <= hour <= 12:
             raise Refused("bad-time", f"{shown(text)} is no time of day such as 8:05 PM")
         hour = hour % 12 + (12 if half == "p" else 0)
-    return f"{hour:02d}:{match[2]}" + (f":{match[3]}" if match[3] else "") + (match[5] or "")
+    offset = match[5] or (f"{match[6] or '+'}{int(match[7] or 0):02d}:{match[8] or '00'}" if match[7] else "")
+    if not offset and text.rstrip().upper().endswith(("GMT", "UTC")):
+        offset = "+00:00"
+    return f"{hour:02d}:{match[2]}" + (f":{match[3]}" if match[3] else "") + offset

@@ -28,13 +28,18 @@ SIDE_SCORES = tuple(f"{ordinal} score" for ordinal in _ORDINALS)
 SET_COLUMNS = tuple(f"set {number}" for number in range(1, 10))
 FIRST, SECOND = SIDES[:2]
 FIRST_SCORE, SECOND_SCORE = SIDE_SCORES[:2]
+EMAIL = "e-mail address"  # which no ledger needs
 TOTAL = "total"  # what begins a row that sums up others
 OF_SIDES = (*SIDES, WINNER, LOSER, RESULT, SETS, *SIDE_SCORES, *SET_COLUMNS)
 BESIDES = (TIME, *OF_SIDES)
 OF_PLAYER = "player "  # what the column of a player is called, with the name behind it
+_FILLED_IN = (
+    "timestamp zeitstempel horodateur marcatemporal tijdstempel informazionicronologiche carimbodedatahora tidsstampel"
+)
 # without accents, capitals, blanks and punctuation
 _WORDS = {
-    "occurred_at": """date datum dato data fecha jour day tag giorno dia when played playedon dateplayed gamedate
+    "occurred_at": f"""{_FILLED_IN}
+        date datum dato data fecha jour day tag giorno dia when played playedon dateplayed gamedate
         dateofgame spieltag gespieltam spieldatum termin datetime dateandtime datedujeu datapartita fechadejuego""",
     TIME: """time uhrzeit zeit heure hora ora tijd godzina tid klockan timeofday endtime start starttime startzeit
         beginn begin uhr""",
@@ -47,6 +52,8 @@ _WORDS = {
         miejsce plats placering plassering sija finish finished finishingplace""",
     "score": """points pts pt punkte punkt siegpunkte endpunkte vp victorypoints puntos punti punten punkty poang poeng
         pontos pisteet""",
+    EMAIL: """email mail emailaddress emailadresse emailadres adresseemail adresseelectronique correo
+        direcciondecorreoelectronico indirizzoemail""",
     "city": "ort stadt ville ciudad citta stad miasto cidade",
     "group": "gruppe groupe grupo gruppo groep grupa",
     "league": "liga ligue lega",
@@ -89,6 +96,10 @@ _SIDE_SCORE = re.compile(
 )
 _SET = re.compile(rf"(?:s|satz|set|manche|parcial|parziale|leg)([1-9])|([1-9]){_NTH}(?:satz|set|manche)", re.ASCII)
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+# when a form was filled in, which is when a game was played only if nothing else says that
+FILLED_IN = frozenset(_FILLED_IN.split())
 
 
 @lru_cache(maxsize=10_000)  # most cells that are asked about repeat

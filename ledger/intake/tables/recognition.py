@@ -45,11 +45,14 @@ from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
 from ratings_ledger.ledger.intake.tables.meanings import (
     BESIDES,
+    EMAIL,
+    FILLED_IN,
     OF_PLAYER,
     OF_SIDES,
     TIME,
     column_meaning,
     is_total,
+    plain_word,
     repeats,
 )
 from ratings_ledger.ledger.intake.tables.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
@@ -179,7 +182,8 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     except Refused as problem:
         problems.append(problem)
     has_ids = "game_id" in (*header, *options.fixed)
-    dropped = _dropped(names, options)
+    left_out = left_out_columns(names, options)
+    dropped = (*_dropped(names, options), *left_out)
     unknown = tuple(
         name for name, ours in zip(names, header, strict=True) if ours is None and name not in (*dropped, *replaced)
     )
@@ -202,6 +206,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         yield from _wrong_rows(table, body, readable, order.name)
         return
     sentences = [*_sentences(read, renamed, order, _first_day(body, header, order.name))]
+    sentences += [f"left out: column {in_list(name)}; {why}" for name, why in left_out.items()]
     yield read._replace(told=(*table.told, *sentences, *only_game_told(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
@@ -324,7 +329,11 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
     if TIME in means.values() and "occurred_at" not in means.values():
         means = {name: "occurred_at" if found == TIME else found for name, found in means.items()}
     others = layout.rename({*means.values()})
+    left_out = left_out_columns(names, options)
     for name, found in means.items():
+        if name in left_out:
+            renamed[name] = ""
+            continue
         found = others.get(found or "", found)
         has_place = found not in BESIDES or found == TIME or found in layout.besides
         usable = has_place and found not in taken
@@ -340,6 +349,19 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
     given = [*(["game_id"] if needed == NEEDED else []), *([] if layout.is_usual else ["player"])]
     options = options._replace(renamed=renamed | options.renamed, needed=needed)
     return read_names(names, options, [*BESIDES, *of_players], given)
+
+
+def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
+    """Return the columns of forms that are left out, with the reason: e-mail addresses, and when a form was filled in
+    where another column says when the game was played.
+    """
+    means = {name: _means(name, options) for name in names if name}
+    found = {name: "e-mail addresses do not belong in a ledger" for name, meaning in means.items() if meaning == EMAIL}
+    dated = [name for name, meaning in means.items() if meaning == "occurred_at"]
+    filled_in = [name for name in dated if plain_word(name) in FILLED_IN]
+    if len(dated) > len(filled_in):
+        found |= dict.fromkeys(filled_in, "another column says when games were played")
+    return found
 
 
 def _without_extras(
