@@ -12,7 +12,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.home_zones import set_home_zone
 from ratings_ledger.projections.admission.publishing_rulesets import EVERY, publish_missing, shipped_texts
 from ratings_ledger.projections.contract import joined
