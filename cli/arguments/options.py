@@ -12,7 +12,7 @@ from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.events.fields import current_user, read_by, read_slug
+from ratings_ledger.ledger.events.fields import read_by, read_slug
 from ratings_ledger.ledger.events.zones import read_instant
 from ratings_ledger.ledger.events.zones import zone as check_zone
 from ratings_ledger.ledger.intake.tables.dates import typed_time
@@ -77,6 +77,15 @@ result_format = click.option(
 )
 
 
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
 def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
     try:
         name = read_by(value)
@@ -92,7 +101,7 @@ by_option = click.option(
     "--by",
     metavar="NAME",
     callback=_by,
-    default=current_user,
+    default=_user,
     help="Who records it.  [default: the operating system's user]",
 )
 

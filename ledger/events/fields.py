@@ -282,16 +282,6 @@ ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1
 Extra = dict[ExtraName, str]
 
 
-def current_user() -> str:
-    """Return the name of the operating system's user who runs this process, or `unknown`."""
-    import getpass  # which takes long to load, and most need no name
-
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"
-
-
 def read_by(value: object) -> str:
     """Return the name of whoever records. Raises `Refused`."""
     return _checked(Text, value, "by")
