@@ -32,9 +32,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 # a word between single backticks in a docstring is a public name, or stays as it is
 default_role = "py:obj"
 add_module_names = False
-autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 

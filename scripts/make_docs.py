@@ -255,9 +255,10 @@ def api() -> str:
         "# API reference",
         NOTE,
         "The public names of `ratings_ledger`, which is imported as `rl`; [From Python](library.md) shows how they are "
-        "used. Here the documentation site, which `make docs-site` builds, has the complete docstrings with all types; "
-        "so has `help(rl.Ledger)` in Python.",
+        "used.",
         "<!-- names: the site has the docstrings between these two lines -->",
+        "The documentation site, which `make docs-site` builds, has the complete docstrings with all types here; so "
+        "has `help(rl.Ledger)` in Python.",
     ]
     for kind, names in names_by_kind().items():
         rows = [f"| `{name}` | {_meaning(name)} |" for name in names]

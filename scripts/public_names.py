@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from enum import Enum
+from fractions import Fraction
 from types import FunctionType
 
 import ratings_ledger
@@ -55,5 +56,5 @@ def _kind(value: object) -> str:
         return ""
     if issubclass(value, LedgerError):
         return "Exceptions"
-    is_row = hasattr(value, "__dataclass_fields__") or issubclass(value, tuple | Enum)
+    is_row = hasattr(value, "__dataclass_fields__") or issubclass(value, tuple | Enum | Fraction)
     return "Answers" if is_row else "The ledger"

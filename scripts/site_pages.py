@@ -82,17 +82,22 @@ def api_directives() -> str:
     """Return what makes the reference of the public names from their docstrings."""
     parts = []
     for kind, names in names_by_kind().items():
-        parts.append(f"## {kind}\n\n```{{eval-rst}}\n")
+        parts.append(f"## {kind}\n\n```{{eval-rst}}\n.. currentmodule:: ratings_ledger\n\n")
         for name in names:
             directive = {"Functions": "autofunction", "Exceptions": "autoexception"}.get(kind, "autoclass")
             parts.append(f".. {directive}:: ratings_ledger.{name}\n")
             if kind == "The ledger":
-                parts.append(f"   :members: {', '.join(public_members(name))}\n")
+                parts += [f"\n   .. {_directive(name, member)}:: {name}.{member}\n" for member in public_members(name)]
             elif kind == "Answers":
                 parts.append("   :members:\n")
             parts.append("\n")
         parts.append("```\n\n")
     return "".join(parts)
+
+
+def _directive(name: str, member: str) -> str:
+    is_property = isinstance(getattr(getattr(ratings_ledger, name), member), property)
+    return "autoproperty" if is_property else "automethod"
 
 
 def prepare_docstring(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
