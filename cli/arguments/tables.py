@@ -154,12 +154,12 @@ def refuse_joints(partners: str | None, tie: str | None = None) -> None:
         raise click.UsageError(f"--partners {partners!r} {told}; partners need a text of their own, such as +")
 
 
-def find_whole_ids(connection: Connection, partners: str | None) -> frozenset[str]:
-    """Return the known ids that hold the text that joins partners, or end in a score; these are not taken apart."""
+def find_whole_ids(connection: Connection, *partners: str | None) -> frozenset[str]:
+    """Return the known ids that hold a text that joins partners, or end in a score; these are not taken apart."""
     return frozenset(
         name
         for name in decoded(connection).players
-        if (partners is not None and partners in name) or ends_in_score(name)
+        if any(joint is not None and joint in name for joint in partners) or ends_in_score(name)
     )
 
 

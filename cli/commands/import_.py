@@ -24,6 +24,7 @@ from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_
 from ratings_ledger.ledger.intake.intake import Imported, Reject
 from ratings_ledger.ledger.intake.tables.aliases import of_their_own
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
+from ratings_ledger.ledger.intake.tables.partners import JOINTS
 from ratings_ledger.ledger.own_files import naming
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
@@ -89,7 +90,7 @@ def import_(
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        whole = find_whole_ids(connection, said.partners)
+        whole = find_whole_ids(connection, *(JOINTS if said.partners is None else (said.partners,)))
         zone, only_game = said.zone or home_zone(connection), find_only_game(connection)
         options = said._replace(zone=zone, whole=whole, only_game=only_game)
 

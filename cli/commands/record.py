@@ -61,9 +61,7 @@ def record(
     there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, is_shown, notes = how.ledger, False, LeagueNotes()
-    if game is None and (players or can_ask()):
-        with ledger.reading() as connection:
-            game = find_only_game(connection)
+    game = _only_game(ledger) if game is None and (players or can_ask()) else game
     asks = not (players and game and game_id) and can_ask()
     joints = _joints_of(ledger, partners, players, asks=asks)
     if asks:
@@ -100,6 +98,12 @@ def record(
     if quiet and how.form == "table" and not result.rejected_count:
         return 0
     return how.report(result, found)
+
+
+def _only_game(ledger: Ledger) -> str | None:
+    """Return the game that rulesets score, if they score no other."""
+    with ledger.reading() as connection:
+        return find_only_game(connection)
 
 
 def _note_result(result: Imported, league: str | None) -> None:

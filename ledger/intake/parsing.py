@@ -18,7 +18,8 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
-from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of, split_partners
+from ratings_ledger.ledger.intake.tables.partners import split_partners
+from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of
 from ratings_ledger.ledger.processes.forking import ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.validation.names import is_nobody

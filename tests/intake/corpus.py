@@ -5,6 +5,7 @@ from datetime import date, datetime
 import file_kinds
 import form_files
 import program_files
+import team_files
 import text_files
 from cases import (
     AFTER,
@@ -590,4 +591,4 @@ SHEETS = {
         ods([*WIDE, *[[None]] * 1_048_000]), games=TWO, name="results.ods",
     ),
 }  # fmt: skip
-CASES = SHEETS | text_files.CASES | file_kinds.CASES | program_files.CASES | form_files.CASES
+CASES = SHEETS | text_files.CASES | file_kinds.CASES | program_files.CASES | form_files.CASES | team_files.CASES

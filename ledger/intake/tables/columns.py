@@ -85,7 +85,8 @@ class TableOptions(NamedTuple):
     the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the players whom names in
     it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they are those of the file
     `profile`. `forfeits` says whether games that were not played are rated, `others` where those finished who did not
-    win. `only_game` is the game where a table does not say which. `needed` is what has to be said of each game: less if
+    win. `only_game` is the game where a table does not say which. `team_columns` are those whose own names say that
+    they hold the partners of a side. `needed` is what has to be said of each game: less if
     it is recorded already.
     """
 
@@ -106,6 +107,7 @@ class TableOptions(NamedTuple):
     forfeits: str | None = None
     others: str | None = None
     only_game: str | None = None
+    team_columns: frozenset[str] = frozenset()
     needed: tuple[str, ...] = NEEDED
 
     @property

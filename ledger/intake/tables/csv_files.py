@@ -156,7 +156,15 @@ def table_events(
         return
     sentences: tuple[str, ...] = (told,) if told else ()
     header, problems = read_names(names, options)
-    if problems or options.layout or options.dates or not _has_usual_dates(head[at + 1 :], delimiter, header):
+    # which known ids are not taken apart is told of recognised tables
+    has_whole = options.partners is not None and any(options.partners in name for name in options.whole)
+    if (
+        problems
+        or has_whole
+        or options.layout
+        or options.dates
+        or not _has_usual_dates(head[at + 1 :], delimiter, header)
+    ):
         yield from _recognised(chain(head, lines), options, encoding, sentences)
         return
     columns = header_columns(header)

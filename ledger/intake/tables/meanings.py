@@ -36,6 +36,15 @@ OF_PLAYER = "player "  # what the column of a player is called, with the name be
 _FILLED_IN = (
     "timestamp zeitstempel horodateur marcatemporal tijdstempel informazionicronologiche carimbodedatahora tidsstampel"
 )
+# columns of sides that have partners, as their names say
+_TEAMS = ["team", "mannschaft", "equipe", "equipo", "squadra", "ploeg", "druzyna", "lag"]
+_FIRST_TEAM = " ".join(f"{team}{which}" for team in _TEAMS for which in "1a")
+_SECOND_TEAM = " ".join(f"{team}{which}" for team in _TEAMS for which in "2b")
+_WINNERS = """winners winningteam winnerteam siegerteam gewinnerteam siegerpaar vainqueurs gagnants ganadores vencedores
+    vincitori winnaars zwyciezcy"""
+_LOSERS = (
+    """losers losingteam loserteam verliererteam verliererpaar perdants perdedores perdenti verliezers przegrani"""
+)
 # without accents, capitals, blanks and punctuation
 _WORDS = {
     "occurred_at": f"""{_FILLED_IN}
@@ -58,8 +67,9 @@ _WORDS = {
     "group": "gruppe groupe grupo gruppo groep grupa",
     "league": "liga ligue lega",
     "season": "saison temporada stagione seizoen sezon",
-    FIRST: "white weiss home heim blancs blancas bianco branco wit biale hemma",
-    SECOND: """black schwarz away guest gast noirs negras nero preto zwart czarne borta opponent gegner gegnerin
+    FIRST: f"""{_FIRST_TEAM} white weiss home heim blancs blancas bianco branco wit biale hemma""",
+    SECOND: f"""{_SECOND_TEAM}
+        black schwarz away guest gast noirs negras nero preto zwart czarne borta opponent gegner gegnerin
         adversaire adversario adversaria oponente rival avversario tegenstander przeciwnik motstander modstander
         motstandare""",
     RESULT: """result ergebnis resultat resultado risultato uitslag wynik tulos endergebnis endstand spielstand marcador
@@ -67,9 +77,11 @@ _WORDS = {
     SETS: "sets satze saetze manches legs frames",
     FIRST_SCORE: "homescore whitescore heimpunkte winnerscore winnerpoints siegerpunkte",
     SECOND_SCORE: "awayscore blackscore gastpunkte loserscore loserpoints verliererpunkte",
-    WINNER: """winner sieger siegerin gewinner gewinnerin vainqueur gagnant gagnante ganador ganadora vencedor vencedora
+    WINNER: f"""{_WINNERS}
+        winner sieger siegerin gewinner gewinnerin vainqueur gagnant gagnante ganador ganadora vencedor vencedora
         vincitore vincitrice winnaar zwyciezca vinnare vinner vinder voittaja""",
-    LOSER: """loser verlierer verliererin perdant perdante perdedor perdedora perdente verliezer przegrany forlorare
+    LOSER: f"""{_LOSERS}
+        loser verlierer verliererin perdant perdante perdedor perdedora perdente verliezer przegrany forlorare
         taper taber haviaja""",
     "1st": "first erster erste premier primero primo",
     "2nd": "second zweiter zweite deuxieme segundo secondo runnerup",
@@ -80,6 +92,7 @@ _WORDS = {
     TOTAL: """total totals sum summe gesamt insgesamt somme totale suma totaal ogolem summa average mittelwert
         durchschnitt moyenne media""",
 }
+_OF_TEAMS = frozenset(f"{_FIRST_TEAM} {_SECOND_TEAM} {_WINNERS} {_LOSERS}".split())
 _MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
 _OF_PLACE = "platz|place|rank|rang|pos|position|puesto|posto|plats|plaats|lugar|miejsce"
 _PLACE = re.compile(
@@ -145,6 +158,15 @@ def read_column(text: str) -> str:
         hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])
         raise Refused("bad-value", f"{shown(text)} is nothing that a column holds{hint} (known: {COLUMN_WORDS})")
     return meaning
+
+
+def is_of_team(name: str) -> bool:
+    """Tell whether a column holds the partners of a side, as its own name says.
+
+    >>> is_of_team("Winners"), is_of_team("Team A"), is_of_team("Winner")
+    (True, True, False)
+    """
+    return plain_word(name) in _OF_TEAMS
 
 
 def is_total(cells: list[str]) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.tables.columns import (
     COMMA_DELIMITERS,
     GAME_COLUMNS,
@@ -51,11 +52,19 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     OF_SIDES,
     TIME,
     column_meaning,
+    is_of_team,
     is_total,
     plain_word,
     repeats,
 )
-from ratings_ledger.ledger.intake.tables.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
+from ratings_ledger.ledger.intake.tables.partners import JOINTS, split_team_cell
+from ratings_ledger.ledger.intake.tables.table_games import (
+    Found,
+    cells_of,
+    games_of_rows,
+    name_columns,
+    without_dashes,
+)
 from ratings_ledger.ledger.rejections import Refused, in_list, shown
 
 LISTED_MAX = 5
@@ -175,12 +184,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     header, replaced = _without_replaced(names, header, body, options)
     problems += _unnamed(table, line, header, body)
     problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
-    dated = _dated(header)
-    order = Order("", is_needed=False)
-    try:
-        order = order_of(((there, cell_at(row, dated)) for there, row in body), options.dates)
-    except Refused as problem:
-        problems.append(problem)
+    order = _order(body, _dated(header), options, problems)
     has_ids = "game_id" in (*header, *options.fixed)
     left_out = left_out_columns(names, options)
     dropped = (*_dropped(names, options), *left_out)
@@ -205,14 +209,16 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         readable: Header = [None if name == "occurred_at" and not order.name else name or None for name in header]
         yield from _wrong_rows(table, body, readable, order.name)
         return
-    sentences = [*_sentences(read, renamed, order, _first_day(body, header, order.name))]
-    sentences += [f"left out: column {in_list(name)}; {why}" for name, why in left_out.items()]
-    yield read._replace(told=(*table.told, *sentences, *only_game_told(header, options)))
+    sentences = _sentences(read, renamed, order, _first_day(body, header, order.name))
+    forms = [f"left out: column {in_list(name)}; {why}" for name, why in left_out.items()]
+    yield read._replace(told=(*table.told, *sentences, *forms, *only_game_told(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
         found=None, sheet=options.sheet or table.sheet or None, layout=layout.name,
         columns={**options.columns, **renamed}, dates=order.name if order.told else options.dates,
     )  # fmt: skip
+    options = options._replace(team_columns=team_columns(names, header, options))
+    yield from _whole_told(body, header, options)
     columns = _columns(header, layout)._replace(is_numbered=not has_ids, sheet=table.sheet or None)
     if options.found is not None:
         options.found(columns)
@@ -459,6 +465,40 @@ def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOpti
     return [Refused("bad-profile", told)] if parts else []
 
 
+def team_columns(names: Sequence[str], header: Header, options: TableOptions) -> frozenset[str]:
+    """Return the columns, under this program's names, whose own names say that they hold the partners of a side."""
+    renamed = {theirs.casefold() for theirs in options.renamed}
+    return frozenset(
+        ours
+        for name, ours in zip(names, header, strict=True)
+        if ours and is_of_team(name) and name.casefold() not in renamed
+    )
+
+
+def _order(body: Rows, dated: int | None, options: TableOptions, problems: list[Refused]) -> Order:
+    """Return the order of the dates in a column; what is wrong with it is added to the problems."""
+    try:
+        return order_of(((there, cell_at(row, dated)) for there, row in body), options.dates)
+    except Refused as problem:
+        problems.append(problem)
+        return Order("", is_needed=False)
+
+
+def _whole_told(body: Rows, header: Header, options: TableOptions) -> Iterator[str]:
+    """Yield which known ids in cells of sides hold what joins partners, and are not taken apart."""
+    joints = JOINTS if options.partners is None else (options.partners,)
+    sides = [(column, name) for column, name in enumerate(header) if name and (is_place(name) or name in OF_SIDES)]
+    found = dict[str, None]()
+    for _, row in body if options.whole else ():
+        for column, name in sides:
+            if any(joint in (text := cell_at(row, column)) for joint in joints):
+                with suppress(Refused):
+                    players = map(composed, split_team_cell(name, text, options))
+                    found |= {p: None for p in players if p in options.whole and any(j in p for j in joints)}
+    if found:
+        yield f"not taken apart, since the ledger knows them: {', '.join(map(in_list, found))}"
+
+
 def _columns(header: Header, layout: Layout) -> CsvColumns:
     """Return the columns of the table as it is rewritten."""
     found = header_columns(header)
@@ -466,7 +506,7 @@ def _columns(header: Header, layout: Layout) -> CsvColumns:
     game = named + tuple(name for name in found.game if is_number(name))
     if layout.is_usual:
         return found._replace(game=game)
-    return CsvColumns((*game, "extra.scores", "extra.forfeit"), ("player", "place", "score"), {})
+    return CsvColumns((*game, "extra.scores", "extra.forfeit"), ("player", "place", "score", "team"), {})
 
 
 def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any
 
-from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.tables.columns import (
     NUMBERS,
     Cells,
@@ -39,6 +38,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     told_not_utf8,
 )
 from ratings_ledger.ledger.intake.tables.meanings import LOSER, OF_PLAYER, SIDES
+from ratings_ledger.ledger.intake.tables.partners import refuse_tied_partners, split_team_cell
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.validation.names import is_dash
 
@@ -158,44 +158,24 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
     try:
         event = read_game(cells, columns, options)
         for name, text in cells.items():
+            if name in options.team_columns and len(_tied(text, options)) > 1:
+                raise refuse_tied_partners(text)
             if name in columns.places and "" in map(str.strip, _tied(text, options)):
                 told = f"{name}: {shown(text)} ties somebody with nobody; {options.tie or TIE} stands between names"
                 raise Refused("bad-identifier", told)
     except Refused as problem:
         return line, problem, cells, None
-    sides = [
-        (columns.places[name], ["" if is_dash(text.strip()) else text.strip()])
-        for name, cell in cells.items()
-        if name in columns.places
-        for text in _tied(cell, options)
-    ]
-    if options.partners is not None:
-        try:
-            sides = [(place, split_partners(text, options.partners, options.whole)) for place, (text,) in sides]
-        except Refused as problem:
-            return line, problem, cells, None
+    try:
+        sides = [
+            (columns.places[name], split_team_cell(name, "" if is_dash(text.strip()) else text.strip(), options))
+            for name, cell in cells.items()
+            if name in columns.places
+            for text in _tied(cell, options)
+        ]
+    except Refused as problem:
+        return line, problem, cells, None
     event["data"]["participants"] = participants_of(sides)
     return line, event, cells, None
-
-
-def split_partners(text: str, joint: str, whole: Collection[str] = ()) -> list[str]:
-    """Return the players of a side in a cell, joined by a text; ids in `whole` are not taken apart.
-
-    Raises `Refused` if a name is missing beside the text.
-
-    >>> split_partners("anna + ben", "+"), split_partners("C++ + ben", "+", ["C++"])
-    (['anna', 'ben'], ['C++', 'ben'])
-    """
-    parts, found = text.split(joint), list[str]()
-    while parts:
-        # the longest known id that begins here, or else what stands up to the next joint
-        ends = (end for end in range(len(parts), 1, -1) if composed(joint.join(parts[:end]).strip()) in whole)
-        end = next(ends, 1)
-        found.append(joint.join(parts[:end]).strip())
-        del parts[:end]
-    if len(found) > 1 and "" in found:
-        raise Refused("bad-identifier", f"{shown(text)} joins somebody with nobody; {joint} stands between partners")
-    return found
 
 
 def participants_of(sides: Iterable[tuple[int, list[str]]]) -> list[dict[str, Any]]:

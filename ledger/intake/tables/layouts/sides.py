@@ -32,6 +32,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     SIDES,
     WINNER,
 )
+from ratings_ledger.ledger.intake.tables.partners import split_team_cell
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
 
 Parsed = TypeVar("Parsed")
@@ -72,7 +73,13 @@ class SidesReader(NamedTuple):
             raise Refused("missing-member", f"{self.view.cell(line, missing)}: the row has no {missing}")
         outcomes = self._of_two(line, cells, sides) if len(sides) == 2 else self._of_several(line, cells, sides)
         shared = {name: text for name, text in cells.items() if name not in BESIDES}
-        return [{**shared, "player": cells[name], **outcome} for name, outcome in zip(sides, outcomes, strict=True)]
+        players = [split_team_cell(name, cells[name], self.options) for name in sides]
+        in_teams = any(len(partners) > 1 for partners in players)
+        return [
+            {**shared, "player": player, **outcome, **({"team": str(number)} if in_teams else {})}
+            for number, (partners, outcome) in enumerate(zip(players, outcomes, strict=True), 1)
+            for player in partners
+        ]
 
     def _of_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
         """Return what both sides got. Raises `Refused` if nothing says it, or if two columns disagree."""
