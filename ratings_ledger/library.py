@@ -65,6 +65,7 @@ from ratings_ledger.projections.diff.comparison import (
 )
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.diff.event_impacts import EventImpact, LadderImpact
+from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.other_results import HypotheticalResult, OtherResult
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
 from ratings_ledger.projections.diff.published_lists import ListCause, PublishedListDiff, PublishedRowDiff
@@ -161,6 +162,7 @@ __all__ = [
     "Head",
     "History",
     "HypotheticalResult",
+    "Impact",
     "ImpactSummary",
     "LadderImpact",
     "LadderRow",

@@ -229,7 +229,7 @@ def recorded(
     With `only_lists` no more is told of it than which published lists would come out differently; `sync` is what
     differs in a sheet, `preview` how files were understood.
     """
-    found = impact or Impact()
+    found = Impact() if impact is None else impact  # one without changes is false
     return Recorded(
         told.appended, told.existing, refusals(told.rejected, placed=True), head_of(told),
         told.rejected_count if told.rejected_count > len(told.rejected) else ABSENT, newness(told),

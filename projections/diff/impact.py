@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -31,19 +31,20 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment, times_of
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 
 
 @dataclass(frozen=True, slots=True)
-class Impact(Result):
+class Impact(RowSequence[Effect]):
     """What something does: to whose points, how much on which ladders, which published lists would come out
     differently, and explanations for unexpected changes; `failed` tells which ladders cannot be replayed, and why.
     `periods` has the ladders whose rating periods are concerned. `times` knows how this ledger shows times, if a
     published list differs or games wait for a period to close.
     """
 
+    _rows_member: ClassVar[str] = "changes"
     changes: tuple[Effect, ...] = ()
     ladders: tuple[ImpactSummary, ...] = ()
     published: tuple[DifferingList, ...] = ()

@@ -44,7 +44,8 @@ def describe(result: object, rows: Sequence[Any] | None = None) -> str:
     for name, value in scalars(result):
         parts.append(f"{name}={_brief(value)}")
     if rows is None:
-        parts += [f"{len(value)} {name}" for name, value in nested(result)]
+        parts += [f"{name}: {len(value)}" for name, value in nested(result)]
+        parts = parts or [f"{name}={value!r}" for name, value in _members(result) if is_dataclass(value)]
     line, shown = "", 0
     for part in parts:
         longer = f"{line}, {part}" if line else part
@@ -84,7 +85,7 @@ def scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, Any]]:
     for name, value in _members(result):
         parts = value.named() if isinstance(value, Coordinates) else {name: value}
         for one, part in parts.items():
-            is_empty = part is None or part is ABSENT or part == ()
+            is_empty = part is None or part is ABSENT or (isinstance(part, tuple) and all(one is None for one in part))
             if is_empty or one in names or one in UNSHOWN:
                 continue
             names.add(one)

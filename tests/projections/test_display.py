@@ -44,6 +44,8 @@ SEQUENCES: dict[str, Callable[[rl.Ledger, rl.View], RowSequence[Any]]] = {
     "difference": lambda ledger, view: ledger.compare(ledger.at(as_of="2024-01-31"), view)[0],
     "attribution": lambda ledger, view: ledger.attribute(LADDER, "anna", ledger.at(as_of="2024-01-31"), view),
 }
+SEQUENCES["impact"] = lambda ledger, view: correction(ledger).impact()
+SEQUENCES["impact of nothing"] = lambda ledger, view: ledger.propose([], by="mira").impact()
 OTHERS: dict[str, Callable[[rl.Ledger, rl.View], Result]] = {
     "balance": lambda ledger, view: view.balance(LADDER),
     "explanation": lambda ledger, view: view.explain(LADDER, "g-1"),
@@ -57,6 +59,15 @@ OTHERS: dict[str, Callable[[rl.Ledger, rl.View], Result]] = {
     "last event": lambda ledger, view: view.last_event(LADDER),
     "status": lambda ledger, view: ledger.status(),
 }
+
+
+def correction(ledger: rl.Ledger) -> rl.Proposal:
+    """Propose that the first game ended the other way round."""
+    game = ledger.at().games("g-1")[0].data
+    places = {1: 3, 2: 2, 3: 1}
+    turned = [{**seat, "place": places[seat["place"]]} for seat in game["participants"]]
+    data = {"game_id": "g-1", "reason": "turned", "game": {**game, "participants": turned}}
+    return ledger.propose({"type": "game.corrected", "data": data}, by="mira")
 
 
 @pytest.fixture
@@ -105,6 +116,8 @@ def test_lines_say_what_matters(ledger: rl.Ledger) -> None:
     row = standings[0]
     assert repr(row).startswith(f"Standing(rank={row.rank}, player='{row.player}', points=")
     assert repr(view.history(LADDER, "anna").steps) == "Course(3 changes)"
+    assert repr(correction(ledger)) == "Proposal(1 to append, 0 refused)"
+    assert repr(correction(ledger).impact()).startswith("Impact(7 rows")
     plan = ledger.propose({"game_id": "g-9"}, by="mira")
     assert repr(plan) == "Proposal(0 to append, 1 refused)"
     with ledger.at().sides():  # the class that looks at its arguments has the name of the public one
