@@ -41,9 +41,10 @@ class Head(NamedTuple):
     def __repr__(self) -> str:
         """Return the position, the time, and the beginning of the chain hash."""
         if not self.position:
-            return "Head(position=0)"
+            return f"{type(self).__name__}(position=0)"
         recorded_at, chain_hash = format_instant(self.recorded_at), self.chain_hash.hex()
-        return f"Head(position={self.position}, recorded_at='{recorded_at}', chain_hash='{chain_hash[:12]}…')"
+        told = f"position={self.position}, recorded_at='{recorded_at}', chain_hash='{chain_hash[:12]}…'"
+        return f"{type(self).__name__}({told})"
 
 
 def ledger_id(connection: Connection) -> str:
