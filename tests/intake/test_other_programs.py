@@ -1,7 +1,10 @@
 """Files of other programs are told apart, say what is rated, and end well when they came to harm."""
 
 import io
+import json
+from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,6 +17,8 @@ from ratings_ledger.ledger.intake.readers import reader_of
 from ratings_ledger.ledger.intake.readers.reader import Opened
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused
+
+Ratings = Callable[..., Any]
 
 OPTIONS = TableOptions("Europe/Berlin")
 NAMES = {"PGN": "PGN", "games of Lichess": "games of Lichess", "TRF": "TRF", "BG Stats": "BG Stats"}
@@ -89,6 +94,27 @@ def test_anonymous_players_have_to_be_named() -> None:
     for given, number in ((OPTIONS, 0), (options, 1)):
         found = reader.read(Opened("BGStatsExport.json", io.BytesIO(content), None), given)
         assert sum(isinstance(one, tuple) and isinstance(one[1], dict) for one in found) == number
+
+
+def test_edited_plays_are_synced_and_undone(ledger_url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A later export of BG Stats conflicts with a play that was edited; --sync corrects it and voids deleted plays, and
+    undo takes that back.
+    """
+    path = tmp_path / "BGStatsExport.json"
+    command = ("import", path, "--zone", "Europe/Berlin", "--format", "json")
+
+    def told(*plays: dict[str, object], more: tuple[str, ...] = ()) -> dict[str, Any]:
+        path.write_bytes(bg_stats(*plays).content)
+        return dict(json.loads(ratings(*command, *more, db=ledger_url).stdout))
+
+    first, edited = (play("a1", "1 10!", "2 8"), play("a2", "1 3", "2 9!")), play("a1", "1 10", "2 12!")
+    assert told(*first)["appended"] == 2
+    assert told(*first)["existing"] == 2
+    assert [one["code"] for one in told(edited)["rejected"]] == ["id-conflict"]
+    found = told(edited, play("a3", "1 1!", "2 0"), more=("--sync", "--yes"))["sync"]
+    assert [found[what] for what in ("new", "changed", "vanished")] == [1, 1, 1]
+    assert ratings("undo", "--yes", db=ledger_url).exit_code == 0
+    assert told(*first)["rejected"] == []
 
 
 def test_damaged_files_give_events_or_refusals(at_length: bool) -> None:

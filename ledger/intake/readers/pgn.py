@@ -32,8 +32,8 @@ FALLBACK_ENCODING = "cp1252"  # of which Latin-1, the encoding of the standard, 
 # possessive, since what is no tag behind many blanks would be tried again and again
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?(?:\s++|[;%][^\n]*+\n)*+\[\w+\s+"[^"\n]*"\s*\]')
 _TAG_BEGINS = re.compile(rb'\[\s*\w+\s+"')
-# tags as nearly all programs write them, and the beginning of the moves
-_PLAIN_TAGS = re.compile(rb'((?:\[\w+ "[^"\\\r\n]*"\]\r?\n)+)\r?\n(?=[^\s\[%;])')
+# tags as nearly all programs write them, no more than games have, and the beginning of the moves
+_PLAIN_TAGS = re.compile(rb'((?:\[\w+ "[^"\\\r\n]*"\]\r?\n){1,100})\r?\n(?=[^\s\[%;])')
 _PLAIN_TAG = re.compile(r'\[(\w+) "([^"]*)"\]')
 # what may stand among tags
 _AMONG_TAGS = re.compile(
@@ -172,23 +172,19 @@ def _odd_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes], by
 
 def _end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
     """Return where the tags of the next game begin; None if more has to be read first. Raises `_Unended`."""
-    look = begin
-    while True:
-        newline = buffer.find(b"\n[", look)
-        if newline < 0:
-            if not is_last:
-                return None
-            end = len(buffer)
-        else:
-            end = newline + 1
-            if _TAG_BEGINS.match(buffer, end) is None:
-                look = end
-                continue
-        # outside of comments there is no quotation mark but in tags, and behind the end of a comment is outside
-        is_plain = buffer.find(b'"', begin, end) < 0 and buffer.rfind(b"{", begin, end) <= buffer.rfind(
-            b"}", begin, end
-        )
-        return end if is_plain else _end_among_comments(buffer, begin, is_last)
+    # outside of comments there is no quotation mark but in tags
+    quote = buffer.find(b'"', begin)
+    if quote < 0 and not is_last:
+        return None
+    end, newline = len(buffer), begin - 1
+    if quote >= 0:
+        while (newline := buffer.find(b"\n[", newline + 1, quote)) >= 0:
+            if _TAG_BEGINS.match(buffer, newline + 1) is not None:
+                break
+        end = newline + 1
+    # behind the end of a comment is outside
+    is_plain = end > 0 and buffer.rfind(b"{", begin, end) <= buffer.rfind(b"}", begin, end)
+    return end if is_plain else _end_among_comments(buffer, begin, is_last)
 
 
 def _end_among_comments(buffer: bytes, begin: int, is_last: bool) -> int | None:
