@@ -149,8 +149,8 @@ def _have_same_dates(left: Stream, right: Stream) -> bool:
     """Tell whether the games of two streams are in the same days, seasons and rating periods, if their rule asks."""
     pairs = ((left.calendar, right.calendar), (left.periods, right.periods))
     return all(
-        one is other or (one is not None and other is not None and all(map(arrays.equal, one, other)))
-        for one, other in pairs
+        left is right or (left is not None and right is not None and all(map(arrays.equal, left, right)))
+        for left, right in pairs
     )
 
 

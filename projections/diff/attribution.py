@@ -89,19 +89,19 @@ def attributed(
     connection = sides.connection
     try:
         places = _places(sides, ladder, before, after)
-        found = attribute(connection, ladder, player, *places)
+        attribution = attribute(connection, ladder, player, *places)
     except RuleFailure as problem:
         message = f"{problem.ladder}: the rule failed on the way: {problem}"
         raise RuleFailed(message, problem.ladder) from None
-    if found.before is None and found.after is None:
+    if attribution.before is None and attribution.after is None:
         latest = sides.ladders(Coordinates(None, head(connection).position, None)).of(ladder)
         refuse_unknown(latest.facts, player)
     ends = [
         AttributedEnd(
-            at._replace(left_out=tuple(p for p in found.left_out if p <= at.known_at)),
+            at._replace(left_out=tuple(p for p in attribution.left_out if p <= at.known_at)),
             None if points is None else as_exact(points),
         )
-        for at, points in zip(places, (found.before, found.after), strict=True)
+        for at, points in zip(places, (attribution.before, attribution.after), strict=True)
     ]
     contradicted = (
         message
@@ -115,11 +115,11 @@ def attributed(
         ladder,
         first,
         last,
-        as_exact(found.start),
-        as_exact(found.change),
-        with_events(connection, found),
+        as_exact(attribution.start),
+        as_exact(attribution.change),
+        with_events(connection, attribution),
         contradicted=tuple(contradicted),
-        left_out=found.left_out,
+        left_out=attribution.left_out,
         times=times_of(connection),
     )
 
@@ -136,10 +136,10 @@ def _places(sides: Sides, ladder: str, before: CoordinateSpec, after: Coordinate
             raise Unknown(None, f"{ladder} was not published ({spec.text})")
         last = max(lists, key=lambda entry: entry.position)
         places.append(Coordinates(sides.compared_at(last), last.known_at, None))
-    for published, other in ((0, 1), (1, 0)):
+    for published, computed in ((0, 1), (1, 0)):
         specs = before, after
-        if specs[published].published and not specs[other].published and specs[other].as_of is None:
-            places[other] = places[other]._replace(as_of=places[published].as_of)
+        if specs[published].published and not specs[computed].published and specs[computed].as_of is None:
+            places[computed] = places[computed]._replace(as_of=places[published].as_of)
     return places
 
 
@@ -155,10 +155,12 @@ def _contradicted(sides: Sides, ladder: str, player: str, end: AttributedEnd) ->
                 yield f"the list at position {entry.position} shows {shown}; see: ratings verify"
 
 
-def with_events(connection: Connection, found: Attribution) -> tuple[AttributedCause, ...]:
+def with_events(connection: Connection, attribution: Attribution) -> tuple[AttributedCause, ...]:
     """Return the causes with what their events say; a withdrawal is named like the event that it withdraws."""
-    records = read_records_at(connection, [cause.position for cause in found.causes if cause.position is not None])
-    return tuple(_with_event(Log(connection), cause, records.get(cause.position or 0)) for cause in found.causes)
+    records = read_records_at(
+        connection, [cause.position for cause in attribution.causes if cause.position is not None]
+    )
+    return tuple(_with_event(Log(connection), cause, records.get(cause.position or 0)) for cause in attribution.causes)
 
 
 def _with_event(log: Log, cause: Cause, record: str | None) -> AttributedCause:

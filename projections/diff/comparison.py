@@ -193,11 +193,11 @@ class RankedState(NamedTuple):
 
 def points_of_rows(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
     """Return what the players of some rows have."""
-    found = {}
+    ranked = {}
     for rank, player, points, _, _, divisor, gold, *_ in rows:
         common = gcd(points, scale * divisor)
-        found[player] = RankedPoints(points // common, scale * divisor // common, rank, gold)
-    return found
+        ranked[player] = RankedPoints(points // common, scale * divisor // common, rank, gold)
+    return ranked
 
 
 @dataclass
@@ -231,15 +231,15 @@ def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts,
     """Return what was known by player, under the ids the same people have in `new`: renamed since, or no longer
     renamed.
     """
-    found = dict(old)
+    renamed = dict(old)
     if not (before.renamed or after.renamed):
-        return found
-    gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
-    since = [(was, after.current(was)) for was in gone if after.current(was) in new]
-    for was, now in since + [(before.current(now), now) for now in come if before.current(now) in gone]:
-        if was in found and now not in found:
-            found[now] = found.pop(was)
-    return found
+        return renamed
+    departed, arrived = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
+    since = [(was, after.current(was)) for was in departed if after.current(was) in new]
+    for was, now in since + [(before.current(now), now) for now in arrived if before.current(now) in departed]:
+        if was in renamed and now not in renamed:
+            renamed[now] = renamed.pop(was)
+    return renamed
 
 
 # a published list, a computed one, or None where nothing was published
@@ -300,18 +300,20 @@ class Sides:
         ranking = ladders.ranked_at(ladders.trace(ladder), at.as_of)
         return Side(ComparedSide(at.of(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
 
-    def compared_at(self, one: PublishedList) -> int | None:
+    def compared_at(self, published: PublishedList) -> int | None:
         """Return the time up to which a published list is compared with what would come out today."""
-        ruleset_id = parse_name(one.ladder).ruleset_id
-        versions = self.facts(one.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
+        ruleset_id = parse_name(published.ladder).ruleset_id
+        versions = self.facts(published.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
         # without its rule here nothing comes out today
-        return one.as_of if versions is None else compared_at(one, versions[0].ruleset)
+        return published.as_of if versions is None else compared_at(published, versions[0].ruleset)
 
-    def published(self, one: PublishedList) -> Side:
+    def published(self, published: PublishedList) -> Side:
         """Return a list as it was published."""
-        told = ComparedSide(Coordinates(one.as_of, one.known_at, None), one.ruleset, one.position)
-        ladders = self.ladders(Coordinates(None, one.known_at, None)).of(one.ladder)
-        return Side(told, RankedState(ladders.facts, as_published(self.connection, one)))
+        place = ComparedSide(
+            Coordinates(published.as_of, published.known_at, None), published.ruleset, published.position
+        )
+        ladders = self.ladders(Coordinates(None, published.known_at, None)).of(published.ladder)
+        return Side(place, RankedState(ladders.facts, as_published(self.connection, published)))
 
     def side(self, ladder: str, what: Meant) -> Side:
         """Return a ladder as one of both sides means it. Raises as `computed` does."""
@@ -342,7 +344,7 @@ def compared(
 
     Raises `BadArgument`, `Unknown` if nothing is published that is asked for, `RulesetUnusable` for a named ladder.
     """
-    found, failures = list[Difference](), list[RuleFailure | RulesetUnusable]()
+    differences, failures = list[Difference](), list[RuleFailure | RulesetUnusable]()
     for name, *both in _pairs(sides, a, b, ladders):
         try:
             left, right = (sides.side(name, what) for what in both)
@@ -354,7 +356,7 @@ def compared(
             continue
         rows, reach = compare(DifferingRow, name, left.state, right.state)
         if rows or ladders or a.published or b.published:
-            found.append(Difference(name, left.told, right.told, tuple(rows), reach, quality=predicted))
+            differences.append(Difference(name, left.told, right.told, tuple(rows), reach, quality=predicted))
         is_empty = not any(side.state.ranking and side.state.ranking.rows for side in (left, right))
         if ladders and is_empty and (message := other_ladder(right.state.facts, name)):
             sides.note(message)
@@ -362,7 +364,7 @@ def compared(
         told_with_game(problem, sides.latest, sides.connection) if isinstance(problem, RuleFailure) else str(problem)
         for problem in failures
     )
-    return Differences(tuple(found), asked=(a.text, b.text), failed=(*failed,), times=times_of(sides.connection))
+    return Differences(tuple(differences), asked=(a.text, b.text), failed=(*failed,), times=times_of(sides.connection))
 
 
 def _pairs(
@@ -397,7 +399,7 @@ def _published_pairs(
     """Yield published lists beside what is computed for the same time, or what was published for it later."""
     names: list[str | None] = [*ladders] or [None]
     listed = [
-        {one.of: one for name in names for one in spec.lists(sides.connection, sides.note, name)}
+        {published.of: published for name in names for published in spec.lists(sides.connection, sides.note, name)}
         for spec in (a, b)
         if spec.published
     ]
@@ -433,14 +435,14 @@ def compare(
     was, now, moved, pairs = _beside(old, new, ranks)
     aligned = under_present_ids(was, now, old.facts, new.facts)
     differing = [
-        (player, one, other)
+        (player, earlier, later)
         for player in aligned.keys() | now.keys()
-        if (one := aligned.get(player)) != (other := now.get(player))
+        if (earlier := aligned.get(player)) != (later := now.get(player))
     ]
     effects = [
-        _effect(kind, ladder, player, one, other)
-        for player, one, other in differing
-        if ranks or one is None or other is None or one[:2] != other[:2]
+        _effect(kind, ladder, player, earlier, later)
+        for player, earlier, later in differing
+        if ranks or earlier is None or later is None or earlier[:2] != later[:2]
     ]
     effects.sort(key=_largest_first)
     gains = [Gain(effect.player, effect.change) for effect in effects if effect.change]
@@ -448,7 +450,7 @@ def compare(
     return effects, ImpactSummary(
         ladder,
         sum(effect.change is None or bool(effect.change) for effect in effects),
-        moved + sum((one and one.rank) != (other and other.rank) for _, one, other in differing),
+        moved + sum((earlier and earlier.rank) != (later and later.rank) for _, earlier, later in differing),
         gains[0] if gains and gains[0].change > 0 else None,
         next(gain for gain in gains if gain.change == least) if least < 0 else None,
         pairs,
@@ -485,31 +487,31 @@ def _beside(before: RankedState, after: RankedState, ranks: bool) -> Beside:
 
 def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> Beside:
     numbers = dict(zip(new.names, range(len(new.names)), strict=True))
-    there = np.array([*map(numbers.get, old.names, repeat(NONE))])
+    new_indices = np.array([*map(numbers.get, old.names, repeat(NONE))])
     # who is in both states, by their indices in either
-    here = np.flatnonzero(there != NONE)
-    there = there[here]
-    rank, rank_then = old.ranks[here], new.ranks[there]
+    here = np.flatnonzero(new_indices != NONE)
+    new_indices = new_indices[here]
+    rank, rank_then = old.ranks[here], new.ranks[new_indices]
     moved, ranked = rank != rank_then, (rank > 0) & (rank_then > 0)
     first = ((rank > 0) & (rank <= TOP)) | ((rank_then > 0) & (rank_then <= TOP))
-    differs = (old.points[here] != new.points[there]) | (moved & (first | ranks))
-    gone, come = (np.delete(np.arange(len(rows)), both) for rows, both in ((old, here), (new, there)))
-    was, now = old.of(np.append(here[differs], gone)), new.of(np.append(there[differs], come))
+    differs = (old.points[here] != new.points[new_indices]) | (moved & (first | ranks))
+    departed, arrived = (np.delete(np.arange(len(rows)), both) for rows, both in ((old, here), (new, new_indices)))
+    was, now = old.of(np.append(here[differs], departed)), new.of(np.append(new_indices[differs], arrived))
     pairs = _swapped(rank[ranked], rank_then[ranked])
     return points_of_rows(was, scale), points_of_rows(now, scale), int((moved & ~differs).sum()), pairs
 
 
 def _inversions(numbers: Any) -> int:
     """Return how many pairs of numbers of a column, not below 0, descend."""
-    found = 0
+    inversions = 0
     # numbers with the same higher bits are side by side: those that differ in this bit are in order or not
     for bit in reversed(range(int(numbers.max(initial=0)).bit_length())):
-        ones = numbers >> bit & 1
-        before = np.cumsum(ones) - ones
+        bits = numbers >> bit & 1
+        before = np.cumsum(bits) - bits
         begins = np.diff(numbers >> bit + 1, prepend=-1) != 0
-        found += int((before - np.maximum.accumulate(before * begins))[ones == 0].sum())
-        numbers = np.concatenate([numbers[ones == 0], numbers[ones == 1]])
-    return found
+        inversions += int((before - np.maximum.accumulate(before * begins))[bits == 0].sum())
+        numbers = np.concatenate([numbers[bits == 0], numbers[bits == 1]])
+    return inversions
 
 
 def _effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, new: RankedPoints | None) -> E:

@@ -201,8 +201,8 @@ class _Tally:
             ends = self.first.get(player), self.now.get(player)
             before, after = (row and row.points for row in ends)
             ranks = (ends[0] and ends[0].rank, ends[1] and ends[1].rank)
-            kept = {cause: amount for cause, amount in amounts.items() if amount}
-            yield Share(ladder, player, self.start, before, after, ranks, kept)
+            nonzero = {cause: amount for cause, amount in amounts.items() if amount}
+            yield Share(ladder, player, self.start, before, after, ranks, nonzero)
 
 
 class _Path:
@@ -236,8 +236,8 @@ class _Path:
     def _begun(self, name: str, ladders: Ladders, old: Stream | None, new: Stream | None) -> _Tally:
         """Return what everybody had before anything changed on a ladder. Raises `RuleFailure`."""
         ruleset_id = parse_name(name).ruleset_id
-        if there := self._begin.rulesets.get(ruleset_id):
-            version = newest(there)
+        if versions := self._begin.rulesets.get(ruleset_id):
+            version = newest(versions)
         else:
             stream = old or new
             assert stream is not None
@@ -247,9 +247,9 @@ class _Path:
 
     def _had(self, ladders: Ladders, stream: Stream | None) -> Had:
         """Return what everybody has, by the id they have in the end. Raises `RuleFailure`."""
-        there = ReplayedLadder(ladders, stream, keep=False)
-        rows, end = there.at().had(), (self._end if stream is None else self._end.of(stream.ladder)).facts
-        others = _ids_on_the_way(there.facts, end)
+        replayed = ReplayedLadder(ladders, stream, keep=False)
+        rows, end = replayed.at().had(), (self._end if stream is None else self._end.of(stream.ladder)).facts
+        others = _ids_on_the_way(replayed.facts, end)
         found = {name: row for name, row in rows.items() if name not in others and end.current(name) == name}
         for player, names in others.items():
             if known := [name for name in names if name in rows]:

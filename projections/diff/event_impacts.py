@@ -52,11 +52,11 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders, times:
     written = json.loads(record)
     recorded = recorded_up_to(connection, before.facts.position)
     affected = affected_between(connection, before.facts, after.facts, event)
-    found = impact_between(recorded, before, after, affected)
+    impact = impact_between(recorded, before, after, affected)
     by_ladder = defaultdict[str, list[Effect]](list)
-    for effect in found.changes:
+    for effect in impact.changes:
         by_ladder[effect.ladder].append(effect)
-    radii = {one.ladder: one.ranks for one in found.ladders}
+    radii = {summary.ladder: summary.ranks for summary in impact.ladders}
     return EventImpact(
         position,
         event.type,
@@ -65,20 +65,20 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders, times:
         event.data.get("reason"),
         event.data.get("game_id"),
         tuple(_on(name, effects, radii.get(name, 0), _players(after, name)) for name, effects in by_ladder.items()),
-        found.changes,
-        found.published,
+        impact.changes,
+        impact.published,
         told=what_was_decided(Log(connection, position - 1), event, times, identities(connection, position))
         if TYPES[event.type].decided
         else words_of(RecordedEvent(written), times),
-        failed=found.failed,
+        failed=impact.failed,
         times=times,
     )
 
 
 def _players(ladders: Ladders, ladder: str) -> int:
     """Return how many players are on a ladder; nobody is on one that is no more."""
-    there = ladders.facts.rulesets.get(parse_name(ladder).ruleset_id)
-    stream = ladders.every(parse_name(ladder).ruleset_id).get(ladder) if there else None
+    versions = ladders.facts.rulesets.get(parse_name(ladder).ruleset_id)
+    stream = ladders.every(parse_name(ladder).ruleset_id).get(ladder) if versions else None
     return 0 if stream is None else len(ladders.of_stream(stream).rows)
 
 

@@ -57,17 +57,17 @@ class Impact(RowSequence[Effect]):
 def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
     """Return what events that are checked but not appended yet would change on the ladders as they are."""
     after, affected, renames = with_drafts(connection, before, drafts, clock.now())
-    found = impact_between(recorded_up_to(connection, before.facts.position), before, after, affected)
+    impact = impact_between(recorded_up_to(connection, before.facts.position), before, after, affected)
     reasons = tuple(
-        why for player, new_player in renames for why in _why_rescored(before.facts, found, player, new_player)
+        why for player, new_player in renames for why in _why_rescored(before.facts, impact, player, new_player)
     )
-    is_dated = found.published or found.periods is not ABSENT
-    return replace(found, reasons=reasons or ABSENT, times=times_of(connection) if is_dated else UTC_TIMES)
+    is_dated = impact.published or impact.periods is not ABSENT
+    return replace(impact, reasons=reasons or ABSENT, times=times_of(connection) if is_dated else UTC_TIMES)
 
 
-def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
+def _why_rescored(before: Facts, impact: Impact, player: str, new_player: str) -> Iterator[str]:
     """Yield why a rename changes points; most do not."""
-    ladders = dict.fromkeys(effect.ladder for effect in found.changes if effect.before != effect.after)
+    ladders = dict.fromkeys(effect.ladder for effect in impact.changes if effect.before != effect.after)
     if not ladders:
         return
     if before.knows(new_player):
@@ -94,7 +94,7 @@ def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
     """Return what was recorded up to a position."""
     return RecordedBeside(
         partial(published_lists, connection, position),
-        lambda one: as_published(connection, one),
+        lambda published: as_published(connection, published),
         lambda failure, facts: told_with_game(failure, facts, connection),
     )
 
@@ -143,7 +143,10 @@ def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
     if stream is None:
         return []
     stream = ladders.stream(stream.ladder)  # all of it
-    return [*(ladders.facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)]
+    return [
+        *(ladders.facts.occurred_at[row] for row in stream.row),
+        *(adjustment.occurred_at for adjustment in stream.adjustments),
+    ]
 
 
 def _compare_lists(
@@ -154,19 +157,19 @@ def _compare_lists(
     """
     stream = was.stream or now.stream
     facts = was.facts, now.facts
-    for one in lists:
-        as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
+    for published in lists:
+        as_of = published.as_of if stream is None else compared_at(published, stream.versions[0].ruleset)
         old, new = (_valued(side.at(as_of).ranking) for side in (was, now))
         if under_present_ids(old, new, *facts) == new:
             continue
-        published = _valued(recorded.rows(one))
-        if under_present_ids(published, new, *facts) != new:
-            already = under_present_ids(published, old, was.facts, was.facts) != old
-            as_published = None if one.as_of is None else moment(one.as_of)
-            yield DifferingList(one.ladder, as_published, one.position, already)
+        rows = _valued(recorded.rows(published))
+        if under_present_ids(rows, new, *facts) != new:
+            already = under_present_ids(rows, old, was.facts, was.facts) != old
+            played_until = None if published.as_of is None else moment(published.as_of)
+            yield DifferingList(published.ladder, played_until, published.position, already)
 
 
-def _valued(found: Ranking | None) -> dict[str, tuple[Any, ...]]:
+def _valued(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
     """Rows by player, their points as exact numbers."""
-    rows, scale = ((), 1) if found is None else (found.rows, found.scale)
+    rows, scale = ((), 1) if ranking is None else (ranking.rows, ranking.scale)
     return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}

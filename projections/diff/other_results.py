@@ -47,32 +47,32 @@ class OtherResult(Answer, RowSequence[HypotheticalResult]):
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
-def other_result(seen: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
+def other_result(survey: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
     """Return what a game would have given with other places, in the order of its participants; its players come with
     the points that they had.
 
     Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game has.
     """
-    story = game_story(seen, game_id)
-    seen.failures = []  # which are met again
+    story = game_story(survey, game_id)
+    survey.failures = []  # which are met again
     if story.voided:
         raise BadArgument(f"{game_id} is voided: it gives nothing, whatever its result", "place")
     corrected = _corrected(story.data, places)
-    after, *_ = with_drafts(seen.connection, seen.everything, [corrected])
-    row = row_of_game(seen.connection, seen.facts, game_id)
+    after, *_ = with_drafts(survey.connection, survey.everything, [corrected])
+    row = row_of_game(survey.connection, survey.facts, game_id)
     rows = list[HypotheticalResult]()
     for ladder in ladders_of_game(after.facts, row):
-        with seen.noting():
-            rows += _on_ladder(seen, after, ladder, game_id, row)
+        with survey.noting():
+            rows += _on_ladder(survey, after, ladder, game_id, row)
     return OtherResult(
         game_id,
-        seen.coordinates,
+        survey.coordinates,
         tuple(places),
         tuple(rows),
         data=story.data,
         last=story.last,
-        failed=tuple(dict.fromkeys(seen.failures)),
-        times=seen.times,
+        failed=tuple(dict.fromkeys(survey.failures)),
+        times=survey.times,
     )
 
 
@@ -80,7 +80,7 @@ def has_other_results(data: dict[str, Any]) -> bool:
     """Tell whether the participants of a game could have had other places: not where these follow from scores, or where
     somebody took over a seat.
     """
-    return all("place" in one and not one.keys() & {"score", "replaces"} for one in data["participants"])
+    return all("place" in seat and not seat.keys() & {"score", "replaces"} for seat in data["participants"])
 
 
 def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
@@ -91,7 +91,7 @@ def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
     if len(places) != len(participants):
         told = f"{data['game_id']} has {count(len(participants), 'participant')}, and {count(len(places), 'place')}"
         raise BadArgument(f"{told} are given", "place")
-    seats = [{**one, "place": place} for one, place in zip(participants, places, strict=True)]
+    seats = [{**seat, "place": place} for seat, place in zip(participants, places, strict=True)]
     game = {**data, "participants": seats}
     event = {
         "type": "game.corrected",
@@ -104,26 +104,31 @@ def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
         raise BadArgument(f"no result has these places: {problem.message}", "place") from None
 
 
-def _on_ladder(seen: Survey, after: Ladders, ladder: str, game_id: str, row: int) -> Iterator[HypotheticalResult]:
+def _on_ladder(survey: Survey, after: Ladders, ladder: str, game_id: str, row: int) -> Iterator[HypotheticalResult]:
     """Yield what everybody would have got there, by their places. Raises `RuleFailure`."""
     ruleset_id = ladder.partition("/")[0]
-    if ruleset_id not in seen.usable:
+    if ruleset_id not in survey.usable:
         return
-    there = seen.ladders(ruleset_id)
+    ladders = survey.ladders(ruleset_id)
     # what everybody came with is the same, whatever its result
-    had = there.just_before(ladder, (seen.facts.occurred_at[row], seen.facts.first_position[row]))
+    points_before = ladders.just_before(ladder, (survey.facts.occurred_at[row], survey.facts.first_position[row]))
     was, would_be = (
-        explain_game(ladders, ladder, game_id, row, before=had) for ladders in (there, after.at(there.as_of))
+        explain_game(state, ladder, game_id, row, before=points_before) for state in (ladders, after.at(ladders.as_of))
     )
     if not would_be.counted:
         return
     gave = _changes(was)
-    for one in would_be.players:
-        before = gave.get(one.player)
+    for player in would_be.players:
+        before = gave.get(player.player)
         yield HypotheticalResult(
-            ladder, one.player, one.place, before, one.change, None if before is None else one.change - before
+            ladder,
+            player.player,
+            player.place,
+            before,
+            player.change,
+            None if before is None else player.change - before,
         )
 
 
-def _changes(found: GameExplanation) -> dict[str, Any]:
-    return {one.player: one.change for one in found.players} if found.counted else {}
+def _changes(explanation: GameExplanation) -> dict[str, Any]:
+    return {player.player: player.change for player in explanation.players} if explanation.counted else {}

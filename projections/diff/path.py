@@ -149,7 +149,7 @@ class PlayerState:
     @property
     def last(self) -> Moment:
         """Return the moment of the last game or adjustment."""
-        adjusted = [one.moment for one in self.stream.adjustments]
+        adjusted = [adjustment.moment for adjustment in self.stream.adjustments]
         return max([*map(self.moment, self.stream.row[-1:]), *adjusted], default=(-NEVER, 0))
 
     @cached_property
@@ -168,8 +168,10 @@ class PlayerState:
     @cached_property
     def adjusted(self) -> list[Inserted]:
         """Return the player's adjustments."""
-        own = [one for one in self.stream.adjustments if self.stream.names[one.player] == self.player]
-        return [one for one in own if not one.enters]
+        own = [
+            adjustment for adjustment in self.stream.adjustments if self.stream.names[adjustment.player] == self.player
+        ]
+        return [adjustment for adjustment in own if not adjustment.enters]
 
     @cached_property
     def closings(self) -> dict[int, int] | None:
@@ -206,7 +208,7 @@ def own_part(old: PlayerState, new: PlayerState) -> Fraction:
     """Return what the player's games and adjustments give differently in `new`, each with everybody's points as in
     `old`; of rating periods, what those give differently in which the player's games differ.
     """
-    units = sum(one.units for one in new.adjusted) - sum(one.units for one in old.adjusted)
+    units = sum(adjustment.units for adjustment in new.adjusted) - sum(adjustment.units for adjustment in old.adjusted)
     if old.closings is not None and new.closings is not None:
         return Fraction(units + _own_periods(old, new, old.closings, new.closings), new.stream.rule.scale)
     for moment in old.played.keys() | new.played.keys():
@@ -244,8 +246,8 @@ class _Path:
 
     def _ladders(self, strict: bool = False) -> Ladders:
         """Return the ladders at the current facts; a version withdrawn on the way no longer scores anything."""
-        there = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
-        return Ladders(self.facts.snapshot(), self.as_of, self.rules if strict or self.rules in there else None)
+        rulesets = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
+        return Ladders(self.facts.snapshot(), self.as_of, self.rules if strict or self.rules in rulesets else None)
 
     @property
     def _is_published(self) -> bool:
@@ -289,8 +291,8 @@ class _Path:
         """Replay at the current facts: the states before and now, and the difference between them."""
         old, new = self.state, self._at(ladders or self._ladders())
         self.state = new
-        had, has = (self.start if state.points is None else state.points for state in (old, new))
-        return old, new, has - had
+        points_before, points_after = (self.start if state.points is None else state.points for state in (old, new))
+        return old, new, points_after - points_before
 
     def _step(
         self, what: str, position: int | None, ladders: Ladders, is_theirs: bool = True, may_split: bool = True
@@ -455,7 +457,7 @@ class _Path:
         old, new, total = self._go_on()
         wider, sign = (new, 1) if is_forward else (old, -1)
         moments = [(moment, played.change) for moment, played in wider.played.items()]
-        moments += [((one.occurred_at, one.position), one.units) for one in wider.adjusted]
+        moments += [((adjustment.occurred_at, adjustment.position), adjustment.units) for adjustment in wider.adjusted]
         yield from self._each(what, [(at[1], sign * units) for at, units in moments if low < at[0] <= high], total)
 
     def _play_one_by_one(self, what: str, low: int, high: int, as_of: int | None, is_forward: bool) -> Iterator[Cause]:
@@ -475,10 +477,10 @@ class _Path:
             if low < instant <= high and self._on_ladder(row):
                 found.setdefault(instant, []).append((self.facts.first_position[row], self._takes_part(row)))
         facts = Ladders(self.facts).of(self.ladder).facts
-        for one in facts.adjustments:
-            if low < one.occurred_at <= high and one.ladder == self.ladder:
-                is_theirs = self._is_them(facts.players[one.player])
-                found.setdefault(one.occurred_at, []).append((one.position, is_theirs))
+        for adjustment in facts.adjustments:
+            if low < adjustment.occurred_at <= high and adjustment.ladder == self.ladder:
+                is_theirs = self._is_them(facts.players[adjustment.player])
+                found.setdefault(adjustment.occurred_at, []).append((adjustment.position, is_theirs))
         return {instant: sorted(entries) for instant, entries in found.items()}
 
     def _without(self, positions: set[int], as_of: int) -> Ladders:

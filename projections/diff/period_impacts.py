@@ -58,10 +58,10 @@ def _find_first(old: Stream | None, new: Stream) -> int:
         _game_of_slot(new, _first_difference(_describe_slots(old), _describe_slots(new))),
     )
     ends = []
-    for stream, other in ((old, new), (new, old)):
-        seeded = [name for name, seed in stream.seeds.items() if other.seeds.get(name) != seed]
+    for stream, counterpart in ((old, new), (new, old)):
+        seeded = [name for name, seed in stream.seeds.items() if counterpart.seeds.get(name) != seed]
         # an adjustment is counted when its period closes: the periods after that differ
-        adjusted = _describe_adjustments(stream) - _describe_adjustments(other)
+        adjusted = _describe_adjustments(stream) - _describe_adjustments(counterpart)
         games = [first_game, *(game for game, *_ in adjusted), *(_first_game_of(stream, name) for name in seeded)]
         ends += [_end_of(stream, game) for game in games]
     return int(np.searchsorted(new.periods.end, min(ends), "left"))
@@ -69,7 +69,10 @@ def _find_first(old: Stream | None, new: Stream) -> int:
 
 def _describe_adjustments(stream: Stream) -> set[tuple[int, int, int, int]]:
     """Return what tells adjustments apart; each with the game that it comes before."""
-    return {(one.game, stream.persons[one.player], one.units, one.position) for one in stream.adjustments}
+    return {
+        (adjustment.game, stream.persons[adjustment.player], adjustment.units, adjustment.position)
+        for adjustment in stream.adjustments
+    }
 
 
 def _end_of(stream: Stream, game: int) -> int:
@@ -98,8 +101,8 @@ def _first_difference(left: list[Any], right: list[Any]) -> int:
     """Return the first index at which some columns differ; where one ends, if they are the same until there."""
     count = min(len(left[0]), len(right[0]))
     differs = np.zeros(count, dtype=bool)
-    for one, other in zip(left, right, strict=False):
-        differs |= one[:count] != other[:count]
+    for left_item, right_item in zip(left, right, strict=False):
+        differs |= left_item[:count] != right_item[:count]
     places = np.flatnonzero(differs)
     return int(places[0]) if len(places) else count
 

@@ -65,8 +65,8 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
     trace = replay(stream)
     keeps_points_alone = not any(version.rule.state for version in stream.versions)
     is_long = compiling.is_worthwhile(len(stream.row))
-    found = _compiled(stream, trace.before) if is_long and keeps_points_alone else None
-    return found or _interpreted(facts, trace)
+    quality_counts = _compiled(stream, trace.before) if is_long and keeps_points_alone else None
+    return quality_counts or _interpreted(facts, trace)
 
 
 def _compiled(stream: Stream, before: Column) -> Quality | None:

@@ -78,21 +78,25 @@ class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
     last: LastEvent = field(metadata=HIDDEN, kw_only=True)
 
 
-def list_beside(sides: Sides, known_at: int, one: PublishedList, times: Times) -> PublishedListDiff:
+def list_beside(sides: Sides, known_at: int, published: PublishedList, times: Times) -> PublishedListDiff:
     """Return a published list beside the same one as known at a position, under the rulesets' timelines.
 
     One that cannot be replayed is told in `failed`. Raises `UnknownLadder`, `RulesetUnusable`.
     """
-    connection, as_of, failed = sides.connection, sides.compared_at(one), tuple[str, ...]()
-    then, at = sides.published(one).state, Coordinates(as_of, known_at, None)
+    connection, as_of, failed = sides.connection, sides.compared_at(published), tuple[str, ...]()
+    then, at = sides.published(published).state, Coordinates(as_of, known_at, None)
     facts = sides.facts(known_at)
     try:
-        now = sides.computed(one.ladder, at).state
+        now = sides.computed(published.ladder, at).state
     except RuleFailure as problem:
         now, failed = RankedState(facts, None), (told_with_game(problem, facts, connection),)
     has = now.had()
     was = under_present_ids(then.had(), has, then.facts, facts)
-    found = decided(connection, one.known_at, known_at, times, as_of, one.ladder) if one.known_at < known_at else None
+    found = (
+        decided(connection, published.known_at, known_at, times, as_of, published.ladder)
+        if published.known_at < known_at
+        else None
+    )
     causes = {share.player: share.amounts for share in found.shares} if found else {}
     concerned = sorted({cause for amounts in causes.values() for cause in amounts if cause is not None})
     numbers = {cause: number for number, cause in enumerate(concerned)}
@@ -100,13 +104,13 @@ def list_beside(sides: Sides, known_at: int, one: PublishedList, times: Times) -
         _row(player, was.get(player), has.get(player), causes.get(player, {}), numbers)
         for player in dict.fromkeys([*was, *has])
     ]
-    position = last_event(connection, sides.ladders(at), one.ladder)
+    position = last_event(connection, sides.ladders(at), published.ladder)
     return PublishedListDiff(
-        one.ladder,
-        Coordinates(one.as_of, known_at, None),
-        Publication(one.position, one.event_id, one.recorded_at, one.by),
-        one.known_at,
-        one.ruleset,
+        published.ladder,
+        Coordinates(published.as_of, known_at, None),
+        Publication(published.position, published.event_id, published.recorded_at, published.by),
+        published.known_at,
+        published.ruleset,
         None if now.ranking is None else now.ranking.ruleset,
         sum(row.differs for row in rows),
         tuple(found.decisions[cause] for cause in concerned) if found else (),

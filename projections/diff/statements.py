@@ -102,17 +102,17 @@ def statement_of(
     trace = ladders.trace(ladder)
     units = starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
     start = course.start if course else ExactNumber(units, trace.stream.rule.scale)
-    one, then = _last_list(connection, ladders, ladder)
-    covered = 0 if one is None else bisect_right(course.instants, then)
+    published, then = _last_list(connection, ladders, ladder)
+    covered = 0 if published is None else bisect_right(course.instants, then)
     known = course.values[covered - 1] if covered else start
     opening, lines = known, list[StatementLine]()
-    shown = None if one is None else _shown(connection, one, ladders, player)
-    if one is not None and shown != known and (shown is not None or covered):
+    shown = None if published is None else _shown(connection, published, ladders, player)
+    if published is not None and shown != known and (shown is not None or covered):
         # what was learned since about what the list covers
-        places = (Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
-        found = attribute(connection, ladder, player, *places)
-        opening = found.opening
-        lines = lines_of_causes(with_events(connection, found), opening)
+        places = (Coordinates(then, published.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
+        attribution = attribute(connection, ladder, player, *places)
+        opening = attribution.opening
+        lines = lines_of_causes(with_events(connection, attribution), opening)
     if rest := known - (lines[-1].after if lines else opening):
         # who was on the list and is not now joins again later, with what another version begins with
         lines.append(StatementLine(cause="start", own=rest, change=rest, after=known))
@@ -125,8 +125,8 @@ def statement_of(
         player,
         ladder,
         ladders.coordinates,
-        None if one is None else one.position,
-        None if one is None else moment(then),
+        None if published is None else published.position,
+        None if published is None else moment(then),
         opening,
         tuple(lines),
         closing,
@@ -137,18 +137,18 @@ def statement_of(
 def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
     """Return the list of a ladder published last, of what was played by then, and up to when it is compared."""
     ruleset = ladders.versions(ladder)[0].ruleset
-    for one in reversed(published_lists(connection, ladders.facts.position, ladder)):
-        until = compared_at(one, ruleset)
+    for published in reversed(published_lists(connection, ladders.facts.position, ladder)):
+        until = compared_at(published, ruleset)
         if until is not None and (ladders.as_of is None or until <= ladders.as_of):
-            return one, until
+            return published, until
     return None, 0
 
 
-def _shown(connection: Connection, one: PublishedList, ladders: Ladders, player: str) -> Fraction | None:
+def _shown(connection: Connection, published: PublishedList, ladders: Ladders, player: str) -> Fraction | None:
     """Return what a list showed of a person, under this id or else the first of their others; None for who was not on
     it.
     """
-    listed = as_published(connection, one)
+    listed = as_published(connection, published)
     shown = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
     return shown.get(player, shown[min(shown)] if shown else None)
 

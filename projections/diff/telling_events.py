@@ -35,12 +35,12 @@ def _late_games(connection: Connection, facts: Facts) -> list[int]:
     """Return the first positions of games that came after a list that they belong on."""
     lists = known_of("list.published", read_where(connection, until=facts.position, type_name="list.published"))
     by_game = defaultdict[int, list[tuple[int, int]]](list)
-    for one in lists:
-        versions = facts.rulesets.get(parse_name(one.data["ladder"]).ruleset_id, ())
+    for published in lists:
+        versions = facts.rulesets.get(parse_name(published.data["ladder"]).ruleset_id, ())
         for slug in games_of(versions):
-            until = parse_instant(one.data["as_of"]) if "as_of" in one.data else one.occurred_at
-            by_game[facts.text_numbers.get(slug, NONE - 1)].append((one.position or 0, until))
-    found = []
+            until = parse_instant(published.data["as_of"]) if "as_of" in published.data else published.occurred_at
+            by_game[facts.text_numbers.get(slug, NONE - 1)].append((published.position or 0, until))
+    telling = []
     for game, places in by_game.items():
         positions = [position for position, _ in places]
         latest = [*accumulate((instant for _, instant in places), max)]
@@ -48,5 +48,5 @@ def _late_games(connection: Connection, facts: Facts) -> list[int]:
             if facts.cell_of(row).game == game:
                 known = bisect_left(positions, facts.first_position[row])
                 if known and facts.occurred_at[row] <= latest[known - 1]:
-                    found.append(facts.first_position[row])
-    return found
+                    telling.append(facts.first_position[row])
+    return telling

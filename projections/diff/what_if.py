@@ -112,7 +112,7 @@ def simulated(
     for ladder in ladders:
         refuse_simulated(now.facts, ladder, rulesets[0][1])
     failed: list[str] = []
-    variants = tuple(_variant(connection, now, told, ruleset, ladders, failed) for told, ruleset in rulesets)
+    variants = tuple(_variant(connection, now, values, ruleset, ladders, failed) for values, ruleset in rulesets)
     return Simulation(now.coordinates, variants, failed=tuple(dict.fromkeys(failed)), times=times)
 
 
@@ -121,12 +121,16 @@ def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
     rulesets = now.facts.rulesets
     if ruleset.id in rulesets and now.every(ruleset.id):
         return None
-    others = [one for one in sorted(rulesets) if games_of(rulesets[one]) & {*ruleset.scope.game} and now.every(one)]
-    told = f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with"
-    if others:
-        told += f"; {joined(others)} {'score' if len(others) > 1 else 'scores'} its games: did you mean "
-        told += f'id = "{closest(ruleset.id, others) or others[0]}"?'
-    return told
+    ruleset_names = [
+        name for name in sorted(rulesets) if games_of(rulesets[name]) & {*ruleset.scope.game} and now.every(name)
+    ]
+    message = f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with"
+    if ruleset_names:
+        message += (
+            f"; {joined(ruleset_names)} {'score' if len(ruleset_names) > 1 else 'scores'} its games: did you mean "
+        )
+        message += f'id = "{closest(ruleset.id, ruleset_names) or ruleset_names[0]}"?'
+    return message
 
 
 def refuse_simulated(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
@@ -150,16 +154,16 @@ def _variant(
     mine = then.every(ruleset.id)
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
         raise no_games_under(ruleset, unknown[0], mine)
-    found, published = ladders_beside(
+    simulated, published = ladders_beside(
         recorded_up_to(connection, now.facts.position), now, then, ruleset.id, ladders, failed
     )
-    left_out = left_out_of(found, {*mine} & {*(ladders or mine)})
-    return Variant(ruleset.name, told, tuple(found), published, left_out)
+    left_out = left_out_of(simulated, {*mine} & {*(ladders or mine)})
+    return Variant(ruleset.name, told, tuple(simulated), published, left_out)
 
 
 def left_out_of(found: Iterable[SimulatedLadder], names: Collection[str]) -> tuple[str, ...]:
     """Return which of the ladders that were asked for are not among those that could be replayed."""
-    return tuple(sorted({*names} - {one.radius.ladder for one in found}))
+    return tuple(sorted({*names} - {simulated.radius.ladder for simulated in found}))
 
 
 def no_games_under(ruleset: Ruleset, ladder: str, others: Collection[str]) -> Unknown:
@@ -177,16 +181,16 @@ def ladders_beside(
     reach = impact_between(recorded, now, then, {f"ruleset:{ruleset_id}"}, only)
     before = now.every(ruleset_id) if ruleset_id in now.facts.rulesets else {}
     failed += reach.failed
-    radii = {one.ladder: one for one in reach.ladders}
+    radii = {summary.ladder: summary for summary in reach.ladders}
     found, mine = [], then.every(ruleset_id)
     predicting = {name: stream for name, stream in mine.items() if name in (only or mine)}
     for name in sorted(radii.keys() | predicting.keys()):
         known = before.get(name) if name in predicting else None
         both = _quality(now.facts, known), _quality(then.facts, predicting.get(name))
-        failed += [recorded.told(one, now.facts) for one in both if isinstance(one, RuleFailure)]
+        failed += [recorded.told(problem, now.facts) for problem in both if isinstance(problem, RuleFailure)]
         if failed and not _replays(predicting.get(name)):
             continue
-        predicted = Predicted(*(None if isinstance(one, RuleFailure) else one for one in both))
+        predicted = Predicted(*(None if isinstance(quality, RuleFailure) else quality for quality in both))
         changes = tuple(effect for effect in reach.changes if effect.ladder == name)
         unchanged = ImpactSummary(name, 0, 0, None, None, 0, (), ())
         found.append(SimulatedLadder(radii.get(name, unchanged), predicted, changes))
@@ -234,15 +238,15 @@ def variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dic
 def _with(data: Data, key: str, value: str) -> Data:
     """Return a copy of nested tables with a new value for a dotted key. Raises `Refused`."""
     name, _, rest = key.partition(".")
-    there = data.get(name, {} if rest else None)
-    if rest and not isinstance(there, dict):
+    section = data.get(name, {} if rest else None)
+    if rest and not isinstance(section, dict):
         raise Refused("bad-value", f"{shown(name)} is not a table, so there is no {shown(key)}")
-    if not rest and isinstance(there, (dict, list)):
+    if not rest and isinstance(section, (dict, list)):
         raise Refused("bad-value", f"{shown(name)} holds several values; change them in a file")
     others = {other: kept for other, kept in data.items() if other != name}
     if rest:
-        return {**others, name: _with(there or {}, rest, value)}
-    return {**others, name: value if isinstance(there, str) else _read(value)} if value else others
+        return {**others, name: _with(section or {}, rest, value)}
+    return {**others, name: value if isinstance(section, str) else _read(value)} if value else others
 
 
 def _read(text: str) -> int | str | bool:
