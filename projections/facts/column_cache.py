@@ -74,15 +74,27 @@ TIMES_AS_LONG, SEGMENTS_OPEN = 8, 16
 ROWS = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOTS = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
 OF_KIND = {name: "q" for columns in COLUMNS_OF.values() for name in columns}
-CHANGES = {"position": "q", "row": "q", "voided": "b", "occurred_at": "q", "start": "q", "size": "i", "cell": "i",
-           "kind_start": "q"}  # fmt: skip
+CHANGES = {
+    "position": "q",
+    "row": "q",
+    "voided": "b",
+    "occurred_at": "q",
+    "start": "q",
+    "size": "i",
+    "cell": "i",
+    "kind_start": "q",
+}
 TEXTS = ("players", "texts", "cells", "others")  # JSON, one value per line
 FILES = {
-    **ROWS, **SLOTS, **{name: column.code for name, column in OPTIONAL.items()},
+    **ROWS,
+    **SLOTS,
+    **{name: column.code for name, column in OPTIONAL.items()},
     **{f"kind.{name}": code for name, code in OF_KIND.items()},
-    **{f"change.{name}": code for name, code in CHANGES.items()}, **dict.fromkeys(TEXTS, "B"),
-    "players_at": "q", "others_at": "q",
-}  # fmt: skip
+    **{f"change.{name}": code for name, code in CHANGES.items()},
+    **dict.fromkeys(TEXTS, "B"),
+    "players_at": "q",
+    "others_at": "q",
+}
 # another number for each change of the files' bytes; what has another one is left to the program that wrote it
 FORMAT = "6"
 # besides these files, a segment has one for each custom number that its games have
@@ -192,17 +204,26 @@ class Cache:
         ]
         rows = bisect_right(self._column("first_position"), position)
         limits = {
-            "start": (0, self._items("player") + 1), "count": (0, PLAYERS_MAX + 1), "cell": (0, len(facts.cells)),
-            "player": (0, everybody), "status": (0, len(STATUSES)), "replaced": (0, 2),
-            "team": (NONE, PLAYERS_MAX), "club": (NONE, len(facts.texts)), "home": (-1, 2),
+            "start": (0, self._items("player") + 1),
+            "count": (0, PLAYERS_MAX + 1),
+            "cell": (0, len(facts.cells)),
+            "player": (0, everybody),
+            "status": (0, len(STATUSES)),
+            "replaced": (0, 2),
+            "team": (NONE, PLAYERS_MAX),
+            "club": (NONE, len(facts.texts)),
+            "home": (-1, 2),
             "score_decimals": (0, TOO_FINE + 1),
-        }  # fmt: skip
+        }
         for name in ROWS:
             setattr(facts, name, self._column(name, rows, limits.get(name, ANY)))
         facts.live_position = copy(facts.first_position)
         # participants are in the order of the events that name them
-        slots = max([facts.start[row] + facts.count[row] for row in range(max(rows - 1, 0), rows)]
-                    + [change.start + change.size for change in facts.changes], default=0)  # fmt: skip
+        slots = max(
+            [facts.start[row] + facts.count[row] for row in range(max(rows - 1, 0), rows)]
+            + [change.start + change.size for change in facts.changes],
+            default=0,
+        )
         for name in SLOTS:
             setattr(facts, name, self._column(name, slots, limits.get(name, ANY)))
         facts.optional = {
@@ -223,9 +244,13 @@ class Cache:
         with self._nothing_else():
             self._tables(facts)
         facts.base = Base(
-            self._items("first_position"), self._items("player"), len(facts.players), len(facts.texts),
-            len(facts.cells), {name: self._items(f"kind.{name}") for name in OF_KIND},
-        )  # fmt: skip
+            self._items("first_position"),
+            self._items("player"),
+            len(facts.players),
+            len(facts.texts),
+            len(facts.cells),
+            {name: self._items(f"kind.{name}") for name in OF_KIND},
+        )
         facts.players_at = array("q", bytes(8 * len(facts.players)))
         return facts
 
@@ -234,10 +259,11 @@ class Cache:
         base = delta.base
         assert base is not None
         lines = {
-            "players": encode_lines(delta.players[base.players :]), "texts": encode_lines(delta.texts[base.texts :]),
+            "players": encode_lines(delta.players[base.players :]),
+            "texts": encode_lines(delta.texts[base.texts :]),
             "cells": encode_lines(delta.cells[base.cells :]),
             "others": encode_lines(record for _, record in delta.others),
-        }  # fmt: skip
+        }
         grown: dict[str, Column] = {
             **{name: getattr(delta, name) for name in (*ROWS, *SLOTS)},
             **{f"kind.{name}": delta.of_kind[name] for name in OF_KIND},
@@ -260,9 +286,11 @@ class Cache:
             # where the next segment goes on, which depends on how this one was decoded
             numbered.update(f"{name} {self._items(name) + len(grown[name])} ".encode())
         written = self._write(
-            len(self.segments), _rest(delta.position, delta.chain_hash),
-            {name: [column] for name, column in grown.items()}, numbered.hexdigest(),
-        )  # fmt: skip
+            len(self.segments),
+            _rest(delta.position, delta.chain_hash),
+            {name: [column] for name, column in grown.items()},
+            numbered.hexdigest(),
+        )
         if len(self.segments) >= SEGMENTS_OPEN:
             self.merge(1)
         return written

@@ -140,8 +140,8 @@ class RecordedFacts:
 
     def copied(self) -> RecordedFacts:
         """Return the same, to which something may be added without changing these."""
-        found = {name: copy(value) for name, value in vars(self).items()}
-        return RecordedFacts(**(found | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
+        members = {name: copy(value) for name, value in vars(self).items()}
+        return RecordedFacts(**(members | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
 
 
 Column: TypeAlias = arrays.Column
@@ -293,30 +293,51 @@ class Facts:
     def copied(self) -> Facts:
         """Return the same facts, to which something may be applied without changing these."""
         mine = vars(self)
-        alone = ("voided", "players", "players_at", "person", "texts", "cells", "player_numbers", "text_numbers",
-                 "cell_numbers", "rows", "unread", "circular")  # fmt: skip
+        alone = (
+            "voided",
+            "players",
+            "players_at",
+            "person",
+            "texts",
+            "cells",
+            "player_numbers",
+            "text_numbers",
+            "cell_numbers",
+            "rows",
+            "unread",
+            "circular",
+        )
         return replace(
-            self, **{name: copy(mine[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *alone)},
+            self,
+            **{name: copy(mine[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *alone)},
             optional={name: copy(column) for name, column in self.optional.items()},
-            of_kind={name: copy(column) for name, column in self.of_kind.items()}, recorded=self.recorded.copied(),
-        )  # fmt: skip
+            of_kind={name: copy(column) for name, column in self.of_kind.items()},
+            recorded=self.recorded.copied(),
+        )
 
     def only(self, rows: Column) -> Facts:
         """Return the facts of some games alone, given their rows, numbered in that order."""
         self.ranks()  # which they share
         count = arrays.taken(self.count, rows)
         slots, at = arrays.span_indices(arrays.taken(self.start, rows), count), arrays.before_each(count)
-        taken = {name: arrays.taken(getattr(self, name), rows) for name in ROW_COLUMNS}
+        columns = {name: arrays.taken(getattr(self, name), rows) for name in ROW_COLUMNS}
         of_slots = {name: arrays.taken(getattr(self, name), slots) for name in SLOT_COLUMNS}
         # one number for every participant, also for those in games of other types
         of_kind = {name: self._of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()}
         return replace(
-            self, **(taken | of_slots | {"start": at, "count": count, "kind_start": at}), of_kind=of_kind,
-            optional={name: _padded(name, column, slots) if len(column) else column
-                      for name, column in self.optional.items()},
-            voided={new for new, row in enumerate(rows) if row in self.voided}, rows={},
-            unchecked=None, cache=None, segments={}, clock_seconds={},
-        )  # fmt: skip
+            self,
+            **(columns | of_slots | {"start": at, "count": count, "kind_start": at}),
+            of_kind=of_kind,
+            optional={
+                name: _padded(name, column, slots) if len(column) else column for name, column in self.optional.items()
+            },
+            voided={new for new, row in enumerate(rows) if row in self.voided},
+            rows={},
+            unchecked=None,
+            cache=None,
+            segments={},
+            clock_seconds={},
+        )
 
     def _of_kind(self, name: str, rows: Column) -> Column:
         """Return what a type's column has about the participants of some games, 0 for those of other types."""

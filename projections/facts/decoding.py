@@ -193,8 +193,8 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
     held = {at: record for at, record in facts.others if at in facts.unread}
     if held != read_records_at(connection, list(held)):
         raise Damaged("its events differ from the log's", cache.folder)
-    found = first_positions(connection, facts.recorded.clocks)
-    facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in found.items()})
+    positions = first_positions(connection, facts.recorded.clocks)
+    facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in positions.items()})
     for change in facts.changes:
         note_change(facts, change)
     facts.others, facts.changes = [], []
@@ -281,8 +281,8 @@ def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], po
     names = {event.data["game_id"] for event in _changes_among(earlier)}
     names |= _changed_games(connection, position, until, CHANGES)
     facts.rows = dict.fromkeys(names, NONE)
-    found = first_positions(connection, names)
-    originals = read_records_at(connection, sorted(at for at in found.values() if at <= position))
+    positions = first_positions(connection, names)
+    originals = read_records_at(connection, sorted(at for at in positions.values() if at <= position))
     for at, record in sorted([*earlier, *originals.items()]):
         apply_event(facts, at, record)
     facts.position = position
@@ -343,29 +343,29 @@ def apply(facts: Facts, position: int, event: KnownEvent) -> None:
 def settle_facts(facts: Facts) -> None:
     """Leave out what is withdrawn, and give every id its person. May be called again after more events."""
     recorded = facts.recorded
-    gone = recorded.withdrawn
-    facts.renamed = _identify(facts, [rename for rename in recorded.renames if rename.position not in gone])
+    withdrawn = recorded.withdrawn
+    facts.renamed = _identify(facts, [rename for rename in recorded.renames if rename.position not in withdrawn])
     facts.adjustments = [
         entry._replace(player=facts.person[entry.player])
         for entry in recorded.adjustments
-        if entry.position not in gone
+        if entry.position not in withdrawn
     ]
     facts.seeds = {}
     for seed in recorded.seeds:
-        if seed.position not in gone:
+        if seed.position not in withdrawn:
             person = facts.person[seed.player]
             facts.seeds.setdefault(seed.ladder, {}).setdefault(person, seed._replace(player=person))
-    facts.clubs = _follow_clubs(facts, [rename for rename in recorded.club_renames if rename.position not in gone])
-    facts.leagues = [league for league in recorded.leagues if league.position not in gone]
+    facts.clubs = _follow_clubs(facts, [rename for rename in recorded.club_renames if rename.position not in withdrawn])
+    facts.leagues = [league for league in recorded.leagues if league.position not in withdrawn]
     facts.accounts, facts.rulesets, facts.unusable, facts.league_starts = {}, {}, {}, {}
     for account in recorded.accounts:
-        if account.position not in gone:
+        if account.position not in withdrawn:
             facts.accounts.setdefault(facts.person[account.player], []).append(account)
     for version in recorded.versions:
-        if version.position not in gone:
+        if version.position not in withdrawn:
             facts.rulesets.setdefault(version.ruleset.id, []).append(version)
     for unusable in recorded.unusable:
-        if unusable.position not in gone:
+        if unusable.position not in withdrawn:
             facts.unusable.setdefault(unusable.ruleset_id, unusable)
     facts.clock_seconds = _played_by_clocks(facts)
 
@@ -375,33 +375,37 @@ def clock_of(facts: Facts, game_id: str) -> GameClock | None:
     from ratings_ledger.projections.game_clock import GameClock, replay_clock
     from ratings_ledger.projections.game_clock.logs import timed
 
-    gone = facts.recorded.withdrawn
-    told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]
-    events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in told]
+    withdrawn = facts.recorded.withdrawn
+    clock_events = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in withdrawn]
+    events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in clock_events]
     clock = replay_clock(events, facts.current)
     return clock if isinstance(clock, GameClock) else None
 
 
 def _played_by_clocks(facts: Facts) -> dict[int, int]:
     """Return the seconds participants played by the clocks of their games, rounded up and without pauses."""
-    found: dict[int, int] = {}
+    played_ms: dict[int, int] = {}
     for game_id in facts.recorded.clocks:
         clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
         if clock is None or row == NONE:
             continue
-        numbers = {facts.player_numbers.get(name, NONE): one for name, one in clock.players.items()}
-        played = {facts.person[number]: one.played_ms for number, one in numbers.items() if number != NONE}
+        numbers = {facts.player_numbers.get(name, NONE): player_clock for name, player_clock in clock.players.items()}
+        played = {
+            facts.person[number]: player_clock.played_ms for number, player_clock in numbers.items() if number != NONE
+        }
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
             if facts.person_of(p) in played:
-                found[p] = -(-played[facts.person_of(p)] // 1000)
-    return found
+                played_ms[p] = -(-played[facts.person_of(p)] // 1000)
+    return played_ms
 
 
 def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
     """Set the person of every id, along chains of renames; returns whether there are any."""
     new_number, circular = following((rename.player, rename.new_player) for rename in renames)
-    told = {renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular}
-    facts.circular = {rename.position: reason for rename, reason in told.items()}
+    problems = {
+        renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular
+    }
+    facts.circular = {rename.position: reason for rename, reason in problems.items()}
     facts.person = array("i", range(len(facts.players)))
     for player in new_number:
         person = player
@@ -415,13 +419,13 @@ def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]
     """Return the current name of every renamed club, along chains of renames."""
     new_name, circular = following((rename.club, rename.new_club) for rename in renames)
     facts.circular |= {renames[index].position: f"{renames[index].club!r} is renamed in a circle" for index in circular}
-    found: dict[str, str] = {}
+    names_by_id: dict[str, str] = {}
     for club in new_name:
         name = club
         while name in new_name:
             name = new_name[name]
-        found[club] = name
-    return found
+        names_by_id[club] = name
+    return names_by_id
 
 
 def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:

@@ -86,7 +86,7 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
         facts.replaced.append(0)
     for participant in participants:
         if "replaces" in participant:
-            leaver = next(i for i, other in enumerate(participants) if other["player"] == participant["replaces"])
+            leaver = next(i for i, entry in enumerate(participants) if entry["player"] == participant["replaces"])
             facts.replaced[start + leaver] = 1
     for name in OPTIONAL_COLUMNS:
         numbers = [participant.get(name, NONE) for participant in participants]
@@ -119,11 +119,11 @@ def _rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, lis
         yield "team", sides
     if "club" in members:
         yield "club", [text_number(facts, participant.get("club")) for participant in participants]
-    if at_home := {side for side, one in zip(sides, participants, strict=True) if one.get("home")}:
+    if at_home := {side for side, entry in zip(sides, participants, strict=True) if entry.get("home")}:
         yield "home", [1 if side in at_home else -1 for side in sides]
     of_game = game.get("numbers", {})
-    for name in sorted({*of_game, *(name for one in participants for name in one.get("numbers", ()))}):
-        numbers = [one.get("numbers", {}).get(name, of_game.get(name, MISSING)) for one in participants]
+    for name in sorted({*of_game, *(name for entry in participants for name in entry.get("numbers", ()))}):
+        numbers = [entry.get("numbers", {}).get(name, of_game.get(name, MISSING)) for entry in participants]
         yield f"{NUMBERS}{name}", numbers
 
 

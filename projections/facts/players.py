@@ -47,17 +47,17 @@ class Players(Collection[str]):
 
 def known_players(facts: Facts) -> set[str]:
     """Return the ids named by live games, accounts, adjustments, seeds and renames: not those named by mistake."""
-    gone = facts.recorded.withdrawn
+    withdrawn = facts.recorded.withdrawn
     numbers = set(_participants(facts))
     numbers |= {
         adjustment.player
         for adjustment in facts.recorded.adjustments
-        if adjustment.position not in gone and not is_of_clubs(facts, adjustment.ladder)
+        if adjustment.position not in withdrawn and not is_of_clubs(facts, adjustment.ladder)
     }
-    numbers |= {seed.player for seed in facts.recorded.seeds if seed.position not in gone}
-    numbers |= {account.player for account in facts.recorded.accounts if account.position not in gone}
+    numbers |= {seed.player for seed in facts.recorded.seeds if seed.position not in withdrawn}
+    numbers |= {account.player for account in facts.recorded.accounts if account.position not in withdrawn}
     for rename in facts.recorded.renames:
-        if rename.position not in gone:
+        if rename.position not in withdrawn:
             numbers |= {rename.player, rename.new_player}
     return {facts.players[number] for number in numbers}
 
@@ -106,8 +106,8 @@ def _participants(facts: Facts) -> dict[int, int]:
     inside[(start + count)[count > 0]] -= 1
     taking_part = np.cumsum(inside[:-1], dtype=np.int8).astype(bool)
     games = np.bincount(player[taking_part])
-    there = np.flatnonzero(games)
-    return dict(zip(there.tolist(), games[there].tolist(), strict=True))
+    present = np.flatnonzero(games)
+    return dict(zip(present.tolist(), games[present].tolist(), strict=True))
 
 
 def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
@@ -117,9 +117,9 @@ def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
     if facts.unchecked is not None:
         facts.check()
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
-    wanted = np.zeros(len(facts.players), dtype=bool)
-    wanted[[*players]] = True
+    is_wanted = np.zeros(len(facts.players), dtype=bool)
+    is_wanted[[*players]] = True
     before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are them
-    np.cumsum(wanted[player], out=before[1:])
-    found: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
-    return found
+    np.cumsum(is_wanted[player], out=before[1:])
+    repeated: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
+    return repeated

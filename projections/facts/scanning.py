@@ -15,8 +15,19 @@ from ratings_ledger.ledger.events.games import STATUSES
 Numbers = Any  # an array of integers, or bytes
 
 TOP = ("by", "data", "id", "occurred_at", "position", "recorded_at", "schema_version", "type")
-DATA = ("aborted", "city", "game", "game_id", "group", "kind", "league", "participants", "rated", "score_order",
-        "season")  # fmt: skip
+DATA = (
+    "aborted",
+    "city",
+    "game",
+    "game_id",
+    "group",
+    "kind",
+    "league",
+    "participants",
+    "rated",
+    "score_order",
+    "season",
+)
 PARTICIPANT = ("place", "player", "score", "seat", "seconds_played", "status")
 OTHERS = ("game.recorded", "placing", "high", "low", "true", "false")
 WORDS = (*TOP, *DATA, *PARTICIPANT, *OTHERS, *STATUSES)
@@ -31,8 +42,9 @@ GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHERS_FROM, OTHERS_FROM 
 STATUS_FROM = OTHERS_FROM + len(OTHERS)
 SUBSTITUTE = STATUS_FROM + STATUSES.index("substitute")
 # the members every game has
-NEEDED = sum(1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID,
-                                        PARTICIPANTS, GAME))  # fmt: skip
+NEEDED = sum(
+    1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID, PARTICIPANTS, GAME)
+)
 IN_CELL = (GAME, KIND, GROUP, CITY, LEAGUE, SEASON)
 # of a cell, followed by its seats, and whether it is unrated or aborted, as bits
 LABELS = len(IN_CELL)
@@ -163,10 +175,10 @@ def instant(text: Numbers, at: int, end: int) -> int:
 
 def mixed(text: Numbers, at: int, end: int) -> int:
     """Return a text as a number from 0 on, similar for similar texts."""
-    found = 0
+    code = 0
     for place in range(at, end):
-        found = (found * 131 + text[place]) & 0xFFFF_FFFF_FFFF
-    return found ^ (found >> 17)
+        code = (code * 131 + text[place]) & 0xFFFF_FFFF_FFFF
+    return code ^ (code >> 17)
 
 
 # compiled: what it works on comes as flat arrays, one by one
@@ -212,10 +224,10 @@ def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends:
 
 def cell_bucket(cell: Numbers, size: int) -> int:
     """Return where a hash table of that size has a cell, or the next free bucket."""
-    found = 0
+    code = 0
     for part in range(CELL):
-        found = (found * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
-    return (found ^ (found >> 17)) & (size - 1)
+        code = (code * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
+    return (code ^ (code >> 17)) & (size - 1)
 
 
 def cell_code(cell: Numbers, known: int, table: Numbers, cells: Numbers) -> int:
@@ -356,14 +368,40 @@ def fit(keys: Numbers, merits: Numbers, player: Numbers, place: Numbers, first: 
 
 # compiled: what it works on comes as flat arrays, one by one; one walk over the bytes, whose states are its variables
 def scan(
-    text: Numbers, after: int, schema: int, words: Numbers, word_from: Numbers,
-    line: Numbers, plain: Numbers, told: Numbers, cell: Numbers, keys: Numbers, merits: Numbers,
-    occurred_at: Numbers, size: Numbers, in_cell: Numbers, game_id: Numbers,
-    player: Numbers, place: Numbers, status: Numbers, seat: Numbers, seconds: Numbers, score: Numbers,
-    names: Numbers, name_pool: Numbers, name_begins: Numbers, name_ends: Numbers, name_game: Numbers,
-    labels: Numbers, label_pool: Numbers, label_begins: Numbers, label_ends: Numbers,
-    cell_table: Numbers, cells: Numbers, found: Numbers,
-) -> None:  # fmt: skip
+    text: Numbers,
+    after: int,
+    schema: int,
+    words: Numbers,
+    word_from: Numbers,
+    line: Numbers,
+    plain: Numbers,
+    told: Numbers,
+    cell: Numbers,
+    keys: Numbers,
+    merits: Numbers,
+    occurred_at: Numbers,
+    size: Numbers,
+    in_cell: Numbers,
+    game_id: Numbers,
+    player: Numbers,
+    place: Numbers,
+    status: Numbers,
+    seat: Numbers,
+    seconds: Numbers,
+    score: Numbers,
+    names: Numbers,
+    name_pool: Numbers,
+    name_begins: Numbers,
+    name_ends: Numbers,
+    name_game: Numbers,
+    labels: Numbers,
+    label_pool: Numbers,
+    label_begins: Numbers,
+    label_ends: Numbers,
+    cell_table: Numbers,
+    cells: Numbers,
+    found: Numbers,
+) -> None:
     """Read the records of a page, one per line, which follow the position `after`, from where an earlier call stopped.
 
     line:    where each begins, and where the last ends, each after a newline
@@ -380,11 +418,12 @@ def scan(
     games, read, names_before = int(found[4]), int(found[5]), int(found[6])
     for record in range(read, len(line) - 1):
         if (
-            known_names + NAMES_MAX > len(name_begins) or known_labels + LABELS > len(label_begins)
+            known_names + NAMES_MAX > len(name_begins)
+            or known_labels + LABELS > len(label_begins)
             or name_ends[known_names - 1] * (known_names > 0) + RECORD_MAX > len(name_pool)
             or label_ends[known_labels - 1] * (known_labels > 0) + RECORD_MAX > len(label_pool)
             or known_cells == len(cells)
-        ):  # fmt: skip
+        ):
             break
         read += 1
         at = line[record]
@@ -397,7 +436,7 @@ def scan(
         for part in range(CELL):
             cell[part] = NONE
         cell[CELL - 1] = 0
-        own_id = own_id_end = position = version = is_game = seen = 0
+        own_id = own_id_end = position = version = is_game = members = 0
         first_of, first_within = 0, DATA_FROM  # members come in order
         depth, fresh = 0, 1  # depth 1: within data; fresh: right after an opening brace
         while ok and text[at] != NEWLINE:
@@ -425,7 +464,7 @@ def scan(
                 ok = 0
                 break
             at += 1
-            seen |= 1 << which
+            members |= 1 << which
             if which == WHOLE:
                 depth = fresh = 1
             elif which == PARTICIPANTS:
@@ -539,7 +578,7 @@ def scan(
         whole = entrants > 1 and (
             (placed == entrants and (scored == 0 or scored == entrants)) or (placed == 0 and scored == entrants)
         )
-        ok = ok and depth < 0 and text[at] == NEWLINE and seen & NEEDED == NEEDED and at - line[record] <= RECORD_MAX
+        ok = ok and depth < 0 and text[at] == NEWLINE and members & NEEDED == NEEDED and at - line[record] <= RECORD_MAX
         if ok and whole:
             rank_seats(keys, first, slots, 1 if placed else sign, place)
             for slot in range(first, slots):
@@ -558,5 +597,10 @@ def scan(
         else:
             slots = first
     found[0], found[1], found[2], found[3], found[4], found[5] = (
-        slots, known_names, known_labels, known_cells, games, read
-    )  # fmt: skip
+        slots,
+        known_names,
+        known_labels,
+        known_cells,
+        games,
+        read,
+    )

@@ -250,9 +250,9 @@ class LayeredColumn:
 
     def __copy__(self) -> LayeredColumn:
         """The same, with changes of its own."""
-        found = LayeredColumn(self.bases, self._items)
-        found.changes, found._tail = dict(self.changes), self._tail[:]
-        return found
+        layered = LayeredColumn(self.bases, self._items)
+        layered.changes, layered._tail = dict(self.changes), self._tail[:]
+        return layered
 
     def __len__(self) -> int:
         return self._items + len(self._tail)
@@ -320,10 +320,10 @@ class LayeredColumn:
 
     def whole(self) -> Any:
         """Return all numbers in one piece of memory: the file's if there is one and nothing was changed."""
-        found = self._whole
-        if found is None:
-            self._whole = found = self._in_one()
-        return found
+        whole = self._whole
+        if whole is None:
+            self._whole = whole = self._in_one()
+        return whole
 
     def _in_one(self) -> Any:
         if len(self.bases) == 1 and not self._tail:
@@ -334,10 +334,10 @@ class LayeredColumn:
         for start, base in zip(self._starts, self.bases, strict=True):
             base.read_into(memory[size * start : size * min(start + len(base), self._items)])
         memory[size * self._items :] = memoryview(self._tail).cast("B")
-        found = memory.cast(self.typecode)
+        column = memory.cast(self.typecode)
         for index, number in self.changes.items():
-            found[index] = number
-        return found
+            column[index] = number
+        return column
 
     def taken(self, indices: Any) -> Any:
         """Return the numbers at many indices in any order, as numpy arrays: of the files, no more than that is read."""
@@ -345,21 +345,21 @@ class LayeredColumn:
             raise self.damaged("is asked for what it does not have")
         if (whole := self._whole) is not None:
             return arrays.as_numpy(whole)[indices]
-        found = np.empty(len(indices), dtype=self.typecode)
+        result = np.empty(len(indices), dtype=self.typecode)
         for start, base in zip(self._starts, self.bases, strict=True):
-            there = (indices >= start) & (indices < min(start + len(base), self._items))
-            if there.any():
-                found[there] = base.taken(indices[there] - start)
+            is_within = (indices >= start) & (indices < min(start + len(base), self._items))
+            if is_within.any():
+                result[is_within] = base.taken(indices[is_within] - start)
         behind = indices >= self._items
         if behind.any():
-            found[behind] = arrays.as_numpy(self._tail)[indices[behind] - self._items]
+            result[behind] = arrays.as_numpy(self._tail)[indices[behind] - self._items]
         if self.changes:
             order = np.argsort(indices, kind="stable")
             changed = np.fromiter(self.changes, dtype=np.int64, count=len(self.changes))
             first, last = (np.searchsorted(indices[order], changed, side=side).tolist() for side in ("left", "right"))
             for index, low, high in zip(self.changes, first, last, strict=True):
-                found[order[low:high]] = self.changes[index]
-        return found
+                result[order[low:high]] = self.changes[index]
+        return result
 
     def let_go(self) -> None:
         """Drop what is in files from memory; reading brings it back."""
