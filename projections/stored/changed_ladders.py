@@ -54,7 +54,7 @@ def changed_since(connection: Connection, facts: Facts, position: int) -> set[st
     changed = {*facts.unusable, *of_packages(facts)}
     for ruleset_id, versions in facts.rulesets.items():
         summed = [facts.rulesets.get(getattr(version.params, "of", None) or "", []) for version in versions]
-        games = games_of([*versions, *(one for every in summed for one in every)])
+        games = games_of([*versions, *(version for every in summed for version in every)])
         # periods close with the time at which anything is recorded
         if versions[0].ruleset.period != "game" or any(is_affected(version, affected) for version in versions):
             changed.add(ruleset_id)

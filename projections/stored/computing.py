@@ -87,15 +87,16 @@ def of_packages(facts: Facts) -> list[str]:
     """Return the rulesets that run on rules of packages, and those whose lists sum their places."""
     own = {name for name, versions in facts.rulesets.items() if not all(is_ours(version.rule) for version in versions)}
     sums = {
-        name for name, versions in facts.rulesets.items()
+        name
+        for name, versions in facts.rulesets.items()
         if any(getattr(version.params, "of", None) in own for version in versions)
-    }  # fmt: skip
+    }
     return sorted((own | sums) - facts.unusable.keys())
 
 
 def plan(
     ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] = (), apart: Collection[str] = ()
-) -> ComputePlan:  # fmt: skip
+) -> ComputePlan:
     """Return what is to be computed for the requested ladders and rulesets (default: all).
 
     These are the ladders with games or adjustments, and the `stored` ones even if they no longer have any. The rulesets
@@ -115,7 +116,7 @@ def plan(
             streams |= {name: stream for name, stream in every.items() if not asked or is_named(name, asked)}
             for version in facts.rulesets[ruleset_id]:
                 _look_at_months(ladders, version)
-    failed = _rulesets(one.ladder for one in failures)
+    failed = _rulesets(failure.ladder for failure in failures)
     for name in stored:
         if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed - {*later}:
             with suppress(UnknownLadder):

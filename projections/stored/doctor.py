@@ -75,8 +75,11 @@ def checks(ledger: Ledger) -> Checks:
             for s in ledger.dialect.settings(connection)
         ]
         guards = ledger.dialect.guards_missing(connection)
-        rows.append(Check(WRONG, "guards", "missing", ", ".join(guards), REGUARD) if guards
-                    else Check("ok", "guards", "in place"))  # fmt: skip
+        rows.append(
+            Check(WRONG, "guards", "missing", ", ".join(guards), REGUARD)
+            if guards
+            else Check("ok", "guards", "in place")
+        )
         rows += [*_rights(connection), _objects(connection)]
         rows.append(_cache(connection, latest.position))
         rows += _jobs(ledger_status(ledger, connection))
@@ -93,7 +96,7 @@ def checks(ledger: Ledger) -> Checks:
 def _objects(connection: Connection) -> Check:
     """Tell whether the tables and views are those that this program makes."""
     try:
-        wrong = [told for told in object_differences(connection) if told is not None]
+        wrong = [difference for difference in object_differences(connection) if difference is not None]
     except DBAPIError as error:
         failure = dialect_of(connection).failure(error.orig or error, "")
         if failure is None or failure.reason != "no-right":
@@ -109,7 +112,7 @@ def _rights(connection: Connection) -> list[Check]:
     who, wrong = dialect_of(connection).wrong_rights(connection)
     if not wrong:
         return [Check("ok", "rights", f"as documented, asked as {who}")]
-    return [Check(WRONG, "rights", *one) for one in wrong]
+    return [Check(WRONG, "rights", *difference) for difference in wrong]
 
 
 def _cache(connection: Connection, newest: int) -> Check:
@@ -124,24 +127,35 @@ def _cache(connection: Connection, newest: int) -> Check:
 
 def _jobs(state: LedgerStatus) -> Iterator[Check]:
     """Yield what nightly jobs left behind: missing rules, ladders whose rules failed, runs that failed."""
-    for one in state.rules_missing:
+    for missing in state.rules_missing:
         yield Check(
-            WRONG, "rule", f"{one.rule} is not installed", f"{one.ruleset} needs it; its ladders stay as they are",
+            WRONG,
+            "rule",
+            f"{missing.rule} is not installed",
+            f"{missing.ruleset} needs it; its ladders stay as they are",
             "install the package that has it, or void that version of the ruleset",
-        )  # fmt: skip
-    failed = [one.ladder for one in state.stale if one.why == "failed"]
+        )
+    failed = [stale.ladder for stale in state.stale if stale.why == "failed"]
     if state.generations or failed:
         more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
         names = ", ".join(failed[:NAMED]) + more
         note = f"the rule failed for {names}; what was stored before stays" if failed else ""
         stale = count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
         yield Check(
-            WRONG if failed else "ok", "stored standings", stale, note,
+            WRONG if failed else "ok",
+            "stored standings",
+            stale,
+            note,
             "ratings status says why; once the rule works again: ratings rebuild" * bool(failed),
-        )  # fmt: skip
+        )
     for ahead in state.dated_ahead:
-        yield Check(WRONG, "clock", f"{ahead.name} is dated {ahead.dated}", "after this machine's time",
-            f"set the clock, or if it is right: {ahead.remedy}")  # fmt: skip
+        yield Check(
+            WRONG,
+            "clock",
+            f"{ahead.name} is dated {ahead.dated}",
+            "after this machine's time",
+            f"set the clock, or if it is right: {ahead.remedy}",
+        )
     for kind, known in state.runs.items():
         wrong = known.ended is not None and known.ended.has_failed
         how, why = (known.ended if wrong and known.ended else known.last).told(state.times)

@@ -59,18 +59,20 @@ def stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list
     failures = _failures(runs, None if generation is None else generation.generation)
     rows = [] if generation is None else ages_of(connection, generation.generation)
     newest = max([row.position for row in rows] + ([] if generation is None else [generation.position]), default=0)
-    found, named = list[Stale](), set[str]()
+    stale_ladders, named = list[Stale](), set[str]()
     for row in rows:
         failed = next((name for name in failures if is_named(row.ladder, [name])), None) if failures else None
         named |= {failed} if failed else set()
         if failed:
-            found.append(stale(row.ladder, row.position, row.built_at, FAILED, failures[failed]))
+            stale_ladders.append(stale(row.ladder, row.position, row.built_at, FAILED, failures[failed]))
         elif row.position < newest:
             assert generation is not None
             why = FAILED if row.position < generation.position else NOT_ASKED
-            found.append(stale(row.ladder, row.position, row.built_at, why, None))
-    found += [stale(name, None, None, FAILED, message) for name, message in failures.items() if name not in named]
-    return sorted(found, key=lambda one: one.ladder)
+            stale_ladders.append(stale(row.ladder, row.position, row.built_at, why, None))
+    stale_ladders += [
+        stale(name, None, None, FAILED, message) for name, message in failures.items() if name not in named
+    ]
+    return sorted(stale_ladders, key=lambda entry: entry.ladder)
 
 
 def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:
@@ -82,9 +84,9 @@ def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str
             continue
         names = [name for name in asked if isinstance(name, str)] if isinstance(asked, list) else []
         failed = {name: why for name, why in failed.items() if names and not is_named(name, names)}
-        for one in now if isinstance(now, list) else ():
-            if isinstance(one, dict) and isinstance(one.get("ladder"), str):
-                failed[one["ladder"]] = str(one.get("message"))
+        for failure in now if isinstance(now, list) else ():
+            if isinstance(failure, dict) and isinstance(failure.get("ladder"), str):
+                failed[failure["ladder"]] = str(failure.get("message"))
     return failed
 
 
@@ -93,4 +95,6 @@ def missing_rules(connection: Connection) -> list[Missing]:
     installed = set(rule_names())
     published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
     rulesets = [Ruleset.model_validate(event.data) for event in published]
-    return [Missing(one.name, one.rule, one.scope.game) for one in rulesets if one.rule not in installed]
+    return [
+        Missing(ruleset.name, ruleset.rule, ruleset.scope.game) for ruleset in rulesets if ruleset.rule not in installed
+    ]

@@ -74,11 +74,24 @@ def begin_generation(lock: RebuildLock, position: int, chain_hash: bytes, clock:
 def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built], now: int) -> None:
     """Store ladders that were computed from some facts."""
     named = [
-        (generation, one.ladder, generation, one.ruleset, facts.position, facts.chain_hash, one.scale, one.games,
-         len(one.rows), one.digest, now)
-        for one in built
-    ]  # fmt: skip
-    rows = ((generation, one.ladder, ordinal, *row) for one in built for ordinal, row in enumerate(one.rows, 1))
+        (
+            generation,
+            ladder.ladder,
+            generation,
+            ladder.ruleset,
+            facts.position,
+            facts.chain_hash,
+            ladder.scale,
+            ladder.games,
+            len(ladder.rows),
+            ladder.digest,
+            now,
+        )
+        for ladder in built
+    ]
+    rows = (
+        (generation, ladder.ladder, ordinal, *row) for ladder in built for ordinal, row in enumerate(ladder.rows, 1)
+    )
     # the naming row is stored with the first rows, so that they can be found if no more follow
     while (part := list(islice(rows, TRANSACTION_ROWS))) or named:
         leave_room(ledger)
@@ -120,9 +133,12 @@ def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]], **renew
 
 
 def promote(
-    lock: RebuildLock, generation: int, clock: Clock, before: int | None,
+    lock: RebuildLock,
+    generation: int,
+    clock: Clock,
+    before: int | None,
     also: Callable[[Connection], None] = lambda connection: None,
-) -> None:  # fmt: skip
+) -> None:
     """Make a completely written generation visible to readers, and do `also` in the same transaction.
 
     `before` was live when it was begun. Raises `LockLost` if another rebuild has begun since, another generation is
@@ -156,13 +172,13 @@ def _refuse_lost(connection: Connection, generation: int, before: int | None) ->
             "nothing was promoted"
         )
     ladders, rows = generation_ladders.c, generation_standings
-    wanted = select(func.coalesce(func.sum(ladders.players), 0)).where(ladders.generation == generation)
+    promised = select(func.coalesce(func.sum(ladders.players), 0)).where(ladders.generation == generation)
     named = (rows.c.build == ladders.build) & (rows.c.ladder == ladders.ladder)
-    there = select(func.count()).select_from(generation_ladders.join(rows, named))
-    expected = int(connection.execute(wanted).scalar_one())
-    found = connection.execute(there.where(ladders.generation == generation)).scalar_one()
-    if expected != found:
-        raise LockLost(f"generation {generation} has {found:,} of its {expected:,} standings; nothing was promoted")
+    counted = select(func.count()).select_from(generation_ladders.join(rows, named))
+    expected = int(connection.execute(promised).scalar_one())
+    stored = connection.execute(counted.where(ladders.generation == generation)).scalar_one()
+    if expected != stored:
+        raise LockLost(f"generation {generation} has {stored:,} of its {expected:,} standings; nothing was promoted")
 
 
 def forget_generation(ledger: Ledger, generation: int) -> None:
@@ -173,11 +189,11 @@ def forget_generation(ledger: Ledger, generation: int) -> None:
     """
     with fenced(ledger) as connection:
         finished = select(generations.c.finished_at).where(generations.c.generation == generation)
-        seen = connection.execute(select(live_generation).where(live_generation.c.generation == generation)).first()
-        if seen is not None or connection.execute(finished).scalar() is not None:
+        live = connection.execute(select(live_generation).where(live_generation.c.generation == generation)).first()
+        if live is not None or connection.execute(finished).scalar() is not None:
             return
-        others = select(generations.c.generation).where(generations.c.generation != generation)
-        named = _builds(connection, connection.execute(others).scalars())
+        other_generations = select(generations.c.generation).where(generations.c.generation != generation)
+        named = _builds(connection, connection.execute(other_generations).scalars())
     _forget(ledger, generation, named, GIVEN_UP_ROWS)
 
 
@@ -200,8 +216,8 @@ def roll_back(ledger: Ledger) -> RolledBack:
         with lock.fenced() as connection:
             newest = _finished(connection)
             if len(newest) < 2:
-                there = f"generation {newest[0].generation} is the only one that is" if newest else "nothing is"
-                raise NoEarlierGeneration(f"there is no earlier generation to go back to: {there} stored")
+                available = f"generation {newest[0].generation} is the only one that is" if newest else "nothing is"
+                raise NoEarlierGeneration(f"there is no earlier generation to go back to: {available} stored")
             given_up, before = newest[0].generation, newest[1]
             connection.execute(update(live_generation).values(generation=before.generation))
             _mark_unfinished(connection, [given_up])
@@ -219,15 +235,15 @@ def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, bu
     number, listed = generations.c.generation, generation_ladders.c.generation
     with lock.fenced() as connection:
         staying = {row.generation for row in _finished(connection)[:keep]} | ({until} if building else set())
-        gone = set(connection.execute(select(number).where(number <= until)).scalars()) - staying
+        removed = set(connection.execute(select(number).where(number <= until)).scalars()) - staying
         lists = set(connection.execute(select(listed).where(listed <= until).distinct()).scalars()) - staying
-        named = _builds(connection, staying) if gone or lists else set()
-        _mark_unfinished(connection, sorted(gone))
+        named = _builds(connection, staying) if removed or lists else set()
+        _mark_unfinished(connection, sorted(removed))
     for generation in sorted(lists):
         _forget(lock.ledger, generation, named)
     # the row of a build that is still named says where it was built; the newest row stays, with no data: its number has
     # been shown, and is not given again
-    if unused := gone - {until, *(build for build, _ in named)}:
+    if unused := removed - {until, *(build for build, _ in named)}:
         with lock.ledger.writing() as connection:
             connection.execute(delete(generations).where(number.in_(sorted(unused))))
     _forget_orphans(lock.ledger)
@@ -250,9 +266,7 @@ def _builds(connection: Connection, of: Iterable[int]) -> set[tuple[int, str]]:
     return {(row[0], row[1]) for row in connection.execute(pairs.where(generation_ladders.c.generation.in_(list(of))))}
 
 
-def _forget(
-    ledger: Ledger, generation: int, named: set[tuple[int, str]], together: int | None = None
-) -> None:  # fmt: skip
+def _forget(ledger: Ledger, generation: int, named: set[tuple[int, str]], together: int | None = None) -> None:
     """Delete a generation with the builds it names, unless they are `named` by another one; `together` rows at a time
     (by default `TRANSACTION_ROWS`)."""
     together = together or TRANSACTION_ROWS
@@ -269,7 +283,9 @@ def _forget(
     for part in _parts([(row.build, row.ladder, row.players) for row in rows], together):
         with ledger.writing() as connection:
             for build in {build for build, _, _ in part}:
-                names = [ladder for other, ladder, _ in part if other == build and (build, ladder) not in named]
+                names = [
+                    ladder for stored_build, ladder, _ in part if stored_build == build and (build, ladder) not in named
+                ]
                 unnamed = (mine.build == build) & mine.ladder.in_(names)
                 connection.execute(delete(generation_standings).where(unnamed))
             ladders = table.c.ladder.in_([ladder for _, ladder, _ in part])
@@ -303,10 +319,10 @@ def _forget_orphans(ledger: Ledger) -> None:
     key = (table.c.build, table.c.ladder, table.c.ordinal)
     for build in sorted(set(builds) - named):
         some = select(*key).where(table.c.build == build).limit(TRANSACTION_ROWS)
-        gone = TRANSACTION_ROWS
-        while gone == TRANSACTION_ROWS:
+        deleted = TRANSACTION_ROWS
+        while deleted == TRANSACTION_ROWS:
             with ledger.writing() as connection:
-                gone = connection.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
+                deleted = connection.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
 
 
 def live(connection: Connection) -> Row[Any] | None:
@@ -319,12 +335,12 @@ def pointer_findings(connection: Connection) -> Iterator[str]:
     """Yield what is wrong with the pointer to the live generation, or with what it points to."""
     rows = connection.execute(select(live_generation)).all()
     for row in rows:
-        there = connection.execute(select(generations).where(generations.c.generation == row.generation)).one_or_none()
+        entry = connection.execute(select(generations).where(generations.c.generation == row.generation)).one_or_none()
         if row.singleton != 1:
             yield "the table live_generation has a second row"
-        elif there is None:
+        elif entry is None:
             yield f"the live pointer leads to generation {row.generation}, which does not exist"
-        elif there.finished_at is None:
+        elif entry.finished_at is None:
             yield f"the live pointer leads to generation {row.generation}, which is not finished"
     finished = select(func.count()).select_from(generations).where(generations.c.finished_at.is_not(None))
     if not rows and connection.execute(finished).scalar_one():
@@ -374,8 +390,8 @@ def ages_of(connection: Connection, generation: int) -> list[Row[Any]]:
     table = generation_ladders.c
     built_at = func.coalesce(table.built_at, generations.c.finished_at).label("built_at")
     query = select(table.ladder, table.position, built_at).where(table.generation == generation).order_by(table.ladder)
-    there = generation_ladders.outerjoin(generations, generations.c.generation == table.build)
-    return list(connection.execute(query.select_from(there)))
+    joined = generation_ladders.outerjoin(generations, generations.c.generation == table.build)
+    return list(connection.execute(query.select_from(joined)))
 
 
 def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
@@ -397,8 +413,8 @@ def built_before(connection: Connection, generation: int, position: int) -> set[
 def incomplete_ladders(connection: Connection, generation: int) -> list[str]:
     """Return the ladders of a generation that have not as many stored standings as are named, or none at all."""
     ladders, rows = generation_ladders.c, generation_standings.c
-    there = (rows.build == ladders.build) & (rows.ladder == ladders.ladder)
-    query = select(ladders.ladder).join_from(generation_ladders, generation_standings, there, isouter=True)
+    same_ladder = (rows.build == ladders.build) & (rows.ladder == ladders.ladder)
+    query = select(ladders.ladder).join_from(generation_ladders, generation_standings, same_ladder, isouter=True)
     query = query.where(ladders.generation == generation).group_by(ladders.ladder, ladders.players)
     short = (func.count(rows.ordinal) != ladders.players) | (ladders.players == 0)
     return list(connection.execute(query.having(short)).scalars())
@@ -440,14 +456,14 @@ def built_otherwise(connection: Connection, generation: int) -> list[str]:
 
     They may only differ in the position up to which nothing changed, and in its chain hash and time.
     """
-    here, there = generation_ladders.alias(), generation_ladders.alias()
+    own, referred = generation_ladders.alias(), generation_ladders.alias()
     renewed = ("generation", "position", "chain_hash", "built_at")
-    same = [there.c[column.name] == column for column in here.c if column.name not in renewed]
-    shared = (there.c.build == here.c.build) & (there.c.ladder == here.c.ladder)
-    earlier = shared & (there.c.generation < here.c.generation)
-    mine = select(here.c.ladder).where(here.c.generation == generation)
-    differing = mine.join(there, earlier).where(~and_(*same, there.c.position <= here.c.position))
-    later = mine.where(here.c.build > generation)
+    same = [referred.c[column.name] == column for column in own.c if column.name not in renewed]
+    shared = (referred.c.build == own.c.build) & (referred.c.ladder == own.c.ladder)
+    earlier = shared & (referred.c.generation < own.c.generation)
+    mine = select(own.c.ladder).where(own.c.generation == generation)
+    differing = mine.join(referred, earlier).where(~and_(*same, referred.c.position <= own.c.position))
+    later = mine.where(own.c.build > generation)
     return sorted({*connection.execute(differing).scalars(), *connection.execute(later).scalars()})
 
 

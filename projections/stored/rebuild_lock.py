@@ -51,6 +51,6 @@ def only_one(ledger: Ledger) -> Iterator[RebuildLock]:
         try:
             held = stack.enter_context(ledger.dialect.only_rebuild(ledger))
         except BlockingIOError:
-            told = f"another rebuild of {ledger.location} is running; this one did nothing"
-            raise AlreadyRunning(told) from None
+            message = f"another rebuild of {ledger.location} is running; this one did nothing"
+            raise AlreadyRunning(message) from None
         yield RebuildLock(ledger, held)

@@ -182,7 +182,7 @@ def rebuild(
 
 def _read_order(
     stack: ExitStack, ledger: Ledger, asked: Collection[str], options: RebuildOptions, at: WorkAt | None
-) -> _Order:  # fmt: skip
+) -> _Order:
     """Read the log and what is stored. Raises `UnknownLadder`, `HistoryMissing`."""
     with ledger.reading() as connection:
         live, pointer = generations.live(connection), sql_history.pointer(connection)
@@ -267,10 +267,11 @@ def _take_over(generation: NewGeneration, order: _Order, failures: Sequence[Ladd
         generation.renew(order.unchanged)
     failed = {failure.ladder for failure in failures}
     left = [
-        row for row in order.stored
+        row
+        for row in order.stored
         if row.ladder not in generation.ladders
         and (is_named(row.ladder, failed) or (order.asked and not is_named(row.ladder, order.asked)))
-    ]  # fmt: skip
+    ]
     # games are those of the last full rebuild, as is a generation's position
     generation.leave(left, games=bool(order.asked))
     return [row.ladder for row in left]
@@ -287,7 +288,7 @@ def _write_games(ledger: Ledger, keeping: sql_history.Keeping, order: _Order) ->
 
 def _check(
     ledger: Ledger, generation: NewGeneration, order: _Order, failures: Sequence[LadderFailure], tell: Tell
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Replay everything a second time, and return the ladders that are stored otherwise.
 
     A warning names those that were stored otherwise before, though nothing can have changed them.
@@ -306,14 +307,19 @@ def _check(
         logger.warning(
             "ratings: the second replay did without the cache, which may be what is wrong; it may be deleted: rm -r %s",
             quote(str(facts.cache)),
-        )  # fmt: skip
+        )
     return differing
 
 
 def _differing(
-    ledger: Ledger, generation: NewGeneration, order: _Order, facts: Facts, results: Results, failed: set[str],
+    ledger: Ledger,
+    generation: NewGeneration,
+    order: _Order,
+    facts: Facts,
+    results: Results,
+    failed: set[str],
     tell: Tell,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Return the ladders of a generation whose rows, as they are stored by now, are not those of another replay."""
     again, differing, failed_again = set[str](), set[str](), set[str]()
     before = {row.ladder: row for row in order.unchanged}
@@ -340,9 +346,13 @@ def _differing(
 
 
 def _outcome(
-    ledger: Ledger, generation: NewGeneration, order: _Order, failures: list[LadderFailure], left: list[str],
+    ledger: Ledger,
+    generation: NewGeneration,
+    order: _Order,
+    failures: list[LadderFailure],
+    left: list[str],
     differing: list[str],
-) -> Rebuilt:  # fmt: skip
+) -> Rebuilt:
     facts, stored = order.facts, {name for ladder in left for name in (ladder, parse_name(ladder).ruleset_id)}
     return Rebuilt(
         generation=generation.number,

@@ -101,10 +101,10 @@ def _rehearse(live: Ledger, asked: BackupFiles, whole: Whole, findings: list[Fin
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")
         store_backup(restored, asked, whole, RecordedChecks)
-        found = ladder_differences(restored, live, whole.head)
+        differences = ladder_differences(restored, live, whole.head)
         while True:
             try:
-                findings.append(next(found))
+                findings.append(next(differences))
             except StopIteration as end:
                 return int(end.value)
 
@@ -118,14 +118,18 @@ def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generato
         if chain_hash_at(connection, place.position) != place.chain_hash:
             yield Finding("head", place.position, f"{live.location} does not contain the history of this backup")
             return 0
-    expected, found = _digests(live, place.position), _digests(restored, place.position)
-    for ladder in sorted(expected.keys() | found.keys()):
-        there, here = expected.get(ladder), found.get(ladder)
-        for failure in {one for one in (there, here) if isinstance(one, LadderFailure)}:
+    expected, restored_digests = _digests(live, place.position), _digests(restored, place.position)
+    for ladder in sorted(expected.keys() | restored_digests.keys()):
+        live_digest, restored_digest = expected.get(ladder), restored_digests.get(ladder)
+        for failure in {digest for digest in (live_digest, restored_digest) if isinstance(digest, LadderFailure)}:
             yield Finding("rule", failure.position, f"{failure.ladder}: {failure.message}")
-        if there != here and not isinstance(there, LadderFailure) and not isinstance(here, LadderFailure):
+        if (
+            live_digest != restored_digest
+            and not isinstance(live_digest, LadderFailure)
+            and not isinstance(restored_digest, LadderFailure)
+        ):
             yield Finding("standings", place.position, f"{ladder}: the backup gives other standings than the ledger")
-    return len(found)
+    return len(restored_digests)
 
 
 def _digests(ledger: Ledger, position: int) -> dict[str, str | LadderFailure]:
@@ -133,4 +137,4 @@ def _digests(ledger: Ledger, position: int) -> dict[str, str | LadderFailure]:
     with ledger.reading() as connection:
         ladders = Ladders(decode(connection, position, cached=False))
     with closing(compute(ladders, plan(ladders))) as results:
-        return {one.ladder: one if isinstance(one, LadderFailure) else one.digest for one in results}
+        return {result.ladder: result if isinstance(result, LadderFailure) else result.digest for result in results}

@@ -49,8 +49,8 @@ class Keeping(NamedTuple):
 
 def pointer(connection: Connection) -> int | None:
     """Return the generation whose history is kept, or None. After a rollback it is not the live one."""
-    found: int | None = connection.execute(select(live_history.c.generation)).scalar()
-    return found
+    generation: int | None = connection.execute(select(live_history.c.generation)).scalar()
+    return generation
 
 
 def begin_keeping(ledger: Ledger, generation: int, reuse: bool) -> Keeping:
@@ -70,10 +70,10 @@ def write_changes(keeping: Keeping, built: Iterable[Built]) -> int:
     named: list[tuple[Any, ...]] = []
     written: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
     changes = 0
-    for one in built:
-        for number, block in enumerate(one.changes or ()):
-            part, is_new = _part(keeping, one.ladder, number, block[0])
-            named.append((keeping.generation, one.ladder, number, part, one.scale, len(block[1]), block[0]))
+    for ladder in built:
+        for number, block in enumerate(ladder.changes or ()):
+            part, is_new = _part(keeping, ladder.ladder, number, block[0])
+            named.append((keeping.generation, ladder.ladder, number, part, ladder.scale, len(block[1]), block[0]))
             changes += len(block[1])
             if is_new:
                 written.append(_of_block(part, number, block))
@@ -142,14 +142,15 @@ def refuse_short(ledger: Ledger, generation: int) -> None:
     own = (generation * PARTS, (generation + 1) * PARTS)
     with ledger.reading() as connection:
         named = select(func.coalesce(func.sum(table.rows), 0)).where(table.generation == generation)
-        wanted = int(connection.execute(named.where(table.part > own[0], table.part < own[1])).scalar_one())
-        found = 0
+        promised = int(connection.execute(named.where(table.part > own[0], table.part < own[1])).scalar_one())
+        stored_count = 0
         for rows in ROWS:
-            there = select(func.count()).select_from(rows).where(rows.c.part > own[0], rows.c.part < own[1])
-            found += connection.execute(there).scalar_one()
-    if wanted != found:
+            counted = select(func.count()).select_from(rows).where(rows.c.part > own[0], rows.c.part < own[1])
+            stored_count += connection.execute(counted).scalar_one()
+    if promised != stored_count:
         raise LockLost(
-            f"generation {generation} has {found:,} of its {wanted:,} rows of changes and games; nothing was promoted"
+            f"generation {generation} has {stored_count:,} of its {promised:,} rows of changes and games; "
+            "nothing was promoted"
         )
 
 
@@ -175,8 +176,8 @@ def sweep_history(ledger: Ledger, until: int, building: bool = False) -> None:
         rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
     named = {row.part for row in rows if row.generation in staying or row.generation > until}
     sizes = {row.part: row.rows for row in rows if row.generation <= until}
-    gone = [part for part in sorted(sizes.keys() | stored) if part not in named]
-    for parts in _few([(part, sizes.get(part, generations.TRANSACTION_ROWS)) for part in gone]):
+    removed = [part for part in sorted(sizes.keys() | stored) if part not in named]
+    for parts in _few([(part, sizes.get(part, generations.TRANSACTION_ROWS)) for part in removed]):
         with ledger.writing() as connection:
             for of_rows in ROWS:
                 connection.execute(delete(of_rows).where(of_rows.c.part.in_(parts)))
@@ -235,10 +236,10 @@ def games_differing(connection: Connection, stored: Sequence[Row[Any]], facts: F
         row = parts.pop(0)
         if (row.block, row.scale, row.rows, row.digest) != (number, 1, block.rows, block.digest):
             return "the stored games are not named as in the log"
-        for table, wanted in zip((history_games, history_participants), block.read(), strict=True):
-            found = _rows(connection, table, row.part)
-            if found != wanted:
-                first = next((a for a, b in zip(found, wanted, strict=False) if a != b), None)
+        for table, expected in zip((history_games, history_participants), block.read(), strict=True):
+            stored_rows = _rows(connection, table, row.part)
+            if stored_rows != expected:
+                first = next((a for a, b in zip(stored_rows, expected, strict=False) if a != b), None)
                 where = "" if first is None else f", the first at position {shown(str(first[0]))}"
                 return f"the stored games differ from the log{where}"
     return "there are stored games that the log does not have" if parts else None
@@ -249,7 +250,7 @@ def kept_parts(connection: Connection, generation: int) -> dict[str, list[Row[An
     table = history_parts.c
     rows = connection.execute(
         select(history_parts).where(table.generation == generation).order_by(table.ladder, table.block)
-    )  # fmt: skip
+    )
     found: dict[str, list[Row[Any]]] = {}
     for row in rows:
         found.setdefault(row.ladder, []).append(row)

@@ -63,9 +63,14 @@ def _rows(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
             slots = range(facts.start[row], facts.start[row] + facts.count[row])
             places = {facts.person_of(slot): facts.place[slot] for slot in reversed(slots)}
         yield (
-            stream.names[player], step.version.ruleset.name, facts.live_position[row], facts.occurred_at[row],
-            places[stream.persons[player]], step.before, step.change,
-        )  # fmt: skip
+            stream.names[player],
+            step.version.ruleset.name,
+            facts.live_position[row],
+            facts.occurred_at[row],
+            places[stream.persons[player]],
+            step.before,
+            step.change,
+        )
 
 
 def _digest(scale: int, players: Sequence[str], rulesets: Sequence[str], numbers: "array[int]") -> str:
@@ -165,9 +170,7 @@ def _game(facts: Facts, row: int, data: dict[str, Any]) -> tuple[Any, ...]:
     labels = [rest.pop(name, None) for name in GAME_COLUMNS]
     rated, aborted = rest.pop("rated", True), rest.pop("aborted", False)
     more = dump(rest) if rest else None
-    return (
-        game_id, facts.occurred_at[row], game, kind, *labels, len(participants), int(rated), int(aborted), more
-    )  # fmt: skip
+    return (game_id, facts.occurred_at[row], game, kind, *labels, len(participants), int(rated), int(aborted), more)
 
 
 def _participant(place: int | None, told: dict[str, Any]) -> tuple[Any, ...]:

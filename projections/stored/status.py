@@ -167,26 +167,39 @@ def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
     generations, stale = kept_generations(connection, now), stale_ladders(connection, runs, now)
     live, age, behind = None, None, None
     if generations:
-        one = generations[0]
-        behind = latest.position - one.position
-        live = LiveGeneration(one.generation, one.position, one.finished_at, behind, one.finished, one.age_seconds)
-        behind = max(behind, *(other.behind for other in stale)) if stale else behind
-        age = max([one.age_seconds, *(other.age_seconds for other in stale if other.age_seconds is not None)])
+        newest = generations[0]
+        behind = latest.position - newest.position
+        live = LiveGeneration(
+            newest.generation, newest.position, newest.finished_at, behind, newest.finished, newest.age_seconds
+        )
+        behind = max(behind, *(entry.behind for entry in stale)) if stale else behind
+        age = max([newest.age_seconds, *(entry.age_seconds for entry in stale if entry.age_seconds is not None)])
     recorded = None if not latest.position else latest.recorded_at
     return LedgerStatus(
-        ledger.location, ledger_id(connection), times.home, str(latest), latest.position,
-        None if recorded is None else format_instant(recorded), None if recorded is None else whole_second(recorded),
-        count_by_type(connection), live, tuple(generations), age, behind, tuple(stale),
+        ledger.location,
+        ledger_id(connection),
+        times.home,
+        str(latest),
+        latest.position,
+        None if recorded is None else format_instant(recorded),
+        None if recorded is None else whole_second(recorded),
+        count_by_type(connection),
+        live,
+        tuple(generations),
+        age,
+        behind,
+        tuple(stale),
         tuple(missing_rules(connection)),
         {
             kind: LastRuns(
-                _state(one.last, now), *(run and _state(run, now) for run in (one.done, one.failed, one.ended))
+                _state(last_runs.last, now),
+                *(run and _state(run, now) for run in (last_runs.done, last_runs.failed, last_runs.ended)),
             )
-            for kind, one in latest_runs(runs).items()
+            for kind, last_runs in latest_runs(runs).items()
         },
         tuple(_dated_ahead(runs, generations, stale, now)),
         times=times,
-    )  # fmt: skip
+    )
 
 
 def _dated_ahead(

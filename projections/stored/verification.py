@@ -58,10 +58,10 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
             continue
         if max(facts.live_position[row], *(event[0] for event in events)) <= after:
             continue
-        sure = {name for name, one in clock.players.items() if one.removed_at is not None}
+        sure = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         # a log may end with something still due: the server had no more to say
         run_out(clock)
-        possible = {name for name, one in clock.players.items() if one.removed_at is not None}
+        possible = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
             names = {name for name in clock.players if _is(facts, name, p)}
             status = STATUSES[facts.status[p]]
@@ -69,10 +69,11 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
                 ended = [at for name in names if (at := clock.players[name].removed_at) is not None]
                 removed = f"removed them at {ended[0]} ms" if ended else "never removed them"
                 yield Finding(
-                    "clock", facts.live_position[row],
+                    "clock",
+                    facts.live_position[row],
                     f"{game_id}: {facts.name_of(p)} is {status} in the result, but its clock {removed}; see: "
                     f"ratings clock show {quote(game_id)}",
-                )  # fmt: skip
+                )
 
 
 def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
@@ -100,70 +101,77 @@ def verify_published(
     other lists of its ruleset are not tried.
     """
     published = published_lists(connection, head(connection).position)
-    lists = sorted((one for one in published if one.position > after), key=lambda one: one.known_at)
+    lists = sorted((entry for entry in published if entry.position > after), key=lambda entry: entry.known_at)
     if not lists:
         return 0
     # a single pass through the log that stops where each list was computed
     facts = decode(connection, 0, ahead=lists[-1].known_at, cached=False)
     lost: dict[str, str] = {}
-    for one in lists:
-        told = f"{one.ladder}, published by {one.event_id}"
-        if one.known_at >= one.position:
-            yield Finding("published", one.position, f"{told}, names position {one.known_at}, which is not before it")
-            continue
-        if facts.position < one.known_at:
-            extend(facts, connection, one.known_at)
-        found = _recomputed(facts, one, rule_seconds, lost)
-        if isinstance(found, str):
-            yield Finding("published", one.position, f"{told}, cannot be computed: {found}")
-            continue
-        if (wrong := _why_not_whole(connection, one)) is not None:
-            yield Finding("published", one.position, f"{told}: {wrong}")
-        if (found.digest, found.games) != (one.digest, one.games):
+    for entry in lists:
+        description = f"{entry.ladder}, published by {entry.event_id}"
+        if entry.known_at >= entry.position:
             yield Finding(
-                "published", one.position, f"{told}, does not come out of position {one.known_at}: {_why(one, found)}"
+                "published", entry.position, f"{description}, names position {entry.known_at}, which is not before it"
+            )
+            continue
+        if facts.position < entry.known_at:
+            extend(facts, connection, entry.known_at)
+        recomputed = _recomputed(facts, entry, rule_seconds, lost)
+        if isinstance(recomputed, str):
+            yield Finding("published", entry.position, f"{description}, cannot be computed: {recomputed}")
+            continue
+        if (wrong := _why_not_whole(connection, entry)) is not None:
+            yield Finding("published", entry.position, f"{description}: {wrong}")
+        if (recomputed.digest, recomputed.games) != (entry.digest, entry.games):
+            yield Finding(
+                "published",
+                entry.position,
+                f"{description}, does not come out of position {entry.known_at}: {_why(entry, recomputed)}",
             )
     return len(lists)
 
 
-def _recomputed(facts: Facts, one: PublishedList, rule_seconds: float, lost: dict[str, str]) -> Built | str:
+def _recomputed(facts: Facts, published: PublishedList, rule_seconds: float, lost: dict[str, str]) -> Built | str:
     """Return a list as computed from the facts, or why it cannot be; `lost`: the rulesets that gave no result."""
-    ruleset_id = parse_name(one.ladder).ruleset_id
+    ruleset_id = parse_name(published.ladder).ruleset_id
     if ruleset_id in lost:
         return lost[ruleset_id]
     try:
-        found = one_ladder(Ladders(facts, one.as_of), one.ladder, rule_seconds)
+        built = one_ladder(Ladders(facts, published.as_of), published.ladder, rule_seconds)
     except (TooSlow, WorkerLost) as error:
         lost[ruleset_id] = why_lost(error)
         return lost[ruleset_id]
     except (UnknownLadder, RulesetUnusable) as problem:
         return str(problem)
-    return found.message if isinstance(found, LadderFailure) else found
+    return built.message if isinstance(built, LadderFailure) else built
 
 
-def _why_not_whole(connection: Connection, one: PublishedList) -> str | None:
+def _why_not_whole(connection: Connection, published: PublishedList) -> str | None:
     """Return what is wrong with the recorded rows, or None."""
     try:
-        found = as_published(connection, one)
+        ranking = as_published(connection, published)
     except StoreDamaged as problem:
         return str(problem)
-    return None if found.digest == one.digest else "its rows do not have its digest"
+    return None if ranking.digest == published.digest else "its rows do not have its digest"
 
 
-def _why(one: PublishedList, found: Built) -> str:
-    if found.ruleset != one.ruleset:
-        return f"it is ranked under {found.ruleset}, not {one.ruleset}"
-    if len(found.rows) != one.row_count:
-        return f"it has {len(found.rows)} rows, not {one.row_count}"
-    if found.digest == one.digest:
-        return f"it counts {found.games} games, not {one.games}"
-    return f"a replay has the digest {found.digest}"
+def _why(published: PublishedList, built: Built) -> str:
+    if built.ruleset != published.ruleset:
+        return f"it is ranked under {built.ruleset}, not {published.ruleset}"
+    if len(built.rows) != published.row_count:
+        return f"it has {len(built.rows)} rows, not {published.row_count}"
+    if built.digest == published.digest:
+        return f"it counts {built.games} games, not {published.games}"
+    return f"a replay has the digest {built.digest}"
 
 
 def verify_standings(
-    connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS, at: WorkAt | None = None,
+    connection: Connection,
+    kept: Row[Any] | None = None,
+    rule_seconds: float = RULE_SECONDS,
+    at: WorkAt | None = None,
     since: int = 0,
-) -> Generator[Finding, None, int]:  # fmt: skip
+) -> Generator[Finding, None, int]:
     """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
     Returns how many ladders were compared; those whose rows were computed before the position `since` are not.
 
@@ -255,9 +263,9 @@ class _Comparison:
             yield from map(_standings, standings_differing(self.connection, row, result))
             if self.parts is not None:
                 parts, is_older = self.parts.pop(result.ladder, []), row.position < self.generation.position
-                self._history += [] if is_older and not parts else [
-                    sql_history.differing(self.connection, parts, result)
-                ]  # fmt: skip
+                self._history += (
+                    [] if is_older and not parts else [sql_history.differing(self.connection, parts, result)]
+                )
         elif result.ladder not in self.stored:
             yield Finding("standings", None, f"{result.ladder} is missing from the stored generation")
 
@@ -310,10 +318,14 @@ T = TypeVar("T")
 
 
 def verify_all(
-    ledger: Ledger, expected: Place | None = None, rule_seconds: float = RULE_SECONDS,
-    tell: Callable[[Finding], None] = lambda finding: None, at: WorkAt | None = None, since: Place | None = None,
+    ledger: Ledger,
+    expected: Place | None = None,
+    rule_seconds: float = RULE_SECONDS,
+    tell: Callable[[Finding], None] = lambda finding: None,
+    at: WorkAt | None = None,
+    since: Place | None = None,
     only_new: bool = False,
-) -> Verification:  # fmt: skip
+) -> Verification:
     """Check everything that is stored, and tell each finding at once. It leaves a run.
 
     Args:
@@ -358,8 +370,8 @@ def verify_all(
         run.details |= {"checked": checked._asdict(), "findings": len(findings)}
         run.details |= {"without_cache": at is None} if since is None else {"since": str(since)}
         if findings:
-            told = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
-            run.fail(f"{told}; the first is {findings[0]}")
+            summary = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
+            run.fail(f"{summary}; the first is {findings[0]}")
     return Verification(tuple(findings), checked, since)
 
 

@@ -162,4 +162,4 @@ MEANINGS: dict[str, tuple[str, dict[str, str]]] = {
             "record": "the whole event as canonical JSON",
         },
     ),
-}  # fmt: skip
+}
