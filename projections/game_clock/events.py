@@ -38,10 +38,10 @@ def replay_clock(
     """
     clock: GameClock | None = None
     for number, event in enumerate(events, 1):
-        found = _apply(clock, event["type"], event["data"], current)
-        if isinstance(found, ClockProblem):
-            return Rejection(*found, line=number)
-        clock = found
+        problem = _apply(clock, event["type"], event["data"], current)
+        if isinstance(problem, ClockProblem):
+            return Rejection(*problem, line=number)
+        clock = problem
     return clock
 
 
@@ -49,8 +49,8 @@ def take_event(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str] = str
 ) -> GameClock | Rejection:
     """Return the clock after one more event, or why the event cannot be taken; the given clock is left as it is."""
-    found = _apply(None if clock is None else clock.copy(), type_name, data, current)
-    return Rejection(*found) if isinstance(found, ClockProblem) else found
+    problem = _apply(None if clock is None else clock.copy(), type_name, data, current)
+    return Rejection(*problem) if isinstance(problem, ClockProblem) else problem
 
 
 def _apply(
@@ -106,18 +106,20 @@ def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | 
 
 
 def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | None:
-    one = clock.find(data["player"])
-    if one is None:
+    player_clock = clock.find(data["player"])
+    if player_clock is None:
         return unknown_player(clock, data["player"])
-    if not one.plays:
+    if not player_clock.plays:
         how = (
-            f"left at {one.left_at}" if one.removed_at is None else f"was removed at {one.removed_at}: main timer at 0"
+            f"left at {player_clock.left_at}"
+            if player_clock.removed_at is None
+            else f"was removed at {player_clock.removed_at}: main timer at 0"
         )
-        message = f"{shown(one.player)} {how}; a {type_name} at {clock.now} is too late"
+        message = f"{shown(player_clock.player)} {how}; a {type_name} at {clock.now} is too late"
         return ClockProblem("clock-player-out", message)
     if type_name in SIGNS_OF_LIFE:
-        _hear(clock, one)
-    return PLAYER_EVENTS[type_name](clock, one, data)
+        _hear(clock, player_clock)
+    return PLAYER_EVENTS[type_name](clock, player_clock, data)
 
 
 def unknown_player(clock: GameClock, player: str) -> ClockProblem:
@@ -126,63 +128,69 @@ def unknown_player(clock: GameClock, player: str) -> ClockProblem:
     return ClockProblem("clock-player-unknown", f"{shown(player)} is not playing; the clock was started for {known}")
 
 
-def _hear(clock: GameClock, one: PlayerClock) -> None:
-    one.silent_ms = 0
-    if one.disconnected_at is not None:
-        one.tell(clock.now, "connected", f"a sign of life; was disconnected since {one.disconnected_at}")
-        one.disconnected_at = None
+def _hear(clock: GameClock, player_clock: PlayerClock) -> None:
+    player_clock.silent_ms = 0
+    if player_clock.disconnected_at is not None:
+        player_clock.tell(
+            clock.now, "connected", f"a sign of life; was disconnected since {player_clock.disconnected_at}"
+        )
+        player_clock.disconnected_at = None
 
 
-def _offered(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
+def _offered(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     choice = data["choice"]
     if choice not in CHOICES:
         return ClockProblem("bad-value", f"{shown(choice)} is not a choice ({', '.join(CHOICES)})")
-    if one.choice is not None:
+    if player_clock.choice is not None:
         return ClockProblem(
             "clock-choice-open",
-            f"{shown(one.player)} still has to choose: {one.choice}; clock.decided comes before the next offer",
+            f"{shown(player_clock.player)} still has to choose: {player_clock.choice}; "
+            "clock.decided comes before the next offer",
         )
-    one.choice, one.auxiliary_ms = choice, clock.timers.auxiliary_ms(choice, one.is_first)
-    one.tell(clock.now, "offered", f"{choice}: {one.auxiliary_ms} ms until the main timer runs")
+    player_clock.choice, player_clock.auxiliary_ms = choice, clock.timers.auxiliary_ms(choice, player_clock.is_first)
+    player_clock.tell(clock.now, "offered", f"{choice}: {player_clock.auxiliary_ms} ms until the main timer runs")
     return None
 
 
-def _decided(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
-    decided = data.get("choice") or one.choice
-    if one.choice is None:
+def _decided(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+    decided = data.get("choice") or player_clock.choice
+    if player_clock.choice is None:
         return ClockProblem(
-            "clock-choice-missing", f"{shown(one.player)} has nothing to choose; clock.offered comes first"
+            "clock-choice-missing", f"{shown(player_clock.player)} has nothing to choose; clock.offered comes first"
         )
-    if decided != one.choice:
+    if decided != player_clock.choice:
         return ClockProblem(
-            "clock-choice-missing", f"{shown(one.player)} was offered {one.choice}, not {shown(decided)}"
+            "clock-choice-missing",
+            f"{shown(player_clock.player)} was offered {player_clock.choice}, not {shown(decided)}",
         )
-    left, percent = one.auxiliary_ms, clock.timers.reward_percent
+    left, percent = player_clock.auxiliary_ms, clock.timers.reward_percent
     in_time = f"{left} ms were left; {percent} % of them are added"
-    one.tell(clock.now, "decided", f"{decided}: {in_time if left else 'no time was left'}", left * percent // 100)
-    one.choice, one.auxiliary_ms = None, 0
+    player_clock.tell(
+        clock.now, "decided", f"{decided}: {in_time if left else 'no time was left'}", left * percent // 100
+    )
+    player_clock.choice, player_clock.auxiliary_ms = None, 0
     return None
 
 
-def _auction_started(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
+def _auction_started(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     cost = clock.timers.auction_cost_ms
-    if one.main_ms < cost:
+    if player_clock.main_ms < cost:
         return ClockProblem(
             "clock-time-short",
-            f"{shown(one.player)} has {one.main_ms} ms left on the main timer at {clock.now}; starting an auction "
-            f"costs {cost} ms",
+            f"{shown(player_clock.player)} has {player_clock.main_ms} ms left on the main timer at {clock.now}; "
+            f"starting an auction costs {cost} ms",
         )
-    one.tell(clock.now, "auction", "started a player auction", -cost)
-    if one.main_ms == 0:
-        remove(clock, one)
+    player_clock.tell(clock.now, "auction", "started a player auction", -cost)
+    if player_clock.main_ms == 0:
+        remove(clock, player_clock)
     return None
 
 
-def _heartbeat(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
+def _heartbeat(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     return None
 
 
-def _pause_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
+def _pause_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.question is not None:
         who, left = shown(clock.question.asked_by), clock.question.left_ms
         message = f"{who} has already asked for a pause, {left} ms are left to answer; answer with clock.pause_answered"
@@ -190,36 +198,36 @@ def _pause_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem
     if clock.pause_granted_at is not None:
         message = f"a pause was already granted at {clock.pause_granted_at}; it begins at the next clock.turn_ended"
         return ClockProblem("clock-pause-open", message)
-    clock.question = PauseQuestion(one.player, clock.timers.pause_answer_ms, frozenset({one.player}))
+    clock.question = PauseQuestion(player_clock.player, clock.timers.pause_answer_ms, frozenset({player_clock.player}))
     count_yes(clock)
     return None
 
 
-def _pause_answered(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
+def _pause_answered(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     answer = data["answer"]
     if answer not in ("yes", "no"):
         return ClockProblem("bad-value", f"{shown(answer)} is not an answer (yes, no)")
     if clock.question is None:
         return ClockProblem("clock-no-question", f"nobody is asking for a pause at {clock.now} ({clock.pause_told})")
     if answer == "no":
-        deny_pause(clock, f"{shown(one.player)} said no")
+        deny_pause(clock, f"{shown(player_clock.player)} said no")
         return None
-    clock.question = clock.question._replace(yes=clock.question.yes | {one.player})
+    clock.question = clock.question._replace(yes=clock.question.yes | {player_clock.player})
     count_yes(clock)
     return None
 
 
-def _resume_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
+def _resume_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.paused_at is None:
-        told = (
+        message = (
             "a granted one begins at the next clock.turn_ended"
             if clock.pause_granted_at is not None
             else clock.pause_told
         )
         return ClockProblem(
-            "clock-not-paused", f"the game is not paused at {clock.now}, so it cannot be resumed ({told})"
+            "clock-not-paused", f"the game is not paused at {clock.now}, so it cannot be resumed ({message})"
         )
-    clock.resume_asked |= {one.player}
+    clock.resume_asked |= {player_clock.player}
     if clock.now - clock.paused_at >= clock.timers.pause_ms:
         resume(clock)
     else:
@@ -227,16 +235,16 @@ def _resume_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProble
     return None
 
 
-def _player_left(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
-    one.tell(clock.now, "left", "is out of the game")
-    one.choice, one.auxiliary_ms, one.left_at = None, 0, clock.now
+def _player_left(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+    player_clock.tell(clock.now, "left", "is out of the game")
+    player_clock.choice, player_clock.auxiliary_ms, player_clock.left_at = None, 0, clock.now
     count_yes(clock)
     _resume_if_all_ask(clock)
     return None
 
 
 def _resume_if_all_ask(clock: GameClock) -> None:
-    if clock.paused_at is not None and {one.player for one in clock.playing} <= clock.resume_asked:
+    if clock.paused_at is not None and {player_clock.player for player_clock in clock.playing} <= clock.resume_asked:
         resume(clock)
 
 
@@ -252,8 +260,8 @@ def _stopped(clock: GameClock) -> None:
 
 
 def _tell_all(clock: GameClock, what: str, detail: str) -> None:
-    for one in clock.playing:
-        one.tell(clock.now, what, detail)
+    for player_clock in clock.playing:
+        player_clock.tell(clock.now, what, detail)
 
 
 PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], ClockProblem | None]] = {

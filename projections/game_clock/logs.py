@@ -55,10 +55,10 @@ class Clocks:
         """Take one more event of a clock. Raises `Refused` if it contradicts those before it."""
         self._load(data["game_id"])
         data = timed(self._rulesets, type_name, occurred_at, data)
-        found = take_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
-        if isinstance(found, Rejection):
-            raise Refused(found.code, found.message)
-        self._clocks[data["game_id"]] = found
+        problem = take_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
+        if isinstance(problem, Rejection):
+            raise Refused(problem.code, problem.message)
+        self._clocks[data["game_id"]] = problem
         self._events[data["game_id"]].append({"type": type_name, "data": data})
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
@@ -78,8 +78,8 @@ class Clocks:
         self._people.add(player, new_player)
         if (game_id := self._contradicted(sound)) is not None:
             self._people.remove(player)
-            told = f"{shown(player)} and {shown(new_player)} both play by the clock of {shown(game_id)}"
-            raise Refused("players-met", f"{told}, so they are two people")
+            message = f"{shown(player)} and {shown(new_player)} both play by the clock of {shown(game_id)}"
+            raise Refused("players-met", f"{message}, so they are two people")
 
     def rename_back(self, player: str, new_player: str) -> None:
         """Withdraw a rename. Raises `Refused` (still-needed) if events of a clock would then be of nobody."""
@@ -87,8 +87,8 @@ class Clocks:
         self._people.remove(player)
         if (game_id := self._contradicted(sound)) is not None:
             self._people.add(player, new_player)
-            told = f"events of the clock of {shown(game_id)} name a player by an id that this rename gave"
-            raise Refused("still-needed", f"{told}; void those first, beginning with the last")
+            message = f"events of the clock of {shown(game_id)} name a player by an id that this rename gave"
+            raise Refused("still-needed", f"{message}; void those first, beginning with the last")
 
     def _sound_games(self, ids: set[str]) -> list[str]:
         """Return the games of some ids, recorded or pending, whose clocks do not contradict themselves."""

@@ -111,7 +111,7 @@ class GameClock:
     @property
     def playing(self) -> list[PlayerClock]:
         """Return who is still in the game."""
-        return [one for one in self.players.values() if one.plays]
+        return [player_clock for player_clock in self.players.values() if player_clock.plays]
 
     @property
     def yes_needed(self) -> int:
@@ -123,12 +123,14 @@ class GameClock:
         if player in self.players:
             return self.players[player]
         person = self.current(player)
-        found = [one for name, one in self.players.items() if self.current(name) == person]
-        return found[0] if len(found) == 1 else None
+        clocks = [player_clock for name, player_clock in self.players.items() if self.current(name) == person]
+        return clocks[0] if len(clocks) == 1 else None
 
     def copy(self) -> "GameClock":
         """Return a clock that can be changed without changing this one."""
-        players = {name: replace(one, lines=[*one.lines]) for name, one in self.players.items()}
+        players = {
+            name: replace(player_clock, lines=[*player_clock.lines]) for name, player_clock in self.players.items()
+        }
         return replace(self, players=players)
 
 
@@ -164,39 +166,39 @@ def _all_due(clock: GameClock) -> Iterator[Due]:
     # when several are due together, the first one happens
     if clock.question is not None:
         yield Due(clock.question.left_ms, partial(deny_pause, clock, "the time for answers was over"))
-    for one in clock.playing:
-        if one.choice is not None:
-            yield Due(one.auxiliary_ms + one.main_ms, partial(remove, clock, one))
-    for one in clock.playing:
-        if one.disconnected_at is None:
-            yield Due(clock.timers.unresponsive_ms - one.silent_ms, partial(_disconnect, clock, one))
+    for player_clock in clock.playing:
+        if player_clock.choice is not None:
+            yield Due(player_clock.auxiliary_ms + player_clock.main_ms, partial(remove, clock, player_clock))
+    for player_clock in clock.playing:
+        if player_clock.disconnected_at is None:
+            yield Due(clock.timers.unresponsive_ms - player_clock.silent_ms, partial(_disconnect, clock, player_clock))
 
 
 def _pass(clock: GameClock, ms: int) -> None:
-    for one in clock.playing:
-        one.run(clock.now, ms)
+    for player_clock in clock.playing:
+        player_clock.run(clock.now, ms)
     if clock.question is not None:
         clock.question = clock.question._replace(left_ms=clock.question.left_ms - ms)
     clock.now += ms
 
 
-def remove(clock: GameClock, one: PlayerClock) -> None:
+def remove(clock: GameClock, player_clock: PlayerClock) -> None:
     """The main timer is at 0: the player is out of the game."""
-    one.tell(clock.now, "removed", "the main timer is at 0")
-    one.choice, one.removed_at = None, clock.now
+    player_clock.tell(clock.now, "removed", "the main timer is at 0")
+    player_clock.choice, player_clock.removed_at = None, clock.now
     count_yes(clock)
 
 
-def _disconnect(clock: GameClock, one: PlayerClock) -> None:
-    one.disconnected_at = clock.now
-    one.tell(clock.now, "disconnected", f"no sign of life for {one.silent_ms} ms")
+def _disconnect(clock: GameClock, player_clock: PlayerClock) -> None:
+    player_clock.disconnected_at = clock.now
+    player_clock.tell(clock.now, "disconnected", f"no sign of life for {player_clock.silent_ms} ms")
 
 
 def count_yes(clock: GameClock) -> None:
     """Grant the requested pause if enough of those still in the game have said yes."""
     if clock.question is None:
         return
-    yes = sum(one.player in clock.question.yes for one in clock.playing)
+    yes = sum(player_clock.player in clock.question.yes for player_clock in clock.playing)
     if yes >= clock.yes_needed > 0:
         clock.question, clock.pause_granted_at = None, clock.now
         clock.pause_told = f"the last one was granted at {clock.now}"
@@ -212,5 +214,5 @@ def resume(clock: GameClock) -> None:
     """The pause is over; every timer resumes where it stood."""
     clock.paused_at, clock.resume_asked = None, frozenset()
     clock.pause_told = f"the last pause ended at {clock.now}"
-    for one in clock.playing:
-        one.tell(clock.now, "resumed", "the pause is over; the timers go on")
+    for player_clock in clock.playing:
+        player_clock.tell(clock.now, "resumed", "the pause is over; the timers go on")
