@@ -251,7 +251,7 @@ def _explain_tie(results: Results, player: int) -> list[ExplainedLine]:
     lines = []
     steps = _break_ties(results, _rows(results))
     for name, before, after in zip(results.params.tie_breaks, steps, steps[1:], strict=False):
-        tied = [other for other, key in before.items() if player in before and key == before[player]]
+        tied = [rival for rival, key in before.items() if player in before and key == before[player]]
         if len(tied) < 2:
             break
         rivals = "; ".join(

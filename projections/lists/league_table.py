@@ -54,8 +54,8 @@ def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
     if len(tied) < 2:
         return []
     broken = _broken(results, tied)
-    others = ", ".join(f"{row.player} {broken[row.player]}" for row in tied if row.player != name)
-    return [ExplainedLine("tie-break", ExactNumber(broken[name]), f"{results.params.tie_break}; {others}")]
+    rivals = ", ".join(f"{row.player} {broken[row.player]}" for row in tied if row.player != name)
+    return [ExplainedLine("tie-break", ExactNumber(broken[name]), f"{results.params.tie_break}; {rivals}")]
 
 
 def left_out(results: Results, player: int) -> set[int]:

@@ -70,17 +70,17 @@ def _find_definition(function: FunctionType) -> ast.FunctionDef | None:
         tree = _parse(code.co_filename)
     except (OSError, ValueError, SyntaxError):
         return None
-    found: list[ast.FunctionDef] = []
+    definitions: list[ast.FunctionDef] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found += [node] if first == code.co_firstlineno else []
+            definitions += [node] if first == code.co_firstlineno else []
         elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
             body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
             if tuple(_names(node.args)) == code.co_varnames[: len(_names(node.args))]:
-                found.append(ast.copy_location(ast.FunctionDef("<lambda>", node.args, body, []), node))
+                definitions.append(ast.copy_location(ast.FunctionDef("<lambda>", node.args, body, []), node))
     # of two lambdas in a line with the same arguments, nothing says which it is
-    return found[0] if len(found) == 1 else None
+    return definitions[0] if len(definitions) == 1 else None
 
 
 def _names(arguments: ast.arguments) -> list[str]:
@@ -277,8 +277,8 @@ class _Walk:
     def _element(self, node: ast.expr, kind: Type) -> Type:
         if isinstance(kind, tuple):
             element = kind[0] if kind else UNKNOWN
-            for other in kind[1:]:
-                element = self._join(node, element, other, "loops over")
+            for branch in kind[1:]:
+                element = self._join(node, element, branch, "loops over")
             return element
         if kind in _ELEMENTS or kind == UNKNOWN:
             return _ELEMENTS.get(kind, UNKNOWN)
@@ -362,8 +362,11 @@ class _Walk:
             if (left, right) == (DOUBLE, DOUBLE):
                 return DOUBLE
             wrong = node.right if left == DOUBLE else node.left
-            return self._refuse(node, f"divides with / where {ast.unparse(wrong)} is not known to be a double; "
-                                      "// divides whole numbers, real(units, scale) makes a double")  # fmt: skip
+            return self._refuse(
+                node,
+                f"divides with / where {ast.unparse(wrong)} is not known to be a double; "
+                "// divides whole numbers, real(units, scale) makes a double",
+            )
         if left == right == WHOLE or (UNKNOWN in (left, right) and DOUBLE not in (left, right)):
             return self._of_wholes(node, UNKNOWN if UNKNOWN in (left, right) else WHOLE)
         if isinstance(node.op, ast.Pow | ast.FloorDiv | ast.Mod):
@@ -430,8 +433,8 @@ class _Walk:
                 self._refuse(node, f"calls {name} on what is not known to be a double")
             return DOUBLE if function is math.sqrt else WHOLE
         if module == "math":
-            told = "; exp, ln, power and root of the contract are alike everywhere"
-            return self._refuse(node, f"calls {name} of the module math{told}")
+            hint = "; exp, ln, power and root of the contract are alike everywhere"
+            return self._refuse(node, f"calls {name} of the module math{hint}")
         if module == "builtins":
             return self._of_builtin(node, name, kinds)
         if module == self._function.__module__:
@@ -471,8 +474,8 @@ class _Walk:
         if name in ("min", "max") and len(numbers) == 1:
             return numbers.pop()
         if name in ("min", "max"):
-            told = "; write whole numbers as 0.0" if DOUBLE in numbers else ""
-            return self._refuse(node, f"calls {name} with values of different kinds{told}")
+            hint = "; write whole numbers as 0.0" if DOUBLE in numbers else ""
+            return self._refuse(node, f"calls {name} with values of different kinds{hint}")
         if name == "abs":
             return kinds[0] if kinds else UNKNOWN
         if name == "range":
@@ -526,7 +529,7 @@ def _type_of_value(value: Any) -> Type:
 
 def _find_constant(file: str, name: str) -> ast.expr | None:
     """Return the expression that a file assigns to a name, if it does so once."""
-    found: list[ast.expr] = []
+    values: list[ast.expr] = []
     for node in _parse(file).body:
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -537,8 +540,8 @@ def _find_constant(file: str, name: str) -> ast.expr | None:
                 pairs: Iterator[Any] = zip(target.elts, value.elts, strict=False)
             else:
                 pairs = iter([(target, value)])
-            found += [part for each, part in pairs if isinstance(each, ast.Name) and each.id == name]
-    return found[0] if len(found) == 1 else None
+            values += [part for each, part in pairs if isinstance(each, ast.Name) and each.id == name]
+    return values[0] if len(values) == 1 else None
 
 
 def _is_written(node: ast.expr) -> bool:

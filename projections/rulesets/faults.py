@@ -57,12 +57,12 @@ def _text(value: Any) -> str:
 
 def _line_in(traceback: TracebackType | None, file: str) -> int | None:
     """Return the innermost line of a file on the way to an error."""
-    found = None
+    line = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == file:
-            found = traceback.tb_lineno
+            line = traceback.tb_lineno
         traceback = traceback.tb_next
-    return found
+    return line
 
 
 def is_ours(rule: Rule) -> bool:
@@ -144,7 +144,7 @@ def told_value(value: Any) -> str:
 def argument_count(function: Callable[..., Any]) -> int:
     """Return how many positional arguments a function takes."""
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in positional for one in signature(function).parameters.values())
+    return sum(parameter.kind in positional for parameter in signature(function).parameters.values())
 
 
 def rule_table(rule: Rule) -> Numbers:
@@ -153,21 +153,21 @@ def rule_table(rule: Rule) -> Numbers:
 
 
 @cache
-def _table(made: Callable[[], Numbers]) -> Numbers:
+def _table(build: Callable[[], Numbers]) -> Numbers:
     with redirect_stdout(sys.stderr):
-        return integers(made(), "table")
+        return integers(build(), "table")
 
 
 def integers(values: Any, what: str) -> tuple[int, ...]:
     """Constants of a rule. Raises `Broken` unless they are integers of 64 bits."""
     try:
-        found = tuple(values)
+        numbers = tuple(values)
     except TypeError:
         raise Broken(f"{what} returned {told_value(values)}; whole numbers are needed") from None
-    if wrong := [value for value in found if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
+    if wrong := [value for value in numbers if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
         kind = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
         raise Broken(f"{what}: {told_value(wrong[0])}; {kind}")
-    return tuple(map(int, found))
+    return tuple(map(int, numbers))
 
 
 def compiles(rule: Rule) -> bool:

@@ -18,8 +18,16 @@ from ratings_ledger.projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_PO
 
 # functions of contract 2, all optional but `start`; what scores has the one that explains it beside it
 STATE_FUNCTIONS = (
-    "start", "score_period", "explain_period", "age", "new_season", "enter", "rank_by", "provisional", "draw",
-)  # fmt: skip
+    "start",
+    "score_period",
+    "explain_period",
+    "age",
+    "new_season",
+    "enter",
+    "rank_by",
+    "provisional",
+    "draw",
+)
 DECIMALS_MAX = 16
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 FORMER_CONTRACT = "projections.contract"
@@ -159,9 +167,13 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
         function = getattr(rule, member)
         if not callable(function) and (function is not None or member == "start"):
             yield f"has {function!r} for {member}; a function is needed"
-    for member, other in (("score_period", "explain_period"), ("explain_period", "score_period"), ("draw", "chance")):
-        if getattr(rule, member) is not None and getattr(rule, other) is None:
-            yield f"has {member} and no {other}"
+    for member, counterpart in (
+        ("score_period", "explain_period"),
+        ("explain_period", "score_period"),
+        ("draw", "chance"),
+    ):
+        if getattr(rule, member) is not None and getattr(rule, counterpart) is None:
+            yield f"has {member} and no {counterpart}"
     if callable(rule.chance) and argument_count(rule.chance) != OF_PLAYERS:
         yield "has a chance that does not take (i, j, before, columns, constants, table)"
 
@@ -183,8 +195,8 @@ def contested() -> dict[str, str]:
     outside: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         outside.setdefault(entry.name, []).append(entry)
-    found = {name: entries for name, entries in outside.items() if name in BUILT_IN or len(entries) > 1}
-    return {name: _contested(name, entries) for name, entries in sorted(found.items())}
+    clashes = {name: entries for name, entries in outside.items() if name in BUILT_IN or len(entries) > 1}
+    return {name: _contested(name, entries) for name, entries in sorted(clashes.items())}
 
 
 def _contested(name: str, outside: Iterable[EntryPoint]) -> str:

@@ -102,8 +102,8 @@ def find_shipped(name: str) -> ShippedRuleset:
     known = shipped_rulesets()
     if name not in known:
         hint = did_you_mean(name, known)
-        told = f"no shipped ruleset is called {shown(name)}; see: ratings rules list --shipped{hint}"
-        raise BadArgument(told, "wanted")
+        message = f"no shipped ruleset is called {shown(name)}; see: ratings rules list --shipped{hint}"
+        raise BadArgument(message, "wanted")
     return known[name]
 
 
@@ -129,6 +129,6 @@ def find_shipped_text(name: str) -> str:
     if not at:
         return ruleset.texts[-1]
     if version not in ruleset.versions:
-        told = f"{ruleset.id} has no version {shown(version)}; there are {', '.join(ruleset.versions)}"
-        raise BadArgument(told + did_you_mean(version, ruleset.versions), "wanted")
+        message = f"{ruleset.id} has no version {shown(version)}; there are {', '.join(ruleset.versions)}"
+        raise BadArgument(message + did_you_mean(version, ruleset.versions), "wanted")
     return ruleset.texts[ruleset.versions.index(version)]

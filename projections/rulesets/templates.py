@@ -22,10 +22,10 @@ WIDTH = 34  # where comments begin
 
 def as_toml(data: dict[str, Any]) -> str:
     """Return a ruleset's data as the text of an equivalent file, in the order of the documentation."""
-    given = {name: data[name] for name in Ruleset.model_fields if name in data}
-    if "effective_from" in given:
-        given["effective_from"] = date.fromisoformat(given["effective_from"])
-    return "\n".join(_section("", given)).lstrip() + "\n"
+    fields = {name: data[name] for name in Ruleset.model_fields if name in data}
+    if "effective_from" in fields:
+        fields["effective_from"] = date.fromisoformat(fields["effective_from"])
+    return "\n".join(_section("", fields)).lstrip() + "\n"
 
 
 def _section(name: str, table: dict[str, Any]) -> Iterator[str]:
@@ -159,6 +159,6 @@ def _values(schema: dict[str, Any], among_others: bool) -> str:
         low, high = schema.get("minimum"), schema.get("maximum")
         return "a whole number" if low is None else f"a whole number from {low:,} to {high:,}"
     text = 'a fraction in quotes (`"64/3"`)' if among_others else "a text"
-    others = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
+    kinds = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
     # a table of its own is a reference to its model
-    return others[schema.get("type", "object")]
+    return kinds[schema.get("type", "object")]
