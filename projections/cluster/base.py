@@ -71,9 +71,14 @@ def named_by_content(kind: str, content: Iterable[Bytes]) -> tuple[str, list[Byt
 
 
 def put_base(
-    objects: Objects, facts: Facts, segments: list[str], gone: list[int], records: Iterable[tuple[int, str]],
-    games_at: dict[str, int], accounts: bool,
-) -> str:  # fmt: skip
+    objects: Objects,
+    facts: Facts,
+    segments: list[str],
+    gone: list[int],
+    records: Iterable[tuple[int, str]],
+    games_at: dict[str, int],
+    accounts: bool,
+) -> str:
     """Create a base; returns its name.
 
     facts:    those of what is not sealed, settled
@@ -85,17 +90,25 @@ def put_base(
     """
     looks_at_accounts = accounts or any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None) is not None
-        for versions in facts.rulesets.values() for version in versions
-    )  # fmt: skip
-    kept = [(at, record, who) for at, record in records if (who := _kept(at, record, looks_at_accounts)) is not None]
+        for versions in facts.rulesets.values()
+        for version in versions
+    )
+    relevant = [
+        (at, record, who) for at, record in records if (who := _kept(at, record, looks_at_accounts)) is not None
+    ]
     columns = {
-        "gone": np.array(sorted(gone), dtype=np.int64), "others_at": np.array([at for at, *_ in kept], dtype=np.int64),
-        "others": [record for _, record, _ in kept], "of": [who for *_, who in kept],
-    }  # fmt: skip
+        "gone": np.array(sorted(gone), dtype=np.int64),
+        "others_at": np.array([at for at, *_ in relevant], dtype=np.int64),
+        "others": [record for _, record, _ in relevant],
+        "of": [who for *_, who in relevant],
+    }
     about = {
-        "position": facts.position, "chain_hash": facts.chain_hash.hex(), "segments": segments, "games_at": games_at,
+        "position": facts.position,
+        "chain_hash": facts.chain_hash.hex(),
+        "segments": segments,
+        "games_at": games_at,
         "recorded_until": facts.recorded_until,
-    }  # fmt: skip
+    }
     name, content = named_by_content("base", object_bytes(columns, about))
     objects.create(name, content)
     return name
@@ -139,9 +152,9 @@ class SharedBase:
 
         Raises `DamagedObject`, also if there are more or fewer.
         """
-        facts, found = self.facts_within(cells)
-        if found != games:
-            raise DamagedObject(self.name, f"leads to {found:,} games instead of {games:,}")
+        facts, count = self.facts_within(cells)
+        if count != games:
+            raise DamagedObject(self.name, f"leads to {count:,} games instead of {games:,}")
         return facts
 
     def facts_within(
@@ -154,15 +167,15 @@ class SharedBase:
         for name in players:
             player_number(facts, name)
         own = {number: cell_number(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
-        found = _take_games(facts, self.sources, own, self.gone, window)
+        count = _take_games(facts, self.sources, own, self.gone, window)
         self._take_others(facts)
-        return facts, found
+        return facts, count
 
     def moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
         """Yield what `moments_of_parts` says of the games of some cells, in all segments."""
-        wanted = [number for number, _ in cells]
+        cell_numbers = [number for number, _ in cells]
         for segment, numbers in zip(*self.sources, strict=True):
-            yield from moments_of_parts(segment, np.isin(numbers.column("cell"), wanted))
+            yield from moments_of_parts(segment, np.isin(numbers.column("cell"), cell_numbers))
 
     def _take_others(self, facts: Facts) -> None:
         """Apply the other events, without the accounts and clocks of those who are not in these facts."""
@@ -172,14 +185,14 @@ class SharedBase:
                     player_number(facts, event.data[name])
         rows = {game_id: facts.row_of(at) for game_id, at in self.games_at.items()}
         facts.rows = {game_id: row for game_id, row in rows.items() if row >= 0}
-        there: Any = {"player": facts.player_numbers, "game": facts.rows}
+        positions: Any = {"player": facts.player_numbers, "game": facts.rows}
         for at, event, of in self.others:
             if event.type == PUBLISHED:
                 # what was bound once is the same for all packs
                 facts.recorded.versions += self._rulesets.versions.get(at, [])
                 facts.recorded.unusable += self._rulesets.unusable.get(at, [])
                 facts.recorded.positions[event.event_id] = at
-            elif not of or of[1] in there[of[0]]:
+            elif not of or of[1] in positions[of[0]]:
                 with suppress(Refused, LookupError):  # what refers to nothing does not count
                     apply(facts, at, event)
         settle_facts(facts)
@@ -200,7 +213,8 @@ def _bound(published: Iterable[KnownEvent]) -> _Bound:
             apply(facts, event.position or 0, event)
     recorded = facts.recorded
     return _Bound(
-        {one.position: [one] for one in recorded.versions}, {one.position: [one] for one in recorded.unusable}
+        {entry.position: [entry] for entry in recorded.versions},
+        {entry.position: [entry] for entry in recorded.unusable},
     )
 
 
@@ -216,11 +230,11 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
     last = sources.numbers[-1]
     everybody = last.about["players_before"] + len(last.column("name_from")) - 1
     named = np.full(
-        max([*own, *(int(one.column("cell").max(initial=-1)) for one in sources.numbers)], default=-1) + 1, -1
+        max([*own, *(int(segment.column("cell").max(initial=-1)) for segment in sources.numbers)], default=-1) + 1, -1
     )
     named[list(own)] = list(own.values())
-    seen = np.zeros(everybody, dtype=bool)
-    found, read = list[Games](), 0
+    is_present = np.zeros(everybody, dtype=bool)
+    parts, read = list[Games](), 0
     for segment, numbers in zip(sources.segments, sources.numbers, strict=True):
         cell, player = named[numbers.column("cell")], numbers.column("player")
         for games in games_of_cells(segment, cell >= 0, *window):
@@ -228,12 +242,12 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
             games.slots["player"] = player[games.slots["player"]]
             if "club" in games.slots:
                 games.slots["club"] = _clubs_here(facts, segment, games.slots["club"])
-            found.append(_without(games._replace(cell=cell[games.cell]), gone, segment is sources.segments[-1]))
-            seen[found[-1].slots["player"]] = True
-    of_ledger = np.flatnonzero(seen)
+            parts.append(_without(games._replace(cell=cell[games.cell]), gone, segment is sources.segments[-1]))
+            is_present[parts[-1].slots["player"]] = True
+    of_ledger = np.flatnonzero(is_present)
     mine = np.zeros(everybody, dtype=np.int32)
     mine[of_ledger] = [player_number(facts, name) for name in names_of(sources.numbers, of_ledger)]
-    _set_columns(facts, found, mine)
+    _set_columns(facts, parts, mine)
     return read
 
 
@@ -296,5 +310,5 @@ def _joined(columns: list[Array], code: str) -> Array:
 
 def all_cells(numbers: Iterable[OpenedObject]) -> Iterator[NamedCell]:
     """Yield the cells of a ledger by number."""
-    for one in numbers:
-        yield from (tuple(cell) for cell in one.lines("cells"))
+    for part in numbers:
+        yield from (tuple(cell) for cell in part.lines("cells"))

@@ -135,8 +135,13 @@ def seal(connection: Connection, cluster: Cluster, until: int) -> Sealed:
     objects, names = cluster.objects, segment_names(connection, until)
     tasks, ledger = [], ledger_id(connection)
     for name in names:
-        plan = {"task": "seal", "makes": str(name), "records": f"records-{name.first}-{name.last}-{name.chain_hash}",
-                "ledger": ledger, "behind": (chain_hash_at(connection, name.first) or b"").hex()}  # fmt: skip
+        plan = {
+            "task": "seal",
+            "makes": str(name),
+            "records": f"records-{name.first}-{name.last}-{name.chain_hash}",
+            "ledger": ledger,
+            "behind": (chain_hash_at(connection, name.first) or b"").hex(),
+        }
         tasks.append(Task(json.dumps(plan), str(name), f"the events from {name.first + 1:,} to {name.last:,}"))
     for task in farm(cluster, "sealing", tasks, partial(_copy_records, connection, objects)):
         objects.delete(json.loads(task.plan)["records"])
@@ -146,10 +151,10 @@ def seal(connection: Connection, cluster: Cluster, until: int) -> Sealed:
 
 def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
     """Copy the records that a task seals to where its worker can read them."""
-    told, name = json.loads(task.plan), segment_name(task.makes)
+    plan, name = json.loads(task.plan), segment_name(task.makes)
     assert name is not None
-    if objects.size(told["records"]) is None:
-        objects.create(told["records"], raw_content(segment_records(connection, name)))
+    if objects.size(plan["records"]) is None:
+        objects.create(plan["records"], raw_content(segment_records(connection, name)))
 
 
 def segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
@@ -158,8 +163,8 @@ def segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes
         upto = min(after + PAGE_EVENTS, name.last)
         text = read_page(connection, after, upto)
         if text.count(b"\n") != upto - after:
-            told = f"events between {after + 1:,} and {upto:,} are missing, or hold line breaks"
-            raise StoreDamaged(f"{told}; see: ratings verify")
+            message = f"events between {after + 1:,} and {upto:,} are missing, or hold line breaks"
+            raise StoreDamaged(f"{message}; see: ratings verify")
         yield text
 
 
@@ -169,17 +174,17 @@ def _opened(objects: Objects, name: str) -> OpenedObject:
 
 def _numbered(objects: Objects, segments: Sequence[OpenedObject]) -> list[OpenedObject]:
     """Return the numbers of some segments, from the first on; missing ones are made."""
-    found: list[OpenedObject] = []
+    opened: list[OpenedObject] = []
     numbering: Numbering | None = None
     for segment in segments:
         name = numbers_name(segment.name)
         if objects.size(name) is None:
-            numbering = numbering or Numbering(found)
+            numbering = numbering or Numbering(opened)
             keep(objects, name, numbering.number(segment))
         else:
             numbering = None
-        found.append(_opened(objects, name))
-    return found
+        opened.append(_opened(objects, name))
+    return opened
 
 
 class Prepared(NamedTuple):
@@ -203,11 +208,12 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     """Make the base of a computation at a position, with all accounts or only if a ruleset looks at them. Raises as
     `farm` does, `DamagedObject`."""
     done = seal(connection, cluster, position)
-    others = [
-        (at, record) for segment in done.segments
+    other_names = [
+        (at, record)
+        for segment in done.segments
         for at, record in zip(segment.column("others_at").tolist(), segment.lines("others"), strict=True)
-    ]  # fmt: skip
-    facts = decode_behind(connection, others, done.position, position)
+    ]
+    facts = decode_behind(connection, other_names, done.position, position)
     gone = [at for at in facts.first_position if at <= done.position]
     behind = [
         row for name in KEPT for row in read_where(connection, after=done.position, until=position, type_name=name)
@@ -217,9 +223,14 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     segments = [*done.segments, newest]
     cluster.own.update((newest.name, numbers_name(newest.name)))
     base = put_base(
-        cluster.objects, facts, [one.name for one in segments], gone, [*others, *sorted(behind)],
-        {name: at for name, at in games_at.items() if at <= position}, accounts,
-    )  # fmt: skip
+        cluster.objects,
+        facts,
+        [segment.name for segment in segments],
+        gone,
+        [*other_names, *sorted(behind)],
+        {name: at for name, at in games_at.items() if at <= position},
+        accounts,
+    )
     cluster.own.add(base)
     cells = {
         cell_number(facts, cell[:-2], *cell[-2:]): (number, cell) for number, cell in enumerate(all_cells(numbers))
@@ -303,9 +314,14 @@ def prepared_for(ledger: Ledger, cluster: Cluster, position: int, accounts: bool
 
 
 def computed(
-    ledger: Ledger, cluster: Cluster, prepared: Prepared, asked: Collection[str], stored: Collection[str],
-    changes: bool, apart: Collection[str],
-) -> Generator[Built | LadderFailure]:  # fmt: skip
+    ledger: Ledger,
+    cluster: Cluster,
+    prepared: Prepared,
+    asked: Collection[str],
+    stored: Collection[str],
+    changes: bool,
+    apart: Collection[str],
+) -> Generator[Built | LadderFailure]:
     """Yield what `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
 
     Raises as `farm` does.
@@ -315,12 +331,18 @@ def computed(
     yield from planned.failures
     tasks = [
         pack_task(
-            "replay", prepared, pack, asked=pack.asked, stored=pack.stored, changes=changes,
+            "replay",
+            prepared,
+            pack,
+            asked=pack.asked,
+            stored=pack.stored,
+            changes=changes,
             streamed=streamed_ladder(pack, facts.rulesets[ruleset_id], changes),
         )
-        for ruleset_id in planned.apart if ruleset_id not in apart
+        for ruleset_id in planned.apart
+        if ruleset_id not in apart
         for pack in packs(facts, ruleset_id, asked, stored, prepared.counts, PACK_GAMES)
-    ]  # fmt: skip
+    ]
     for result in pack_results(ledger, cluster, prepared, "replaying", tasks):
         yield from unpacked(result)
 

@@ -83,16 +83,16 @@ class Processes:
         from concurrent.futures import FIRST_COMPLETED, wait
         from concurrent.futures.process import BrokenProcessPool
 
-        found: dict[Any, Exception | None] = {}
+        outcomes: dict[Any, Exception | None] = {}
         for handle in wait(handles, seconds, FIRST_COMPLETED).done:
             process, error = self._busy.pop(handle), handle.exception()
             if isinstance(error, BrokenProcessPool):
                 process.close()
-                found[handle] = TaskLost("its process was killed")
+                outcomes[handle] = TaskLost("its process was killed")
             else:
                 self._idle.append(process)
-                found[handle] = error if isinstance(error, Exception) else None
-        return found
+                outcomes[handle] = error if isinstance(error, Exception) else None
+        return outcomes
 
     def cancel(self, handle: Any) -> None:
         """End its process."""
@@ -156,8 +156,8 @@ class Dask:
         """Some for each thread of all workers, so that none waits for the next one."""
         self._refuse_gone()
         with _or_gone():
-            told = self._client.scheduler_info(n_workers=-1)
-        return AHEAD * sum(int(worker["nthreads"]) for worker in told.get("workers", {}).values())
+            info = self._client.scheduler_info(n_workers=-1)
+        return AHEAD * sum(int(worker["nthreads"]) for worker in info.get("workers", {}).values())
 
     def _refuse_gone(self) -> None:
         if self._client.status not in ("running", "connecting"):
@@ -219,8 +219,9 @@ def engine_at(address: str) -> Iterator[Engine]:
     if kind == "tcp" and not _is_loopback(rest[2:].rpartition(":")[0]):
         raise BadArgument(
             f"{address} is beyond this machine, where whoever reaches a port can run programs: use tls://, see "
-            "docs/scale.md", "on",
-        )  # fmt: skip
+            "docs/scale.md",
+            "on",
+        )
     with _client(address) as client:
         yield Dask(client)
 

@@ -103,11 +103,11 @@ def checked_segments(ledger: Ledger, url: str | None) -> AllSegments:
                     return replace(state, state=DAMAGED, problem="has numbers that lead to other names")
             return state
 
-        found = _inventory(connection, objects, compare)
-    for row in found.rows:
+        inventory = _inventory(connection, objects, compare)
+    for row in inventory.rows:
         if row.state == DAMAGED:
             objects.delete(row.name)
-    return found
+    return inventory
 
 
 def _joined(parts: Iterable[Bytes]) -> bytes:
@@ -116,12 +116,12 @@ def _joined(parts: Iterable[Bytes]) -> bytes:
 
 def _inventory(connection: Connection, objects: Objects, state: Callable[[SegmentName], SegmentState]) -> AllSegments:
     position = head(connection).position
-    wanted = segment_names(connection, position)
-    rows = [state(name) for name in wanted]
+    needed = segment_names(connection, position)
+    rows = [state(name) for name in needed]
     for name in objects.names("segment-"):
-        found = segment_name(name)
-        if found is not None and found not in wanted and not name.startswith("segment-head"):
-            rows.append(SegmentState(found.first, found.last, STRANGE, 0, objects.size(name) or 0, name, ""))
+        segment = segment_name(name)
+        if segment is not None and segment not in needed and not name.startswith("segment-head"):
+            rows.append(SegmentState(segment.first, segment.last, STRANGE, 0, objects.size(name) or 0, name, ""))
     sealed = 0
     for row in rows:
         sealed = row.last if row.state == SEALED and row.first == sealed else sealed
@@ -182,18 +182,18 @@ def pruned(ledger: Ledger, url: str | None, dry_run: bool) -> Pruned:
         _refuse_in_use(objects)
     with ledger.reading() as connection:
         own = segment_names(connection, head(connection).position)
-    found = [(is_old(objects, one.name), one) for one in _disused(objects, own)]
-    rows = tuple(one for old, one in found if old)
+    disused = [(is_old(objects, entry.name), entry) for entry in _disused(objects, own)]
+    rows = tuple(entry for old, entry in disused if old)
     for row in () if dry_run else rows:
         objects.delete(row.name)
-    return Pruned(objects.url, dry_run, len(found) - len(rows), rows)
+    return Pruned(objects.url, dry_run, len(disused) - len(rows), rows)
 
 
 def _refuse_in_use(objects: Objects) -> None:
     """Raises `AlreadyRunning` if a computation goes on; each has a nonce from its beginning to its end."""
     if any(_goes_on(objects, name) for name in objects.names("nonce-")):
-        told = f"a computation uses {objects.url}, or was killed elsewhere less than a day ago; nothing was deleted"
-        raise AlreadyRunning(f"{told}; try again when it has ended")
+        message = f"a computation uses {objects.url}, or was killed elsewhere less than a day ago; nothing was deleted"
+        raise AlreadyRunning(f"{message}; try again when it has ended")
 
 
 def _goes_on(objects: Objects, nonce: str) -> bool:
@@ -210,9 +210,9 @@ def _goes_on(objects: Objects, nonce: str) -> bool:
 
 def _disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:
     """Yield what is of no use to the history with these segments, whatever its age, in the order of its names."""
-    wanted = {name for one in own for name in (str(one), numbers_name(str(one)))}
-    for name in sorted({name for prefix in (*LASTING, *SHORT_LIVED) for name in objects.names(prefix)} - wanted):
+    needed = {name for segment in own for name in (str(segment), numbers_name(str(segment)))}
+    for name in sorted({name for prefix in (*LASTING, *SHORT_LIVED) for name in objects.names(prefix)} - needed):
         if name.startswith(SHORT_LIVED):
             yield DisusedObject(name, LEFT, objects.size(name) or 0)
-        elif (one := segment_name(segment_of_numbers(name))) is not None:
-            yield DisusedObject(name, STRANGE if one.format == FORMAT else OTHER_FORMAT, objects.size(name) or 0)
+        elif (segment := segment_name(segment_of_numbers(name))) is not None:
+            yield DisusedObject(name, STRANGE if segment.format == FORMAT else OTHER_FORMAT, objects.size(name) or 0)

@@ -24,11 +24,14 @@ def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> t
     """Return the partition values of the ladder that a pack is, if it is to be streamed."""
     ruleset = versions[0].ruleset
     fits = (
-        not changes and ruleset.entrant == "player" and ruleset.freeze == "none"
-        and ruleset.period == "game" and not by_time(ruleset)
+        not changes
+        and ruleset.entrant == "player"
+        and ruleset.freeze == "none"
+        and ruleset.period == "game"
+        and not by_time(ruleset)
         and not any(version.params.carry_over for version in versions)
         and all(LISTS[version.rule.ranking].running for version in versions)
-    )  # fmt: skip
+    )
     if not fits or pack.games < STREAMED_GAMES or len(pack.families) > 1:
         return None
     values = dict(member.split(" ", 1) for member in pack.families[0])
@@ -74,9 +77,13 @@ def by_family(versions: Sequence[Version], ladders: Iterable[str]) -> dict[Famil
 
 
 def packs(
-    facts: Facts, ruleset_id: str, asked: Collection[str], stored: Iterable[str], games: Mapping[int, int],
+    facts: Facts,
+    ruleset_id: str,
+    asked: Collection[str],
+    stored: Iterable[str],
+    games: Mapping[int, int],
     budget: int = PACK_GAMES,
-) -> Iterator[Pack]:  # fmt: skip
+) -> Iterator[Pack]:
     """Yield the packs of a usable ruleset, the largest families first; of its requested ladders alone, unless it is
     itself.
 
@@ -111,7 +118,7 @@ def _families(
     facts: Facts, versions: Sequence[Version], games: Mapping[int, int], more: Collection[Family]
 ) -> dict[Family, set[int]]:
     """Return the cells that every family and `more` families need: of its games, and of the lists that it sums."""
-    found: dict[Family, set[int]] = {family: set() for family in more}
+    by_family: dict[Family, set[int]] = {family: set() for family in more}
     for some in [versions, *(facts.rulesets[of] for of in _summed(versions) if of in facts.rulesets)]:
         slugs = {facts.text_numbers.get(name) for name in games_of(some)}
         scored = [number for number in games if facts.cells[number].game in slugs]
@@ -122,8 +129,8 @@ def _families(
         if any(version.ruleset.freeze != "none" for version in some):
             own = _with_leagues(facts, own, scored)
         for family, cells in own.items():
-            found.setdefault(family, set()).update(cells)
-    return found
+            by_family.setdefault(family, set()).update(cells)
+    return by_family
 
 
 def _with_leagues(facts: Facts, families: dict[Family, set[int]], scored: Sequence[int]) -> dict[Family, set[int]]:

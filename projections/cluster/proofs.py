@@ -63,14 +63,23 @@ def _golden_stream(version: Version) -> Stream:
         first = state >> 8
         players.extend(sorted((first + step * step) % GOLDEN_PLAYERS for step in range(4)))
         place.extend([1, 2, 2 if game % 3 == 0 else 3, 4])
-    columns = [place if name == "place" else array("q", [4 if name == "seats" else 1]) * len(players)
-               for name in version.rule.columns]  # fmt: skip
+    columns = [
+        place if name == "place" else array("q", [4 if name == "seats" else 1]) * len(players)
+        for name in version.rule.columns
+    ]
     names = [f"golden-{number:02d}" for number in range(GOLDEN_PLAYERS)]
     return Stream(
-        "golden", version.rule, [version], names, array("q", range(0, 4 * GOLDEN_GAMES + 1, 4)), players,
-        [memoryview(column) for column in columns], array("h", bytes(2 * GOLDEN_GAMES)),
-        array("q", range(GOLDEN_GAMES)), persons=[*range(GOLDEN_PLAYERS)],
-    )  # fmt: skip
+        "golden",
+        version.rule,
+        [version],
+        names,
+        array("q", range(0, 4 * GOLDEN_GAMES + 1, 4)),
+        players,
+        [memoryview(column) for column in columns],
+        array("h", bytes(2 * GOLDEN_GAMES)),
+        array("q", range(GOLDEN_GAMES)),
+        persons=[*range(GOLDEN_PLAYERS)],
+    )
 
 
 def prove(objects: Objects) -> str:
@@ -83,9 +92,9 @@ def prove(objects: Objects) -> str:
     try:
         written = f"{name} {this_process()}".encode()
         first, second = (objects.create(name, [content]) for content in (written, b"another"))
-        kept = bytes(objects.read(name, 0, len(written)))
+        stored = bytes(objects.read(name, 0, len(written)))
     except OSError as problem:
         raise StoreUnavailable(f"{objects.url} cannot be used for segments: {why(problem)}", "file") from None
-    if not first or second or kept != written:
+    if not first or second or stored != written:
         raise StoreUnavailable(f"{objects.url} cannot be used for segments: it replaces what is there", "file")
     return name

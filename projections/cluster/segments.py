@@ -39,10 +39,11 @@ SLOTS = {"player": "i4", "place": "i2"}
 # in those parts where it says something: of games, then of participants; elsewhere it is the number
 OF_KIND = tuple(sorted({name for columns in COLUMNS_OF.values() for name in columns}))
 MORE_SLOTS = {
-    "status": ("i1", 0), "replaced": ("i1", 0),
+    "status": ("i1", 0),
+    "replaced": ("i1", 0),
     **{name: (f"i{array(code).itemsize}", usual) for name, (code, usual) in OPTIONAL.items()},
     **dict.fromkeys(OF_KIND, ("i8", 0)),
-}  # fmt: skip
+}
 # of segments and their numbers; another number for each change of their bytes
 FORMAT = "7"
 
@@ -123,17 +124,19 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
         **{f"part.{number}": content for number, (_, content, _) in enumerate(parts)},
         "part_says": _numbers([present for present, _, _ in parts]),
         "part_custom": _numbers([has for _, _, has_custom in parts for has in has_custom]),
-        "custom": custom, "clubs": [(number, facts.texts[number]) for number in clubs if number != NONE],
+        "custom": custom,
+        "clubs": [(number, facts.texts[number]) for number in clubs if number != NONE],
         "part_slots": _numbers([span.stop - span.start for span in slots]),
         "part_first_at": _numbers([int(part.min()) for part in times]),
         "part_last_at": _numbers([int(part.max()) for part in times]),
         "part_moments": _numbers([_moments(part) for part in times]).reshape(-1, MOMENTS),
         "cell_from": np.searchsorted(in_cell, np.arange(len(cells) + 1)).astype(np.int64),
         "cells": [names[number] for number in cells],
-        "names": b"".join(pool), "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
+        "names": b"".join(pool),
+        "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
         "others_at": _numbers([at for at, _ in facts.others]),
         "others": [record for _, record in facts.others],
-    }  # fmt: skip
+    }
     return object_bytes(content, {**about, "games": len(rows), "part_games": PART_GAMES})
 
 
@@ -260,9 +263,10 @@ def some_games(games: Games, chosen: Array, cell: Array) -> Games:
     chosen = np.ascontiguousarray(chosen)
     slots = arrays.as_numpy(arrays.span_indices(*map(arrays.as_column, (start[chosen], count[chosen]))))
     return Games(
-        cell, {name: column[chosen] for name, column in games.rows.items()},
+        cell,
+        {name: column[chosen] for name, column in games.rows.items()},
         {name: column[slots] for name, column in games.slots.items()},
-    )  # fmt: skip
+    )
 
 
 def numbers_name(segment: str) -> str:
@@ -281,8 +285,8 @@ class Numbering:
     def __init__(self, earlier: Iterable[OpenedObject]) -> None:
         self.players: dict[str, int] = {}
         self.cells: dict[NamedCell, int] = {}
-        for one in earlier:
-            self.take(one)
+        for segment in earlier:
+            self.take(segment)
 
     def take(self, one: OpenedObject) -> None:
         """Go on with the numbers of another segment."""
@@ -294,23 +298,25 @@ class Numbering:
     def number(self, segment: OpenedObject) -> Iterator[Bytes]:
         """Return the bytes of the numbers of the segment that comes next."""
         players, cells = len(self.players), len(self.cells)
-        told = all_names(segment), [tuple(cell) for cell in segment.lines("cells")]
-        player = [self.players.setdefault(name, len(self.players)) for name in told[0]]
-        cell = [self.cells.setdefault(name, len(self.cells)) for name in told[1]]
+        own = all_names(segment), [tuple(cell) for cell in segment.lines("cells")]
+        player = [self.players.setdefault(name, len(self.players)) for name in own[0]]
+        cell = [self.cells.setdefault(name, len(self.cells)) for name in own[1]]
         pool = [name.encode() for name in [*self.players][players:]]
         columns = {
-            "player": np.array(player, dtype=np.int32), "cell": np.array(cell, dtype=np.int32),
-            "names": b"".join(pool), "cells": [*self.cells][cells:],
+            "player": np.array(player, dtype=np.int32),
+            "cell": np.array(cell, dtype=np.int32),
+            "names": b"".join(pool),
+            "cells": [*self.cells][cells:],
             "name_from": np.array([0, *accumulate(map(len, pool))], dtype=np.int64),
-        }  # fmt: skip
+        }
         return object_bytes(columns, {"name": numbers_name(segment.name), "players_before": players})
 
 
 def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
     """Return the bytes of the numbers of a segment of what is not sealed: all its players get new ones."""
     known: dict[NamedCell, int] = {}
-    for one in earlier:
-        for cell in one.lines("cells"):
+    for earlier_segment in earlier:
+        for cell in earlier_segment.lines("cells"):
             known.setdefault(tuple(cell), len(known))
     before, last = len(known), earlier[-1] if earlier else None
     cells = [known.setdefault(tuple(cell), len(known)) for cell in segment.lines("cells")]
@@ -318,9 +324,11 @@ def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> I
     starts = segment.column("name_from")
     columns = {
         "player": np.arange(players, players + len(starts) - 1, dtype=np.int32),
-        "cell": np.array(cells, dtype=np.int32), "names": segment.column("names"),
-        "cells": [*known][before:], "name_from": starts,
-    }  # fmt: skip
+        "cell": np.array(cells, dtype=np.int32),
+        "names": segment.column("names"),
+        "cells": [*known][before:],
+        "name_from": starts,
+    }
     return object_bytes(columns, {"players_before": players})
 
 
@@ -332,15 +340,15 @@ def all_names(one: OpenedObject) -> list[str]:
 
 def names_of(numbers: Sequence[OpenedObject], wanted: Array) -> list[str]:
     """Return the players with some numbers, which ascend."""
-    found: list[str] = []
-    firsts = [int(one.about["players_before"]) for one in numbers]
+    names: list[str] = []
+    firsts = [int(part.about["players_before"]) for part in numbers]
     cuts = [*np.searchsorted(wanted, firsts).tolist(), len(wanted)]
-    for one, before, (low, high) in zip(numbers, firsts, pairwise(cuts), strict=True):
+    for part, before, (low, high) in zip(numbers, firsts, pairwise(cuts), strict=True):
         own = wanted[low:high] - before
-        text, starts = one.column("names"), one.column("name_from")
+        text, starts = part.column("names"), part.column("name_from")
         spans: Any = zip(starts[own].tolist(), starts[own + 1].tolist(), strict=True)
         whole = text.tobytes() if len(own) * 8 > len(starts) else None
-        found += [
+        names += [
             (text[first:last].tobytes() if whole is None else whole[first:last]).decode() for first, last in spans
         ]
-    return found
+    return names

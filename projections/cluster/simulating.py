@@ -59,9 +59,14 @@ class _Question(NamedTuple):
 
 
 def simulated_on(
-    ledger: Ledger, workers: AbstractContextManager[Cluster], rulesets: Sequence[tuple[dict[str, str], Ruleset]],
-    ladders: Collection[str], as_of: str | None, known_at: str | None, note: Callable[[str], None],
-) -> Simulation:  # fmt: skip
+    ledger: Ledger,
+    workers: AbstractContextManager[Cluster],
+    rulesets: Sequence[tuple[dict[str, str], Ruleset]],
+    ladders: Collection[str],
+    as_of: str | None,
+    known_at: str | None,
+    note: Callable[[str], None],
+) -> Simulation:
     """Return what `Snapshot.simulate` says, worked out by some workers, which are not asked for what can be refused
     without them.
 
@@ -83,7 +88,7 @@ def simulated_on(
 
 def _refuse(
     facts: Facts, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str], as_of: int | None
-) -> None:  # fmt: skip
+) -> None:
     """Refuse all that can be without a game, before anything is sealed. Raises as `refuse_simulated`,
     `under` and `_concerned` do."""
     for ladder in ladders:
@@ -98,10 +103,10 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
     nothing = prepared.facts.only(array("q"))
     then = under(nothing, ruleset, as_of)
     failed += [problem.reason for problem in nothing.unusable.values()]
-    found, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
+    simulated, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     now_there, then_there = set[str](), set[str]()
     for some, lists, wrong, there, there_then in _compared(question, then, ruleset, ladders):
-        found += some
+        simulated += some
         published += lists
         own_failed += [_with_game(connection, text) for text in wrong if text not in failed]
         now_there |= {name for name in there if parse_name(name).ruleset_id == ruleset.id}
@@ -114,10 +119,12 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
         note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
     failed += sorted(own_failed)
     return Variant(
-        ruleset.name, told, tuple(sorted(found, key=lambda one: one.radius.ladder)),
-        tuple(sorted(published, key=lambda one: one.ladder)),
-        left_out_of(found, {name for name in then_there if parse_name(name).ruleset_id == ruleset.id}),
-    )  # fmt: skip
+        ruleset.name,
+        told,
+        tuple(sorted(simulated, key=lambda ladder: ladder.radius.ladder)),
+        tuple(sorted(published, key=lambda published_list: published_list.ladder)),
+        left_out_of(simulated, {name for name in then_there if parse_name(name).ruleset_id == ruleset.id}),
+    )
 
 
 def _compared(
@@ -129,15 +136,23 @@ def _compared(
     ledger, connection, cluster, prepared, *_ = question
     facts, both = prepared.facts, _both(prepared.facts, then)
     planned, tasks = replace(facts, rulesets=both), list[Task]()
-    published = {one.ladder: one for one in latest_lists(published_lists(connection, facts.position))}
+    published = {
+        published_list.ladder: published_list
+        for published_list in latest_lists(published_lists(connection, facts.position))
+    }
     for ruleset_id, asked in _concerned(both, ruleset, ladders).items():
         lists = by_family(both[ruleset_id], published)
         for pack in packs(planned, ruleset_id, () if all_packs else asked, (), prepared.counts, PACK_GAMES):
             own = [published[name] for family in pack.families for name in lists.get(family, ())]
             options = {
-                "asked": asked, "under": ruleset.model_dump(mode="json", exclude_unset=True), "as_of": question.as_of,
-                "lists": [[*one, [[*row] for row in as_published(connection, one).rows]] for one in own],
-            }  # fmt: skip
+                "asked": asked,
+                "under": ruleset.model_dump(mode="json", exclude_unset=True),
+                "as_of": question.as_of,
+                "lists": [
+                    [*published_list, [[*row] for row in as_published(connection, published_list).rows]]
+                    for published_list in own
+                ],
+            }
             tasks.append(pack_task("compare", prepared, pack, **options))
     for result in pack_results(ledger, cluster, prepared, "comparing", tasks, accounts=True):
         yield comparison_in(result)
@@ -153,23 +168,23 @@ def _both(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
 
 def _concerned(
     both: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
-) -> dict[str, list[str]]:  # fmt: skip
+) -> dict[str, list[str]]:
     """Return the rulesets that another one may matter to, with the ladders of each that are named; if some are named,
     only the rulesets of these. Raises `BadArgument` for one that workers do not have.
     """
     found = {}
     for ruleset_id, versions in both.items():
-        asked = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
-        if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not asked):
+        names = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
+        if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not names):
             continue
         if not all(is_ours(version.rule) for version in versions):
-            told = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
-            raise BadArgument(f"{told}: leave out --on", "on")
-        found[ruleset_id] = asked
+            message = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
+            raise BadArgument(f"{message}: leave out --on", "on")
+        found[ruleset_id] = names
     return found
 
 
 def _with_game(connection: Connection, text: str) -> str:
     """Return why a ladder cannot be replayed, with the id of the game, which workers do not know."""
-    found = re.search(r"at position (\d+)", text)
-    return text if found is None else with_game(text, int(found[1]), connection)
+    match = re.search(r"at position (\d+)", text)
+    return text if match is None else with_game(text, int(match[1]), connection)

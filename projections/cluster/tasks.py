@@ -50,8 +50,9 @@ from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuation import numbered_after
 from ratings_ledger.projections.replay.ladders import parse_name, streams
-from ratings_ledger.projections.replay.replay import numbered_after, replay
+from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
     REPEATABLE,
@@ -88,10 +89,10 @@ def _is_fit(url: str, proof: Proof) -> None:
     if proof.code != CODE:
         raise Unfit("a worker runs another version of the program, of Python, numpy or numba; install the same there")
     try:
-        seen = bytes(objects_at(url).read(proof.nonce, 0, 1000))
+        content = bytes(objects_at(url).read(proof.nonce, 0, 1000))
     except OSError:
-        seen = b""
-    if seen.partition(b" ")[0] != proof.nonce.encode():
+        content = b""
+    if content.partition(b" ")[0] != proof.nonce.encode():
         raise Unfit(f"a worker does not see what is written to {url}; {ONE_PLACE}")
     if golden_digest() != proof.golden:
         raise Unfit("a worker computes other points for the same games than this machine does")
@@ -204,8 +205,15 @@ def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> I
 
 def pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int, NamedCell]], **options: Any) -> str:
     """Return the plan of a task for a pack, whose cells have these numbers in the ledger and labels."""
-    shared = {"task": task, "code": CODE, "base": base, "ruleset": pack.ruleset_id, "families": pack.families,
-              "cells": [*cells], "games": pack.games}  # fmt: skip
+    shared = {
+        "task": task,
+        "code": CODE,
+        "base": base,
+        "ruleset": pack.ruleset_id,
+        "families": pack.families,
+        "cells": [*cells],
+        "games": pack.games,
+    }
     return json.dumps({**shared, **options}, sort_keys=True)
 
 
@@ -220,10 +228,11 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         ladders.facts.rulesets[plan["ruleset"]],
     )
     streams = {
-        name: stream for name, stream in planned.streams.items()
+        name: stream
+        for name, stream in planned.streams.items()
         if family_of(versions, parse_name(name).values) in plan["families"]
         and (not plan["asked"] or name in plan["asked"])
-    }  # fmt: skip
+    }
     build = partial(build_ladder, changes=plan["changes"])
     results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])
     return packed(sorted(results, key=lambda result: (result.ladder, isinstance(result, Built))))
@@ -235,26 +244,26 @@ WINDOW_GAMES = 1_000_000
 
 def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
     """Times from and to which about `games` games of some cells were played, from the first to the last."""
-    found, cuts = 0.0, list[int | None]([None])
+    size, cuts = 0.0, list[int | None]([None])
     for moment, count in sorted(base.moments(cells)):
-        if found >= games and moment != cuts[-1]:
+        if size >= games and moment != cuts[-1]:
             cuts.append(moment)
-            found = 0.0
-        found += count
+            size = 0.0
+        size += count
     yield from pairwise([*cuts, None])
 
 
 def streamed(
     base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int, ruleset_id: str, values: tuple[str, ...]
-) -> Built | LadderFailure | None:  # fmt: skip
+) -> Built | LadderFailure | None:
     """Return a ladder as `built` gives it; None if no game counts there.
 
     Raises `DamagedObject` if the segments have other than so many games.
     """
     ladder, earlier, read, names = "/".join([ruleset_id, *values]), None, 0, list[str]()
     for window in windows(base, cells, WINDOW_GAMES):
-        facts, there = base.facts_within(cells, window, names)
-        read, names = read + there, facts.players
+        facts, rows = base.facts_within(cells, window, names)
+        read, names = read + rows, facts.players
         ladders = Ladders(facts)
         try:
             earlier = _continued(facts, ladder, ruleset_id, values, window, earlier)
@@ -264,9 +273,14 @@ def streamed(
         raise DamagedObject(base.name, f"leads to {read:,} games instead of {games:,}")
     if earlier is None:
         return None
-    found = ladders.ranked(earlier)[0]
+    ranked = ladders.ranked(earlier)[0]
     return Built(
-        found.ladder, found.ruleset, found.digest, found.scale, found.games, [stored_row(row) for row in found.rows]
+        ranked.ladder,
+        ranked.ruleset,
+        ranked.digest,
+        ranked.scale,
+        ranked.games,
+        [stored_row(row) for row in ranked.rows],
     )
 
 
@@ -278,15 +292,18 @@ def _continued(
     Raises `RuleFailure`.
     """
     versions, (since, until) = facts.rulesets[ruleset_id], window
-    there = streams(
-        facts, versions, only=values, as_of=None if until is None else until - 1,
+    own_streams = streams(
+        facts,
+        versions,
+        only=values,
+        as_of=None if until is None else until - 1,
         after=None if since is None else (since, -1),
-    ).get(ladder)  # fmt: skip
-    if there is None:
+    ).get(ladder)
+    if own_streams is None:
         return earlier
     # what a version does after the last game is done by the window of the next one
-    there = replace(there, batch=None, until=None)
-    stream = there if earlier is None else numbered_after(earlier.stream, there)
+    own_streams = replace(own_streams, batch=None, until=None)
+    stream = own_streams if earlier is None else numbered_after(earlier.stream, own_streams)
     return _light(replay(stream, keep=False, earlier=earlier))
 
 
@@ -296,11 +313,22 @@ def _light(trace: Trace) -> Trace:
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)
     return replace(
-        trace, earlier=None, states_before=[none] * len(trace.states), mints=none,
+        trace,
+        earlier=None,
+        states_before=[none] * len(trace.states),
+        mints=none,
         adjusted_before=[none] * len(trace.states),
-        stream=replace(stream, offsets=array("q", [0]), players=array("i"), columns=(), adjustments=[],
-                       row=range(trace.count), version=version, entered=trace.entered),
-    )  # fmt: skip
+        stream=replace(
+            stream,
+            offsets=array("q", [0]),
+            players=array("i"),
+            columns=(),
+            adjustments=[],
+            row=range(trace.count),
+            version=version,
+            entered=trace.entered,
+        ),
+    )
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -317,9 +345,11 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     every = [ladders.every(of) if of in ladders.facts.rulesets else {} for ladders in (now, then)]
     versions = [version for ladders in (now, then) for version in ladders.facts.rulesets.get(of, ())]
     here = {
-        name for streams in every for name in streams
+        name
+        for streams in every
+        for name in streams
         if family_of(versions, parse_name(name).values) in plan["families"]
-    }  # fmt: skip
+    }
     names = {name for name in here if not plan["asked"] or name in plan["asked"]}
     compared, published = (
         ladders_beside(_recorded(plan["lists"]), now, then, ruleset.id, names, failed) if names else ([], ())
@@ -330,17 +360,17 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
 
 def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
     """Return what a plan says of published lists."""
-    rows: dict[int, list[RankedRow]] = {position: [*map(_row, told)] for position, *_, told in lists}
+    rows: dict[int, list[RankedRow]] = {position: [*map(_row, listed)] for position, *_, listed in lists}
 
-    def as_listed(one: PublishedList) -> Ranking:
-        return Ranking(one.ladder, one.ruleset, 1, rows[one.position], one.games, 0, 0, 0, 0, 0)
+    def as_listed(published: PublishedList) -> Ranking:
+        return Ranking(published.ladder, published.ruleset, 1, rows[published.position], published.games, 0, 0, 0, 0, 0)
 
-    told = [PublishedList(*one[:-1]) for one in lists]
-    return RecordedBeside(lambda: told, as_listed, lambda failure, facts: failure.told(facts))
+    lists_published = [PublishedList(*fields[:-1]) for fields in lists]
+    return RecordedBeside(lambda: lists_published, as_listed, lambda failure, facts: failure.told(facts))
 
 
-def _row(told: Sequence[Any]) -> RankedRow:
-    row = RankedRow(*told)
+def _row(fields: Sequence[Any]) -> RankedRow:
+    row = RankedRow(*fields)
     return row if row.places is None else row._replace(places=tuple(row.places))
 
 

@@ -110,9 +110,13 @@ class Scored(NamedTuple):
 
 
 def score_at(
-    facts: Facts, before: Before, version: Version, game: tuple[int, When], columns: Columns,
+    facts: Facts,
+    before: Before,
+    version: Version,
+    game: tuple[int, When],
+    columns: Columns,
     players: Iterable[tuple[int | None, str]],
-) -> Scored:  # fmt: skip
+) -> Scored:
     """Return what the rule makes of a game, its row and when it was played, for the players as `find_arrivals` takes
     them.
 
@@ -121,9 +125,9 @@ def score_at(
     row, when = game
     arrivals = find_arrivals(facts, before, version, when, players, row)
     read = [
-        [getattr(one, name) for one in arrivals] if name in HISTORY_COLUMNS else [*column]
+        [getattr(arrival, name) for arrival in arrivals] if name in HISTORY_COLUMNS else [*column]
         for name, column in zip(version.rule.columns, columns, strict=True)
     ]
-    states = [[*column] for column in zip(*(one.state for one in arrivals), strict=True)]
+    states = [[*column] for column in zip(*(arrival.state for arrival in arrivals), strict=True)]
     minted, after = score_states(version, before.trace.stream.ladder, row, states, read)
     return Scored(arrivals, read, states, after, minted)

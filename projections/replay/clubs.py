@@ -209,11 +209,11 @@ def _find_participants(people: Facts, stream: Stream) -> Any:
     count = arrays.as_numpy(arrays.taken(people.count, stream.row))
     slots = arrays.as_numpy(arrays.span_indices(arrays.taken(people.start, stream.row), arrays.as_column(count)))
     persons = arrays.as_numpy(people.person)[arrays.as_numpy(people.player)[slots]]
-    there = np.repeat(np.arange(len(rows)), count) * everybody + persons
+    present = np.repeat(np.arange(len(rows)), count) * everybody + persons
     own = np.array(stream.persons, dtype=np.int64)[arrays.as_numpy(stream.players)]
-    wanted = np.repeat(np.arange(len(rows)), np.diff(arrays.as_numpy(stream.offsets))) * everybody + own
-    order = np.argsort(there)
-    return slots[order[np.searchsorted(there[order], wanted)]]
+    own_keys = np.repeat(np.arange(len(rows)), np.diff(arrays.as_numpy(stream.offsets))) * everybody + own
+    order = np.argsort(present)
+    return slots[order[np.searchsorted(present[order], own_keys)]]
 
 
 def _seat_clubs(people: Facts, scored: Seats, of_label: Any) -> Seats:

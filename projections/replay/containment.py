@@ -105,32 +105,37 @@ def score(version: Version, ladder: str, row: int | None, points: Numbers, colum
 
 def balanced(n: int, minted: int, change: array[int]) -> list[int]:
     """Return the changes that a rule filled in. Raises `Broken` if the books do not balance."""
-    found = change.tolist()
-    if len(found) != n:
-        raise Broken(f"score made {len(found)} of {n} changes")
+    changes = change.tolist()
+    if len(changes) != n:
+        raise Broken(f"score made {len(changes)} of {n} changes")
     if minted > UNITS_MAX:
         raise Broken(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
-    if minted < 0 or minted < sum(found):
-        raise Broken(f"the books do not balance: score minted {minted}, and the changes sum to {sum(found)}")
-    return found
+    if minted < 0 or minted < sum(changes):
+        raise Broken(f"the books do not balance: score minted {minted}, and the changes sum to {sum(changes)}")
+    return changes
 
 
 def explain(
-    version: Version, ladder: str, row: int, names: Sequence[str], points: Numbers, columns: Columns,
+    version: Version,
+    ladder: str,
+    row: int,
+    names: Sequence[str],
+    points: Numbers,
+    columns: Columns,
     change: Sequence[int],
-) -> list[list[Term]]:  # fmt: skip
+) -> list[list[Term]]:
     """Return the rule's reasons for the changes. Raises `RuleFailure`, also if they do not sum to them."""
     return _explain(version, ladder, row, change, (len(names), names, points, columns, version.params, change))
 
 
 def _explain(
-    version: Version, ladder: str, row: int, change: Sequence[int], given: tuple[Any, ...]
-) -> list[list[Term]]:  # fmt: skip
+    version: Version, ladder: str, row: int, change: Sequence[int], arguments: tuple[Any, ...]
+) -> list[list[Term]]:
     """Return the terms that a rule explains a game by, which must sum to every player's change."""
     rule = version.rule
     try:
         with quiet(rule):
-            terms = rule.explain(*given)
+            terms = rule.explain(*arguments)
         _look_at_terms(terms, change)
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "explain") from error
@@ -162,10 +167,10 @@ def remark(version: Version, ladder: str, row: int, names: Sequence[str], column
         return None
     try:
         with quiet(rule):
-            said = rule.remark(len(names), names, columns, version.params)
-        if isinstance(said, str):
-            return said
-        raise Broken(f"remark returned {told_value(said)}; a text is needed")
+            remark = rule.remark(len(names), names, columns, version.params)
+        if isinstance(remark, str):
+            return remark
+        raise Broken(f"remark returned {told_value(remark)}; a text is needed")
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "remark") from error
 
@@ -181,14 +186,14 @@ def chance(
     rule = version.rule
     assert rule.chance is not None
     try:
-        given: tuple[Any, ...] = (i, j, points, columns)
+        arguments: tuple[Any, ...] = (i, j, points, columns)
         if not rule.state and argument_count(rule.chance) != OF_PLAYERS:
-            given = (points[i], points[j])
+            arguments = (points[i], points[j])
         with quiet(rule):
-            found = whole(rule.chance(*given, version.constants, rule_table(rule)), "chance")
-        if not 0 < found < CHANCES:
-            raise Broken(f"chance returned {found}; it has to be strictly between 0 and 2^32 = {CHANCES}")
-        return found
+            expected = whole(rule.chance(*arguments, version.constants, rule_table(rule)), "chance")
+        if not 0 < expected < CHANCES:
+            raise Broken(f"chance returned {expected}; it has to be strictly between 0 and 2^32 = {CHANCES}")
+        return expected
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "chance") from error
 
@@ -271,7 +276,7 @@ def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, 
 
 def explain_states(
     version: Version, ladder: str, row: int, names: Sequence[str], before: Columns, columns: Columns, after: Columns
-) -> list[list[Term]]:  # fmt: skip
+) -> list[list[Term]]:
     """Return the rule's reasons for every player's change of column 0 at a game. Raises `RuleFailure`, also if they do
     not sum to it.
     """
@@ -293,7 +298,7 @@ def explain_period(
     try:
         with quiet(rule):
             terms = rule.explain_period(player, names, *results, version.params, after)
-        if not isinstance(terms, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in terms):
+        if not isinstance(terms, list) or not all(isinstance(term, tuple) and len(term) == 2 for term in terms):
             raise Broken(f"explain_period returned {told_value(terms)}; a list of (row, Term) is needed")
         own = range(offsets[player], offsets[player + 1])
         for index, term in terms:
@@ -399,9 +404,9 @@ def draw_chance(
     expected = chance(version, ladder, row, i, j, before, columns)
     try:
         with quiet(rule):
-            found = whole(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
-        if found < 0 or not found < 2 * min(expected, CHANCES - expected):
-            raise Broken(f"draw returned {found}, which leaves no win or no loss where chance is {expected}")
-        return found
+            drawn = whole(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
+        if drawn < 0 or not drawn < 2 * min(expected, CHANCES - expected):
+            raise Broken(f"draw returned {drawn}, which leaves no win or no loss where chance is {expected}")
+        return drawn
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "draw") from error

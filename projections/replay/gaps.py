@@ -123,9 +123,12 @@ class Gaps:
         end = [arrays.as_column(column.copy()) for column in self._begin]
         rows = [row if name in new else row[:0] for name, row in zip(SLOT_COLUMNS, self._rows, strict=True)]
         compiling.run_loop(
-            loops.find_gaps, *self._slots, *end, *map(arrays.as_column, rows),
+            loops.find_gaps,
+            *self._slots,
+            *end,
+            *map(arrays.as_column, rows),
             as_compiled=compiling.is_worthwhile(len(self._slots[0])),
-        )  # fmt: skip
+        )
         sources = ({"days_since"}, {"first_of_season", "changes_season"}, {"games_before"})
         self._end = [after if new & of else old for after, old, of in zip(end, self._end, sources, strict=True)]
 
@@ -162,22 +165,27 @@ def _number_seasons(facts: Facts, rows: Any, days: Any, ruleset: Ruleset) -> Any
 
 
 def measure_gaps(
-    calendar: Calendar, offsets: Column, players: Column, names: Sequence[str], joining: Mapping[str, Joining],
-    earlier: Gaps | None = None, needed: Collection[str] = (),
-) -> Gaps:  # fmt: skip
+    calendar: Calendar,
+    offsets: Column,
+    players: Column,
+    names: Sequence[str],
+    joining: Mapping[str, Joining],
+    earlier: Gaps | None = None,
+    needed: Collection[str] = (),
+) -> Gaps:
     """Return what lies before every slot of a stream, whose first players are those of an `earlier` part; the `needed`
     columns are measured at once.
     """
-    people, there = len(names), 0 if earlier is None else earlier.people
+    people, known = len(names), 0 if earlier is None else earlier.people
     begin = [np.full(people, MISSING, dtype=np.int64) for _ in range(2)] + [np.zeros(people, dtype=np.int64)]
     if joining:
-        for number, name in enumerate(names[there:], there):
-            if one := joining.get(name):
-                for column, value in zip(begin, (one.last_day, one.last_season, one.games), strict=True):
+        for number, name in enumerate(names[known:], known):
+            if joined := joining.get(name):
+                for column, value in zip(begin, (joined.last_day, joined.last_season, joined.games), strict=True):
                     column[number] = value
     if earlier is not None:
         for column, end in zip(begin, earlier.end, strict=True):
-            column[:there] = arrays.as_numpy(end)
+            column[:known] = arrays.as_numpy(end)
     return Gaps(calendar, offsets, players, begin, needed)
 
 

@@ -36,9 +36,10 @@ from ratings_ledger.projections.facts.column_files import (
 )
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuation import Replayed, can_be_continued, continued, replayed_of
 from ratings_ledger.projections.replay.gaps import read_calendar
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, find_seeded, parse_name, streams
-from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
+from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.faults import is_ours
 from ratings_ledger.projections.rulesets.versions import Version
@@ -47,25 +48,47 @@ from ratings_ledger.projections.rulesets.versions import Version
 TRACED_GAMES = 20_000
 
 COLUMNS = {
-    "row": "q", "version": "h", "offset": "q", "player": "i", "before": "q", "mint": "q", "person": "i", "points": "q",
-    "games": "q", "first": "q", "slot": "i", "adjusted_before": "q", "began": "q",
-}  # fmt: skip
+    "row": "q",
+    "version": "h",
+    "offset": "q",
+    "player": "i",
+    "before": "q",
+    "mint": "q",
+    "person": "i",
+    "points": "q",
+    "games": "q",
+    "first": "q",
+    "slot": "i",
+    "adjusted_before": "q",
+    "began": "q",
+}
 # by state column from the second one on: everybody's states at the end, and those before every game and adjustment
 STATE_COLUMNS = "state {}", "before {}", "adjusted_before {}"
 TOTALS = ("started", "minted", "burned", "adjusted")
 # the folders of all modules that decide about points
 DECIDING_FOLDERS = (
-    "ledger/events", "ledger/events/game_types", "ledger/validation", "projections", "projections/facts",
-    "projections/game_clock", "projections/lists", "projections/replay", "projections/rules", "projections/rulesets",
-)  # fmt: skip
+    "ledger/events",
+    "ledger/events/game_types",
+    "ledger/validation",
+    "projections",
+    "projections/facts",
+    "projections/game_clock",
+    "projections/lists",
+    "projections/replay",
+    "projections/rules",
+    "projections/rulesets",
+)
 
 
 def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
     """Tell whether a ladder of these versions may have a trace that is kept."""
     return (
-        facts.cache is not None and len(facts.cell) >= TRACED_GAMES and not compiling.is_interpreting()
-        and all(is_ours(version.rule) for version in versions) and can_be_continued(facts, versions)
-    )  # fmt: skip
+        facts.cache is not None
+        and len(facts.cell) >= TRACED_GAMES
+        and not compiling.is_interpreting()
+        and all(is_ours(version.rule) for version in versions)
+        and can_be_continued(facts, versions)
+    )
 
 
 def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
@@ -108,21 +131,33 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     persons = array("i", stream.persons)
     first = trace.slots_from()
     parts: dict[str, Iterable[Column]] = {
-        "row": [stream.row], "version": [stream.version], "offset": [stream.offsets], "player": [stream.players],
-        "before": [trace.before], "mint": [trace.mints], "person": [persons], "points": [trace.points],
-        "games": [trace.games], "first": [first], "slot": trace.slots_in_parts(first),
-        "adjusted_before": [trace.adjusted_before[0]], "began": [trace.began],
-    }  # fmt: skip
+        "row": [stream.row],
+        "version": [stream.version],
+        "offset": [stream.offsets],
+        "player": [stream.players],
+        "before": [trace.before],
+        "mint": [trace.mints],
+        "person": [persons],
+        "points": [trace.points],
+        "games": [trace.games],
+        "first": [first],
+        "slot": trace.slots_in_parts(first),
+        "adjusted_before": [trace.adjusted_before[0]],
+        "began": [trace.began],
+    }
     for column in range(1, len(trace.states)):
         for name, own in zip(STATE_COLUMNS, (trace.states, trace.states_before, trace.adjusted_before), strict=True):
             parts[name.format(column)] = [own[column]]
     columns = {column: (code, parts[column]) for column, code in _codes(versions).items()}
     about = {total: getattr(trace, total) for total in TOTALS} | {
-        "name": file_name, "ladder": stream.ladder, "inserted": stream.adjustments, "names": _names(facts, persons),
+        "name": file_name,
+        "ladder": stream.ladder,
+        "inserted": stream.adjustments,
+        "names": _names(facts, persons),
         "replayed": replayed_of(facts, stream.ladder, versions)._asdict(),
-    }  # fmt: skip
-    others = list(files_in(folder, f"-{_program()}", _hash(stream.ladder)))
-    if any(position > facts.position and position in facts.hashes for position, _ in others):
+    }
+    files = list(files_in(folder, f"-{_program()}", _hash(stream.ladder)))
+    if any(position > facts.position and position in facts.hashes for position, _ in files):
         return
     try:
         prune_files(folder, _program())
@@ -130,7 +165,7 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     except OSError as error:
         logger.warning("ratings: the trace in %s cannot be written: %s", folder, error.strerror)
         return
-    for _, path in others:
+    for _, path in files:
         if path.name != file_name:
             delete_file(path)
 
@@ -144,10 +179,10 @@ def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
     for _, path in list(files_in(facts.cache / TRACES, f"-{_program()}")):
         ladder = str(about_file(path).get("ladder"))
         versions = facts.rulesets.get(ladder.partition("/")[0])
-        if versions is None or (kept := find_trace(facts, ladder, versions)) is None:
+        if versions is None or (trace := find_trace(facts, ladder, versions)) is None:
             continue
         stream = streams(plain, versions, only=parse_name(ladder).values).get(ladder)
-        if stream is None or not kept.whole().is_like(replay(stream)):
+        if stream is None or not trace.whole().is_like(replay(stream)):
             delete_file(path)
             yield ladder, path
 
@@ -213,13 +248,27 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
     columns = file.columns
     games, slots, people = len(columns["row"]), len(columns["player"]), len(columns["person"])
     lengths = {
-        "version": games, "offset": games + 1, "mint": games, "before": slots, "slot": slots, "points": people,
-        "games": people, "first": people + 1, "began": people, "adjusted_before": len(file.about["inserted"]),
-    }  # fmt: skip
+        "version": games,
+        "offset": games + 1,
+        "mint": games,
+        "before": slots,
+        "slot": slots,
+        "points": people,
+        "games": people,
+        "first": people + 1,
+        "began": people,
+        "adjusted_before": len(file.about["inserted"]),
+    }
     ends = {
-        "row": len(facts.cell), "version": len(versions), "player": people, "person": len(facts.players),
-        "slot": slots, "games": games + 1, "offset": slots + 1, "first": slots + 1,
-    }  # fmt: skip
+        "row": len(facts.cell),
+        "version": len(versions),
+        "player": people,
+        "person": len(facts.players),
+        "slot": slots,
+        "games": games + 1,
+        "offset": slots + 1,
+        "first": slots + 1,
+    }
     for name, end in ends.items():
         columns[name].within(0, end)
     for own in range(1, max(version.rule.width for version in versions)):
@@ -254,21 +303,35 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
         return [column[: len(columns["player"])] for column in _columns(facts, ladder, versions)]
 
     stream = Stream(
-        ladder, versions[0].rule, list(versions), [facts.players[person] for person in persons], columns["offset"],
-        columns["player"], Fetched(fetch), columns["version"], columns["row"], persons=persons,
-    )  # fmt: skip
-    stream.adjustments = [Inserted(*one) for one in about["inserted"]]
+        ladder,
+        versions[0].rule,
+        list(versions),
+        [facts.players[person] for person in persons],
+        columns["offset"],
+        columns["player"],
+        Fetched(fetch),
+        columns["version"],
+        columns["row"],
+        persons=persons,
+    )
+    stream.adjustments = [Inserted(*inserted) for inserted in about["inserted"]]
     # it is continued only with the seeds that it was made with
     stream.seeds = find_seeded(facts, ladder, versions)
     if any(version.rule.state for version in versions):
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
     several = range(1, stream.width)
     states, before, adjusted = ([columns[name.format(column)] for column in several] for name in STATE_COLUMNS)
-    found = Trace(
-        stream, [columns["points"], *states], columns["games"], array("b", b"\1" * len(persons)), stream.seeds,
-        [columns["before"], *before], columns["mint"], [columns["adjusted_before"], *adjusted],
+    trace = Trace(
+        stream,
+        [columns["points"], *states],
+        columns["games"],
+        array("b", b"\1" * len(persons)),
+        stream.seeds,
+        [columns["before"], *before],
+        columns["mint"],
+        [columns["adjusted_before"], *adjusted],
         *(about[total] for total in TOTALS),
-    )  # fmt: skip
-    found.began = columns["began"]
-    found.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])
-    return found
+    )
+    trace.began = columns["began"]
+    trace.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])
+    return trace

@@ -45,10 +45,19 @@ def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: 
 
 # compiled: what it works on comes as flat arrays, one by one
 def gather(
-    ladder_from: Numbers, ladder_games: Numbers, found_row: Numbers, found_version: Numbers, found_offset: Numbers,
-    found_slot: Numbers, row: Numbers, version: Numbers, size: Numbers, offset: Numbers, slot: Numbers,
+    ladder_from: Numbers,
+    ladder_games: Numbers,
+    found_row: Numbers,
+    found_version: Numbers,
+    found_offset: Numbers,
+    found_slot: Numbers,
+    row: Numbers,
+    version: Numbers,
+    size: Numbers,
+    offset: Numbers,
+    slot: Numbers,
     slot_from: Numbers,
-) -> None:  # fmt: skip
+) -> None:
     """Every ladder's games, ladder after ladder.
 
     The offsets of ladder L, one more than it has games, begin at `ladder_from[L] + L` and count from `slot_from[L]`.
@@ -71,9 +80,15 @@ def gather(
 
 # compiled: what it works on comes as flat arrays, one by one
 def number_in_ladders(
-    slot: Numbers, slot_from: Numbers, player: Numbers, person: Numbers, own: Numbers, number: Numbers, names: Numbers,
+    slot: Numbers,
+    slot_from: Numbers,
+    player: Numbers,
+    person: Numbers,
+    own: Numbers,
+    number: Numbers,
+    names: Numbers,
     names_from: Numbers,
-) -> None:  # fmt: skip
+) -> None:
     """Number the participants per ladder, in the order in which they join it.
 
     `own` has room for every person and comes filled with -1; `names` are persons by number from `names_from[L]` on.
@@ -94,8 +109,16 @@ def number_in_ladders(
 
 
 # compiled: what it works on comes as flat arrays, one by one
-def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, count: Numbers, place: Numbers,
-         replaced: Numbers, found: Numbers) -> None:  # fmt: skip
+def count_tied(
+    slot: Numbers,
+    row: Numbers,
+    sizes: Numbers,
+    start: Numbers,
+    count: Numbers,
+    place: Numbers,
+    replaced: Numbers,
+    found: Numbers,
+) -> None:
     """For every slot, the number of seats at its place in its game; a seat that changed hands counts once.
 
     Game g has `sizes[g]` of the slots, game after game.
@@ -253,19 +276,31 @@ def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
     is_brought_forward = rule.age or rule.new_season
     return (
         ("score", rule.score or score),  # type: ignore[truthy-function]
-        ("age", rule.age or age), ("new_season", rule.new_season or new_season), ("enter", rule.enter or enter),
-        ("count_columns", COUNT_COLUMNS[rule.width]), ("take_state", TAKE_STATE[rule.width]),
+        ("age", rule.age or age),
+        ("new_season", rule.new_season or new_season),
+        ("enter", rule.enter or enter),
+        ("count_columns", COUNT_COLUMNS[rule.width]),
+        ("take_state", TAKE_STATE[rule.width]),
         ("change_states", change_several_states),
         ("bring_forward", bring_states_forward if is_brought_forward else bring_forward),
         ("score_period", rule.score_period or score_period),
-    )  # fmt: skip
+    )
 
 
 # compiled: what it works on comes as flat arrays, one by one
 def find_gaps(
-    offset: Numbers, number: Numbers, day: Numbers, season: Numbers, last_day: Numbers, last_season: Numbers,
-    played: Numbers, games_before: Numbers, first_of_season: Numbers, changes_season: Numbers, days_since: Numbers,
-) -> None:  # fmt: skip
+    offset: Numbers,
+    number: Numbers,
+    day: Numbers,
+    season: Numbers,
+    last_day: Numbers,
+    last_season: Numbers,
+    played: Numbers,
+    games_before: Numbers,
+    first_of_season: Numbers,
+    changes_season: Numbers,
+    days_since: Numbers,
+) -> None:
     """Fill in for every slot what lies before it: the player's earlier games, whether it is the first of a season,
     whether an earlier season lies before that, and the days since the last game, `MISSING` before the first one. A
     column that is not needed comes empty.
@@ -297,12 +332,34 @@ def find_gaps(
 
 # compiled: what it works on comes as flat arrays, one by one; a call for each part of a game would cost more than it
 def run_ladder(
-    constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, offset: Numbers, number: Numbers,
-    columns: Numbers, offset_at: int, slot_at: int, player_at: int, states: Numbers, games: Numbers, seen: Numbers,
-    totals: Numbers, given: Numbers, change: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, mints_at: int,
-    adjusted_at: Numbers, adjusted_player: Numbers, adjusted_units: Numbers, adjusted_enters: Numbers,
-    adjusted_begin: Numbers, adjusted_before: Numbers,
-) -> int:  # fmt: skip
+    constants: Numbers,
+    table: Numbers,
+    first: int,
+    last: int,
+    begin: Numbers,
+    offset: Numbers,
+    number: Numbers,
+    columns: Numbers,
+    offset_at: int,
+    slot_at: int,
+    player_at: int,
+    states: Numbers,
+    games: Numbers,
+    seen: Numbers,
+    totals: Numbers,
+    given: Numbers,
+    change: Numbers,
+    gaps: Numbers,
+    before: Numbers,
+    mints: Numbers,
+    mints_at: int,
+    adjusted_at: Numbers,
+    adjusted_player: Numbers,
+    adjusted_units: Numbers,
+    adjusted_enters: Numbers,
+    adjusted_begin: Numbers,
+    adjusted_before: Numbers,
+) -> int:
     """Add the adjustments and score the games from `first` up to `last`, with the adjustments just before `last`.
 
     Returns `NOWHERE`, or why it stopped: `BOOKS`, `BOUNDS` or `ADJUSTED`. Raises what the rule raises.
@@ -385,11 +442,31 @@ def score_period(
 
 # compiled: what it works on comes as flat arrays, one by one
 def run_periods(
-    constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, people: Numbers, people_from: Numbers,
-    rows_from: Numbers, rows: Numbers, states: Numbers, seen: Numbers, totals: Numbers, given: Numbers, after: Numbers,
-    offsets: Numbers, gaps: Numbers, before: Numbers, mints: Numbers, adjusted_at: Numbers, adjusted_player: Numbers,
-    adjusted_units: Numbers, adjusted_enters: Numbers, adjusted_begin: Numbers, adjusted_before: Numbers,
-) -> int:  # fmt: skip
+    constants: Numbers,
+    table: Numbers,
+    first: int,
+    last: int,
+    begin: Numbers,
+    people: Numbers,
+    people_from: Numbers,
+    rows_from: Numbers,
+    rows: Numbers,
+    states: Numbers,
+    seen: Numbers,
+    totals: Numbers,
+    given: Numbers,
+    after: Numbers,
+    offsets: Numbers,
+    gaps: Numbers,
+    before: Numbers,
+    mints: Numbers,
+    adjusted_at: Numbers,
+    adjusted_player: Numbers,
+    adjusted_units: Numbers,
+    adjusted_enters: Numbers,
+    adjusted_begin: Numbers,
+    adjusted_before: Numbers,
+) -> int:
     """Add the adjustments and score the periods from `first` up to `last`, with the adjustments just before `last`.
 
     Returns and raises what `run_ladder` does, whose arguments of these names it takes.
@@ -456,9 +533,15 @@ def join(player: int, begin: Numbers, at: int, states: Numbers, seen: Numbers, t
 
 # compiled: what it works on comes as flat arrays, one by one
 def adjust(
-    at: int, who: int, states: Numbers, constants: Numbers, totals: Numbers, units: Numbers, enters: Numbers,
+    at: int,
+    who: int,
+    states: Numbers,
+    constants: Numbers,
+    totals: Numbers,
+    units: Numbers,
+    enters: Numbers,
     before: Numbers,
-) -> bool:  # fmt: skip
+) -> bool:
     """Carry out the adjustment at `at`; return whether the player's states stay within bounds.
 
     `before` receives what they had, and `units` the points that a version gives which takes effect.
@@ -482,22 +565,61 @@ def adjust(
 
 # compiled: what it works on comes as flat arrays, one by one
 def run_ladders(
-    constants: Numbers, table: Numbers, ladder_from: Numbers, slot_from: Numbers, names_from: Numbers,
-    offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, states: Numbers, games: Numbers, seen: Numbers,
-    totals: Numbers, stopped: Numbers, given: Numbers, change: Numbers, before: Numbers, mints: Numbers, none: Numbers,
+    constants: Numbers,
+    table: Numbers,
+    ladder_from: Numbers,
+    slot_from: Numbers,
+    names_from: Numbers,
+    offset: Numbers,
+    number: Numbers,
+    columns: Numbers,
+    begin: Numbers,
+    states: Numbers,
+    games: Numbers,
+    seen: Numbers,
+    totals: Numbers,
+    stopped: Numbers,
+    given: Numbers,
+    change: Numbers,
+    before: Numbers,
+    mints: Numbers,
+    none: Numbers,
     no_states: Numbers,
-) -> None:  # fmt: skip
+) -> None:
     """`run_ladder` for every ladder of `gather`, to its end, without adjustments (`none` and `no_states` are empty).
 
     `totals` has a row for each, `stopped` its result.
     """
     for ladder in range(len(ladder_from) - 1):
         stopped[ladder] = run_ladder(
-            constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], begin, offset, number, columns,
-            ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], states, games, seen,
-            totals[ladder], given, change, no_states, before, mints, ladder_from[ladder], none, none, none, none,
-            no_states, no_states,
-        )  # fmt: skip
+            constants,
+            table,
+            0,
+            ladder_from[ladder + 1] - ladder_from[ladder],
+            begin,
+            offset,
+            number,
+            columns,
+            ladder_from[ladder] + ladder,
+            slot_from[ladder],
+            names_from[ladder],
+            states,
+            games,
+            seen,
+            totals[ladder],
+            given,
+            change,
+            no_states,
+            before,
+            mints,
+            ladder_from[ladder],
+            none,
+            none,
+            none,
+            none,
+            no_states,
+            no_states,
+        )
 
 
 def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
@@ -507,9 +629,16 @@ def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
 
 # compiled: what it works on comes as flat arrays, one by one
 def predict(
-    constants: Numbers, table: Numbers, first: int, last: int, offset: Numbers, place: Numbers, before: Numbers,
-    counts: Numbers, sums: Numbers,
-) -> int:  # fmt: skip
+    constants: Numbers,
+    table: Numbers,
+    first: int,
+    last: int,
+    offset: Numbers,
+    place: Numbers,
+    before: Numbers,
+    counts: Numbers,
+    sums: Numbers,
+) -> int:
     """Compare what a rule expects of every two players of a game with what came out, for the games from `first` up to
     `last`. Returns `NOWHERE`, or the game where the rule expects something that is not between 0 and 1.
 
@@ -551,9 +680,14 @@ def add(sums: Numbers, at: int, value: float) -> None:
 
 
 def changes_of(
-    number: Numbers, before: Numbers, adjusted_at: Numbers, adjusted_player: Numbers, adjusted_before: Numbers,
-    points: Numbers, changes: Numbers,
-) -> None:  # fmt: skip
+    number: Numbers,
+    before: Numbers,
+    adjusted_at: Numbers,
+    adjusted_player: Numbers,
+    adjusted_before: Numbers,
+    points: Numbers,
+    changes: Numbers,
+) -> None:
     """What every slot gave; from everybody's `points` at the end back to what they began with.
 
     adjusted_at: for every adjustment the slot that it comes before

@@ -79,18 +79,18 @@ def by_time(ruleset: Ruleset) -> bool:
     return any(part in ("month", "year") for part in ruleset.partition.by)
 
 
-def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Partitioned:
+def partition(facts: Facts, ruleset: Ruleset, selected: Selected, only: Values | None) -> Partitioned:
     """Return the selected games on the ladders of their partition, or on the one with the values `only`."""
-    keys, ladders = _keys(facts, ruleset, found, only)
+    keys, ladders = _keys(facts, ruleset, selected, only)
     names = sorted({values for key in ladders for values in key})
     if len(names) == 1 and all(ladders):
-        placed = _on_one_ladder(found)
+        placed = _on_one_ladder(selected)
     else:
         number = {values: index for index, values in enumerate(names)}
         numbers = [[number[values] for values in key] for key in ladders]
-        placed = _on_ladders(found, keys, numbers, len(names))
+        placed = _on_ladders(selected, keys, numbers, len(names))
     columns = {name: memoryview(column) for name, column in placed.items()}
-    return Partitioned(names, **columns, compiled=compiling.is_worthwhile(len(found.row)))
+    return Partitioned(names, **columns, compiled=compiling.is_worthwhile(len(selected.row)))
 
 
 def number_players(facts: Facts, shared: Partitioned) -> Numbered:
@@ -98,47 +98,56 @@ def number_players(facts: Facts, shared: Partitioned) -> Numbered:
     zeros, slots, ladders = arrays.zeros, len(shared.slot), len(shared.ladders)
     room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
     compiling.run_loop(
-        loops.number_in_ladders, shared.slot, shared.slot_from, facts.player, facts.person,
-        array("i", [loops.NOWHERE]) * len(facts.person), *room, as_compiled=shared.compiled,
-    )  # fmt: skip
+        loops.number_in_ladders,
+        shared.slot,
+        shared.slot_from,
+        facts.player,
+        facts.person,
+        array("i", [loops.NOWHERE]) * len(facts.person),
+        *room,
+        as_compiled=shared.compiled,
+    )
     return Numbered(*(memoryview(column) for column in room))
 
 
-def _on_one_ladder(found: Selected) -> dict[str, Column]:
+def _on_one_ladder(selected: Selected) -> dict[str, Column]:
     """Return the selected games as they are, if one ladder has them all: long histories are not copied."""
-    sizes = arrays.as_column(np.diff(arrays.as_numpy(found.offset)).astype(np.int32))
-    games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
-    return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
+    sizes = arrays.as_column(np.diff(arrays.as_numpy(selected.offset)).astype(np.int32))
+    games, slots = (array("q", [0, len(column)]) for column in (selected.row, selected.slot))
+    return {"ladder_from": games, **selected._asdict(), "size": sizes, "slot_from": slots}
 
 
-def _on_ladders(found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int) -> dict[str, Column]:
+def _on_ladders(selected: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int) -> dict[str, Column]:
     """Return the selected games by ladder, given every key's ladders by number."""
     key_from, key_ladders = array("q", [0]), array("q")
     for key in ladders:
         key_ladders.extend(key)
         key_from.append(len(key_ladders))
     widest = max((len(key) for key in ladders), default=0)
-    ladder_from, ladder_games = array("q", [0]) * (count + 1), arrays.zeros("q", len(found.row) * widest)
-    run = partial(compiling.run_loop, as_compiled=compiling.is_worthwhile(len(found.row)))
+    ladder_from, ladder_games = array("q", [0]) * (count + 1), arrays.zeros("q", len(selected.row) * widest)
+    run = partial(compiling.run_loop, as_compiled=compiling.is_worthwhile(len(selected.row)))
     total = run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
     zeros = arrays.zeros
     room = {
-        "row": zeros("q", total), "version": zeros("h", total), "size": zeros("i", total),
+        "row": zeros("q", total),
+        "version": zeros("h", total),
+        "size": zeros("i", total),
         "offset": zeros("q", total + count),
-        "slot": zeros(memoryview(found.slot).format, len(found.slot) * widest), "slot_from": zeros("q", count + 1),
-    }  # fmt: skip
-    run(loops.gather, ladder_from, ladder_games, *found, *room.values())
+        "slot": zeros(memoryview(selected.slot).format, len(selected.slot) * widest),
+        "slot_from": zeros("q", count + 1),
+    }
+    run(loops.gather, ladder_from, ladder_games, *selected, *room.values())
     room["slot"] = memoryview(room["slot"])[: room["slot_from"][count]]
     return {"ladder_from": ladder_from, **room}
 
 
-def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
+def _keys(facts: Facts, ruleset: Ruleset, selected: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
     """Return a key for every selected game, and for every key the ladders its games are on.
 
     The key stands for the game's cell, and for its month if time decides.
     """
-    periods = _periods(facts, ruleset, found) if by_time(ruleset) else [(-(2**63), "")]
-    keys, distinct = _number_keys(facts, found, periods)
+    periods = _periods(facts, ruleset, selected) if by_time(ruleset) else [(-(2**63), "")]
+    keys, distinct = _number_keys(facts, selected, periods)
     ladders = []
     for key in distinct:
         cell, period = divmod(key, len(periods))
@@ -150,9 +159,9 @@ def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) 
     return keys, ladders
 
 
-def _number_keys(facts: Facts, found: Selected, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
+def _number_keys(facts: Facts, selected: Selected, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
     """Return the number of every game's key, and the keys by number."""
-    rows = arrays.as_numpy(found.row)
+    rows = arrays.as_numpy(selected.row)
     keys = arrays.as_numpy(facts.cell)[rows].astype(np.int64)
     if len(periods) > 1:
         starts = np.array([start for start, _ in periods], dtype=np.int64)
@@ -176,12 +185,12 @@ def dated(values: Values, by: Sequence[str], month: str) -> Values:
     )
 
 
-def _periods(facts: Facts, ruleset: Ruleset, found: Selected) -> list[tuple[int, str]]:
+def _periods(facts: Facts, ruleset: Ruleset, selected: Selected) -> list[tuple[int, str]]:
     """Return the months, in the ruleset's zone, in which the games were played: when each starts, and its name."""
-    if not len(found.row):
+    if not len(selected.row):
         return []
     zone = ruleset.time_zone
-    times = arrays.as_numpy(facts.occurred_at)[arrays.as_numpy(found.row)]
+    times = arrays.as_numpy(facts.occurred_at)[arrays.as_numpy(selected.row)]
     low, high = int(times.min()), int(times.max())
     local, last = local_time(low, zone), local_time(high, zone)
     year, month = local.year, local.month

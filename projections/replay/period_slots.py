@@ -65,6 +65,6 @@ def _elapsed(periods: Periods, period: Any, player: Any) -> Any:
     elapsed = np.zeros(len(order), dtype=np.int64)
     elapsed[1:] = np.maximum(periods.first[mine[1:]] - periods.last[mine[:-1]], 0)
     elapsed[~follows] = 0
-    found = np.empty_like(elapsed)
-    found[order] = elapsed
-    return found
+    result = np.empty_like(elapsed)
+    result[order] = elapsed
+    return result

@@ -31,7 +31,7 @@ def rule_columns(facts: Facts, versions: Sequence[Version], games: GameSlots, ve
 
     `version` indexes the versions that score the games.
     """
-    readings = [reading_of(one.rule.columns, one.ruleset) for one in versions]
+    readings = [reading_of(version.rule.columns, version.ruleset) for version in versions]
     every = sorted(set(readings), key=lambda reading: len(reading.columns))
     if len(every) == 1:
         return bulk_columns(facts, every[0], games)  # type: ignore[no-any-return]
@@ -53,8 +53,8 @@ def bulk_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
     wide = any(name in facts.of_kind or name in STATE_RULE_COLUMNS or name.startswith(NUMBERS) for name in names)
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
     kind: Any = np.int64 if wide else np.int16 if set(names) <= SMALL else np.int32
-    found = np.empty((len(names), len(slot)), dtype=kind)
-    for column, name in zip(found, names, strict=True):
+    matrix = np.empty((len(names), len(slot)), dtype=kind)
+    for column, name in zip(matrix, names, strict=True):
         if name == "seats":
             seats = np.array([cell.seats for cell in facts.cells], dtype=kind)
             cell, end = arrays.as_numpy(facts.cell), 0
@@ -98,7 +98,7 @@ def bulk_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
             if name == "seconds_played":
                 for at in np.flatnonzero(column == NONE).tolist() if facts.clock_seconds else ():
                     column[at] = facts.clock_seconds.get(int(slot[at]), NONE)
-    return found
+    return matrix
 
 
 def padded(facts: Facts, name: str, slot: Any) -> Any:
@@ -129,15 +129,15 @@ def _of_battles(facts: Facts, name: str, games: GameSlots) -> tuple[Any, Any]:
 
 def _teams(facts: Facts, games: GameSlots) -> Any:
     """Return the numbers of the participants' sides, from 0 on in the order of their participants."""
-    found = padded(facts, "team", arrays.as_numpy(games.slot)).astype(np.int64)
-    found[found == NONE] = MISSING
+    teams = padded(facts, "team", arrays.as_numpy(games.slot)).astype(np.int64)
+    teams[teams == NONE] = MISSING
     inside, side = _of_battles(facts, "side", games)
     if len(side):
         row, size = map(arrays.as_numpy, (games.row, games.size))
         battles = are_battles(facts, row)
         first = arrays.as_numpy(facts.of_kind["side"])[arrays.as_numpy(facts.kind_start)[row[battles]]]
-        found[inside] = side != np.repeat(first, size[battles])
-    return found
+        teams[inside] = side != np.repeat(first, size[battles])
+    return teams
 
 
 def _scores(facts: Facts, name: str, games: GameSlots, reading: Reading) -> Any:
@@ -147,9 +147,11 @@ def _scores(facts: Facts, name: str, games: GameSlots, reading: Reading) -> Any:
     """
     slot = arrays.as_numpy(games.slot)
     score, decimals = padded(facts, "score", slot).astype(np.int64), padded(facts, "score_decimals", slot)
-    given = (score != MISSING) & (decimals < TOO_LARGE)
-    found = np.full(len(slot), MISSING, dtype=np.int64)
-    found[given] = reading.score_sign * score[given] * (reading.score_unit // 10 ** decimals[given].astype(np.int64))
+    is_exact = (score != MISSING) & (decimals < TOO_LARGE)
+    scores = np.full(len(slot), MISSING, dtype=np.int64)
+    scores[is_exact] = (
+        reading.score_sign * score[is_exact] * (reading.score_unit // 10 ** decimals[is_exact].astype(np.int64))
+    )
     inside, points = _of_battles(facts, "game_points" if name == "score" else "side_points", games)
-    found[inside] = reading.score_sign * points * reading.score_unit
-    return found
+    scores[inside] = reading.score_sign * points * reading.score_unit
+    return scores

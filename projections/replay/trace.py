@@ -210,17 +210,26 @@ class Trace:
     @cached_property
     def changes(self) -> Column:
         """Return what every game of the stream gave every participant, in its order."""
-        found, adjusted = arrays.zeros("q", len(self.before)), [one.player for one in self.stream.adjustments]
+        changes, adjusted = (
+            arrays.zeros("q", len(self.before)),
+            [adjustment.player for adjustment in self.stream.adjustments],
+        )
         self._run(
-            loops.changes_of, self.stream.players, self.before, self._adjusted_at, array("q", adjusted),
-            self.adjusted_before[0], _copy(self.points), found,
-        )  # fmt: skip
-        return found
+            loops.changes_of,
+            self.stream.players,
+            self.before,
+            self._adjusted_at,
+            array("q", adjusted),
+            self.adjusted_before[0],
+            _copy(self.points),
+            changes,
+        )
+        return changes
 
     @cached_property
     def _adjusted_at(self) -> Column:
         """For every adjustment of the stream the slot that it comes before."""
-        return array("q", [self.stream.offsets[one.game] for one in self.stream.adjustments])
+        return array("q", [self.stream.offsets[adjustment.game] for adjustment in self.stream.adjustments])
 
     def _run(self, loop: Callable[..., None], *arguments: Any) -> None:
         compiling.run_loop(loop, *arguments, as_compiled=compiling.is_worthwhile(len(self.stream.row)))
@@ -254,15 +263,15 @@ class Trace:
 
         All steps of one player are kept, since who asks for them asks more about the same player.
         """
-        kept, found = self._asked
-        if last is None and kept == player:
-            return found
+        last_player, steps = self._asked
+        if last is None and last_player == player:
+            return steps
         own = self._steps(player, last)
         after = [*(step.before for step in own[1:]), self.points[player]]
-        found = [one._replace(change=then - one.before) for one, then in zip(own, after, strict=True)]
+        steps = [step._replace(change=then - step.before) for step, then in zip(own, after, strict=True)]
         if last is None:
-            self._asked = player, found
-        return found
+            self._asked = player, steps
+        return steps
 
     def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
         """Return all of a player's numbers after each of their steps, with the version that keeps them, of rules that
@@ -274,18 +283,18 @@ class Trace:
         stored = whole._stored_states(whole.stream.numbers[self.stream.persons[player]])
         states, done, version = list[tuple[State, Version]](), 0, stored[0].version
         for step in steps:
-            others = stored[done].state
+            state = stored[done].state
             if step.cause == "season":
                 version = stored[done].version
-                others = begin_season(version, whole.stream.ladder, step.row, others[: version.rule.width])
+                state = begin_season(version, whole.stream.ladder, step.row, state[: version.rule.width])
             elif step.cause != "period":
                 while not stored[done].is_step:
                     done += 1
                 version = version if not step.cause and step.game is None else stored[done].version
                 done += 1
                 if step.game is None or whole.stream.periods is None:  # a period changes what its games leave alone
-                    others = stored[done].state
-            states.append(((step.before + step.change, *others[1 : version.rule.width]), version))
+                    state = stored[done].state
+            states.append(((step.before + step.change, *state[1 : version.rule.width]), version))
         return states
 
     def _stored_states(self, player: int) -> list[_Stored]:
@@ -296,16 +305,24 @@ class Trace:
             ((slot, len(stream.adjustments)), self.states_before, slot, True, stream.version[_game_at(stream, slot)])
             for slot in own
         ] + [
-            ((self._adjusted_at[at], at), self.adjusted_before, at, bool(one.units or not one.enters), one.version)
-            for at, one in enumerate(stream.adjustments)
-            if one.player == player
+            (
+                (self._adjusted_at[at], at),
+                self.adjusted_before,
+                at,
+                bool(adjustment.units or not adjustment.enters),
+                adjustment.version,
+            )
+            for at, adjustment in enumerate(stream.adjustments)
+            if adjustment.player == player
         ]
         parts.sort(key=lambda part: part[0])
         return [
-            *(_Stored(tuple(int(column[at]) for column in columns), is_step, stream.versions[version])
-              for _, columns, at, is_step, version in parts),
+            *(
+                _Stored(tuple(int(column[at]) for column in columns), is_step, stream.versions[version])
+                for _, columns, at, is_step, version in parts
+            ),
             _Stored(self.state(player), False, self.rated_by),
-        ]  # fmt: skip
+        ]
 
     def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
         """Return how many games a player had played after each of their steps, those before the ladder included, of a
@@ -320,7 +337,7 @@ class Trace:
         """Return what a player had after each of so many last steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]
         has_more = any(version.rule.new_season for version in self.stream.versions)
-        if has_more or end - start < last or any(one.player == player for one in self.stream.adjustments):
+        if has_more or end - start < last or any(adjustment.player == player for adjustment in self.stream.adjustments):
             return [step.before + step.change for step in self.steps(player, last)]
         # of games alone, each leaves what the next one finds
         return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
@@ -337,15 +354,15 @@ class Trace:
             self._at_slot(slot, Step(begin + game, before, 0, row, stream.versions[version]))
             for slot, game, before, row, version in zip(some, games, befores, rows, versions, strict=True)
         ]
-        for at in reversed([at for at, one in enumerate(stream.adjustments) if one.player == player]):
-            one = stream.adjustments[at]
-            if one.units or not one.enters:
-                parts.insert(bisect_left(games, one.game), [_adjusted(one, self.adjusted_before[0][at])])
-        found = [*chain.from_iterable(parts)]
-        left = None if last is None else last - len(found)
+        for at in reversed([at for at, adjustment in enumerate(stream.adjustments) if adjustment.player == player]):
+            adjustment = stream.adjustments[at]
+            if adjustment.units or not adjustment.enters:
+                parts.insert(bisect_left(games, adjustment.game), [_adjusted(adjustment, self.adjusted_before[0][at])])
+        steps = [*chain.from_iterable(parts)]
+        left = None if last is None else last - len(steps)
         if earlier and player < len(earlier.points) and (left is None or left > 0):
-            found = earlier._steps(player, left) + found
-        return found if last is None else found[-last:]
+            steps = earlier._steps(player, left) + steps
+        return steps if last is None else steps[-last:]
 
     def _at_slot(self, slot: int, step: Step) -> list[Step]:
         """Return what was done to a player at a slot: what a new season did, if anything, then the game's step."""
@@ -387,16 +404,16 @@ class Trace:
         """Return the same for many games, which ascend, at once."""
         begin = self.earlier.count if self.earlier else 0
         before = bisect_left(games, begin)
-        found = self.earlier.players_of_all(games[:before]) if self.earlier and before else []
+        players_by_game = self.earlier.players_of_all(games[:before]) if self.earlier and before else []
         own, taken = array("q", [game - begin for game in games[before:]]), arrays.taken
         starts, ends = taken(self.stream.offsets, own), taken(self.stream.offsets, arrays.shifted(own, 1))
         sizes = array("q", [end - start for start, end in zip(starts, ends, strict=True)])
         players = taken(self.stream.players, arrays.span_indices(starts, sizes)).tolist()
         last = 0
         for size in sizes:
-            found.append(players[last : last + size])
+            players_by_game.append(players[last : last + size])
             last += size
-        return found
+        return players_by_game
 
     def last_row_of(self, player: int) -> int | None:
         """Return the row in the facts of a player's last game; None for somebody without games."""
@@ -444,9 +461,9 @@ class Trace:
         """Tell whether two traces say the same: the same games in the same order, points and accounts, part by part."""
         if self is other:
             return True
-        one, two = self.stream, other.stream
+        left, two = self.stream, other.stream
         return (
-            (one.names, one.versions, one.adjustments) == (two.names, two.versions, two.adjustments)
+            (left.names, left.versions, left.adjustments) == (two.names, two.versions, two.adjustments)
             and self._accounts() == other._accounts()
             and all(map(arrays.equal, self._columns(), other._columns()))
             and (self.earlier is None) == (other.earlier is None)
@@ -456,9 +473,16 @@ class Trace:
     def _columns(self) -> tuple[Column, ...]:
         stream = self.stream
         return (
-            stream.offsets, stream.players, stream.version, stream.row, *self.states_before, *self.states, self.games,
-            self.mints, *self.adjusted_before,
-        )  # fmt: skip
+            stream.offsets,
+            stream.players,
+            stream.version,
+            stream.row,
+            *self.states_before,
+            *self.states,
+            self.games,
+            self.mints,
+            *self.adjusted_before,
+        )
 
     def _accounts(self) -> tuple[int, ...]:
         return self.started, self.minted, self.burned, self.adjusted
@@ -467,17 +491,24 @@ class Trace:
     def entered(self) -> int:
         """Return since when the last version is in force that took effect in it; `MISSING` for an empty one."""
         version, own = self.last_version, self.stream.adjustments[-1:]
-        since = [self.stream.entered, *(self.stream.versions[one.version].effective_from for one in own if one.enters)]
-        since += [one.since for one in find_changes(self.stream.versions) if own and one.instant <= own[0].occurred_at]
+        since = [
+            self.stream.entered,
+            *(self.stream.versions[adjustment.version].effective_from for adjustment in own if adjustment.enters),
+        ]
+        since += [
+            change.since
+            for change in find_changes(self.stream.versions)
+            if own and change.instant <= own[0].occurred_at
+        ]
         since += [version.effective_from] if version is not None else []
         since += [self.earlier.entered] if self.earlier is not None else []
-        return max(one for one in since if one is not None)
+        return max(instant for instant in since if instant is not None)
 
     @cached_property
     def rated_by(self) -> Version:
         """Return the version whose numbers everybody has at the end."""
         stream = self.stream
-        in_force = [one for one in stream.versions if (one.effective_from or MISSING) == self.entered]
+        in_force = [version for version in stream.versions if (version.effective_from or MISSING) == self.entered]
         return self.last_version or stream.versions[0] if len(in_force) != 1 else in_force[0]
 
     def enter_until(self, instant: int) -> Trace:
@@ -485,13 +516,13 @@ class Trace:
 
         Raises `RuleFailure`.
         """
-        found, opens = self, self.stream.open_from
+        trace, opens = self, self.stream.open_from
         # within a rating period it takes effect at the close
         instant = instant if opens is None else min(instant, opens)
         for change in find_changes(self.stream.versions):
             if self.entered < change.since and change.instant <= instant and self.step_count:
-                found = _enter_all(found, change)
-        return found
+                trace = _enter_all(trace, change)
+        return trace
 
     def compact(self) -> Trace:
         """Join the parts if there are many: each question about a player goes through all of them."""
@@ -515,9 +546,9 @@ class Trace:
             games, adjustments = games - earlier.count, adjustments - earlier.adjustments
         slots, end = self.slots, self.stream.offsets[games]
         at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
-        own = [index for index, one in enumerate(self.stream.adjustments) if one.player == number]
-        there = earlier is not None and number < len(earlier.points)
-        if not (there or at > slots.start[number] or any(index < adjustments for index in own)):
+        own = [index for index, adjustment in enumerate(self.stream.adjustments) if adjustment.player == number]
+        is_known = earlier is not None and number < len(earlier.points)
+        if not (is_known or at > slots.start[number] or any(index < adjustments for index in own)):
             return None
         # what the next game finds was there before it
         slot = slots.order[at] if at < slots.end[number] else len(self.before)
@@ -558,33 +589,41 @@ class Trace:
         earlier = self.earlier
         if earlier and games <= earlier.count and adjustments <= earlier.adjustments:
             return earlier.up_to(games, adjustments)
-        there, minted, adjusted, started = 0, 0, 0, 0
+        known, minted, adjusted, started = 0, 0, 0, 0
         if earlier:
-            games, adjustments, there = games - earlier.count, adjustments - earlier.adjustments, len(earlier.points)
+            games, adjustments, known = games - earlier.count, adjustments - earlier.adjustments, len(earlier.points)
             minted, adjusted, started = earlier.minted, earlier.adjusted, earlier.started
         end, slots = self.stream.offsets[games], self.slots
         states, played, following = self._states_at(end, adjustments)
         # players are numbered as they joined by their games, so those who had not played yet are the last
         joined = bisect_left(
-            range(len(played)), True, there, key=lambda player: slots.start[player] == following[player]
+            range(len(played)), True, known, key=lambda player: slots.start[player] == following[player]
         )
         stream = self.stream.up_to(games, adjustments, joined)
-        numbers = array("i", [*range(joined), *(self.stream.numbers[one] for one in stream.persons[joined:])])
-        found = Trace(
-            stream, [arrays.taken(column, numbers) for column in states], arrays.taken(played, numbers),
-            array("b", b"\1" * len(numbers)), self.joining,
-            [column[:end] for column in self.states_before], self.mints[:games],
+        numbers = array("i", [*range(joined), *(self.stream.numbers[person] for person in stream.persons[joined:])])
+        trace = Trace(
+            stream,
+            [arrays.taken(column, numbers) for column in states],
+            arrays.taken(played, numbers),
+            array("b", b"\1" * len(numbers)),
+            self.joining,
+            [column[:end] for column in self.states_before],
+            self.mints[:games],
             [column[:adjustments] for column in self.adjusted_before],
-            started=started + arrays.total(arrays.taken(self.began, numbers[there:])),
-            minted=minted + arrays.total(self.mints[:games])
-            + sum(max(one.units, 0) for one in stream.adjustments if one.enters),
-            adjusted=adjusted + sum(one.units for one in stream.adjustments if not one.enters), earlier=earlier,
-        )  # fmt: skip
-        found.burned = found.started + found.minted + found.adjusted - arrays.total(found.points)
-        found.slots = Slots(
-            arrays.taken(slots.start, numbers), arrays.taken(following, numbers), slots.order,
-        )  # fmt: skip
-        return found
+            started=started + arrays.total(arrays.taken(self.began, numbers[known:])),
+            minted=minted
+            + arrays.total(self.mints[:games])
+            + sum(max(adjustment.units, 0) for adjustment in stream.adjustments if adjustment.enters),
+            adjusted=adjusted + sum(adjustment.units for adjustment in stream.adjustments if not adjustment.enters),
+            earlier=earlier,
+        )
+        trace.burned = trace.started + trace.minted + trace.adjusted - arrays.total(trace.points)
+        trace.slots = Slots(
+            arrays.taken(slots.start, numbers),
+            arrays.taken(following, numbers),
+            slots.order,
+        )
+        return trace
 
     def _states_at(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
         """Return what everybody had after the first slots and adjustments, their games, and where their slots go on."""
@@ -617,20 +656,22 @@ def _game_at(stream: Stream, slot: int) -> int:
     return bisect_right(stream.offsets, slot) - 1
 
 
-def _adjusted(one: Inserted, before: int) -> Step:
-    cause = "version" if one.enters else ""
-    return Step(None, before, one.units, position=one.position, occurred_at=one.occurred_at, cause=cause)
+def _adjusted(adjustment: Inserted, before: int) -> Step:
+    cause = "version" if adjustment.enters else ""
+    return Step(
+        None, before, adjustment.units, position=adjustment.position, occurred_at=adjustment.occurred_at, cause=cause
+    )
 
 
 def _enter_all(trace: Trace, change: VersionStart) -> Trace:
     """Return a trace in which a version takes effect at the end."""
-    stream, (old, new) = trace.stream, (trace.stream.versions[one] for one in (change.before, change.version))
+    stream, (old, new) = trace.stream, (trace.stream.versions[number] for number in (change.before, change.version))
     before = [trace.state(player) for player in range(len(stream.names))]
     carried = [tuple(carry_columns(state[: old.rule.width], old, new)) for state in before]
     after = [enter_version(new, stream.ladder, state) for state in carried]
-    gains = [has[0] - had[0] for has, had in zip(after, before, strict=True)]
+    gains = [new_state[0] - old_state[0] for new_state, old_state in zip(after, before, strict=True)]
     entries = [make_entry(stream, player, len(stream.row), change, units) for player, units in enumerate(gains)]
-    found = replace(
+    entered = replace(
         trace,
         stream=replace(stream, adjustments=[*stream.adjustments, *entries], known=None),
         states=_as_columns(after, stream.width),
@@ -641,16 +682,16 @@ def _enter_all(trace: Trace, change: VersionStart) -> Trace:
         minted=trace.minted + sum(max(units, 0) for units in gains),
         burned=trace.burned + sum(max(-units, 0) for units in gains),
     )
-    found.slots = trace.slots
-    return found
+    entered.slots = trace.slots
+    return entered
 
 
 def _as_columns(states: Sequence[State], width: int) -> list[Column]:
     """Return states by column; numbers that a version does not keep are 0."""
-    found = np.zeros((width, len(states)), dtype=np.int64)
-    for column, numbers in zip(found, zip(*states, strict=True), strict=False):
+    columns = np.zeros((width, len(states)), dtype=np.int64)
+    for column, numbers in zip(columns, zip(*states, strict=True), strict=False):
         column[:] = numbers
-    return [arrays.as_column(column) for column in found]
+    return [arrays.as_column(column) for column in columns]
 
 
 def _joined(parts: Sequence[Trace]) -> Trace:
@@ -666,40 +707,54 @@ def _joined(parts: Sequence[Trace]) -> Trace:
     offsets, adjustments, slots, games = [array("q", [0])], list[Inserted](), 0, 0
     for stream in streams:
         offsets.append(arrays.shifted(stream.offsets[1:], slots))
-        adjustments += [one._replace(game=one.game + games, player=number[one.player]) for one in stream.adjustments]
+        adjustments += [
+            adjustment._replace(game=adjustment.game + games, player=number[adjustment.player])
+            for adjustment in stream.adjustments
+        ]
         slots, games = slots + len(stream.players), games + len(stream.row)
     players = arrays.taken(number, arrays.concatenated("i", [stream.players for stream in streams]))
     whole = Stream(
-        last.stream.ladder, last.stream.rule, last.stream.versions, [last.stream.names[old] for old in order],
-        arrays.concatenated("q", offsets), players,
+        last.stream.ladder,
+        last.stream.rule,
+        last.stream.versions,
+        [last.stream.names[old] for old in order],
+        arrays.concatenated("q", offsets),
+        players,
         Fetched(lambda: [arrays.concatenated("q", same) for same in zip(*(s.columns for s in played), strict=True)]),
         arrays.concatenated("h", [stream.version for stream in streams]),
-        arrays.concatenated("q", [stream.row for stream in streams]), adjustments,
+        arrays.concatenated("q", [stream.row for stream in streams]),
+        adjustments,
         [last.stream.persons[old] for old in order],
-    )  # fmt: skip
+    )
     whole.seeds, calendars = last.stream.seeds, [stream.calendar for stream in streams if stream.calendar is not None]
     if calendars:
         whole.calendar = Calendar(*(arrays.concatenated("q", same) for same in zip(*calendars, strict=True)))
     return Trace(
-        whole, [array("q", [column[old] for old in order]) for column in last.states],
-        array("q", [last.games[old] for old in order]), last.seen, last.joining,
+        whole,
+        [array("q", [column[old] for old in order]) for column in last.states],
+        array("q", [last.games[old] for old in order]),
+        last.seen,
+        last.joining,
         [arrays.concatenated("q", same) for same in zip(*(part.states_before for part in parts), strict=True)],
         arrays.concatenated("q", [part.mints for part in parts]),
         [arrays.concatenated("q", same) for same in zip(*(part.adjusted_before for part in parts), strict=True)],
-        last.started, last.minted, last.burned, last.adjusted,
-    )  # fmt: skip
+        last.started,
+        last.minted,
+        last.burned,
+        last.adjusted,
+    )
 
 
 def _first_slots(parts: Sequence[Trace]) -> dict[int, int]:
     """Return everybody's first slot, of those who have one."""
-    found: dict[int, int] = {}
+    first_slots: dict[int, int] = {}
     begin = 0
     for part in parts:
         for number, (start, end) in enumerate(zip(part.slots.start, part.slots.end, strict=True)):
             if start < end:
-                found.setdefault(number, begin + part.slots.order[start])
+                first_slots.setdefault(number, begin + part.slots.order[start])
         begin += len(part.stream.players)
-    return found
+    return first_slots
 
 
 def _copy(column: Column) -> array[int]:
