@@ -54,7 +54,7 @@ COMMANDS = {
         "lists:lists_",
         "The lists of months and years, whether they are closed, and how many players are on them.",
     ),
-    "standings": ("standings:standings_", "Who stands where on LADDER, such as elo-chess/all."),
+    "standings": ("standings:standings_", "Who stands where on LADDER, such as elo-chess."),
     "history": ("standings:history_", "Every change of PLAYER's points on LADDER."),
     "chart": ("chart:chart", "Draw the points of one or several PLAYERs on LADDER as a picture, FILE.svg."),
     "explain": ("explain:explain_", "Why GAME changed the points on LADDER as it did."),

@@ -30,7 +30,7 @@ from ratings_ledger.projections.queries.coordinates import (
     position_known,
     position_since,
 )
-from ratings_ledger.projections.queries.known_names import similar_name
+from ratings_ledger.projections.queries.known_names import full_name, similar_name
 from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     check_version,
@@ -174,7 +174,8 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.survey import every_standings
 
         with self.survey() as survey:
-            for ladder in dict.fromkeys(ladders):
+            ladders = [*dict.fromkeys(full_name(survey.facts, ladder) for ladder in ladders)]
+            for ladder in ladders:
                 undated = Ladders(survey.facts)
                 undated.versions(ladder)
                 if undated.first(ladder) is None and (message := other_ladder(survey.facts, ladder)):
@@ -187,6 +188,7 @@ class Snapshot(SnapshotReader):
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
         """Return the standings: the first `limit` rows (0: all), or those of some players."""
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             current = known_ones(query.ladders.facts, players)
             ranking = query.ladders.standings(ladder)
             unfinished = why_unfinished(query.ladders, ladder)
@@ -216,6 +218,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.standings import Wanted, overview_of
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             zone = date_zone(query.connection, ladder, query.times)
             active = None if active_since is None else instant_since(active_since, zone, "", "active_since")
             rows = Wanted(known_ones(query.ladders.facts, players), active, after, limit)
@@ -227,6 +230,7 @@ class Snapshot(SnapshotReader):
     def balance(self, ladder: str) -> Balance:
         """Return the trial balance: what players have, against where it came from."""
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             return balance_answer(query.ladders.standings(ladder), query.ladders.coordinates, query.times)
 
     def changes(self, ladder: str) -> Iterator[PlayerChange]:
@@ -234,12 +238,14 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.history import changes
 
         with self.query(ladder) as query:
+            ladder = query.ladder
             yield from changes(query.connection, query.ladders, ladder)
 
     @retry_on_damaged_cache
     def months(self, ladder: str) -> dict[str, str]:
         """Return the lists that a list of a year sums, by month, with games or without; for other ladders none."""
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             versions = query.ladders.versions(ladder)
             if not versions[0].ranking.sums_lists:
                 return {}
@@ -250,6 +256,7 @@ class Snapshot(SnapshotReader):
     def season_before(self, ladder: str) -> str | None:
         """Return the season whose points are carried over to this one, or None."""
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             if not any(version.params.carry_over for version in query.ladders.versions(ladder)):
                 return None
             previous = query.ladders.stream(ladder).previous
@@ -273,7 +280,8 @@ class Snapshot(SnapshotReader):
             for message in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
                 if message is not None:
                     self.note(message)
-            return simulated(log.connection, now, rulesets, ladders, log.times)
+            named = [full_name(now.facts, ladder) for ladder in ladders]
+            return simulated(log.connection, now, rulesets, named, log.times)
 
     @retry_on_damaged_cache
     def predict(
@@ -297,6 +305,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.forecast import predict_game
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             return predict_game(query.ladders, ladder, sides, home=home, numbers=numbers, times=query.times)
 
     @retry_on_damaged_cache
@@ -307,6 +316,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.forecast import predict_pairs
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             return predict_pairs(query.ladders, ladder, pairs, query.times)
 
     # -- one player on a ladder
@@ -317,6 +327,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.history import History, course_of
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             player = query.current(player)
             steps = course_of(query.connection, query.ladders, ladder, player)
             ranking = query.ladders.versions(ladder)[0].ranking
@@ -337,6 +348,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.players import profile_of
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             return profile_of(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
@@ -345,6 +357,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.history import ranks_over_time
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             return ranks_over_time(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
@@ -353,6 +366,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.explain import explain_player
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             return explain_player(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
@@ -368,6 +382,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.diff.statements import statement_of
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             player = query.current(player)
             if not query.ladders.versions(ladder)[0].ranking.running:
                 return None
@@ -380,10 +395,11 @@ class Snapshot(SnapshotReader):
         """
         from ratings_ledger.projections.queries.leagues import ladder_named, unmet
 
-        if "/" not in ladder:
+        if "/" not in (ladder := self.full_name(ladder)):
             with self.survey() as survey:
                 ladder = ladder_named(survey, ladder)
         with self.query(ladder) as query:
+            ladder = query.ladder
             player = query.ladders.facts.current(player)
             return unmet(query.connection, query.ladders, ladder, player, query.times)
 
@@ -395,6 +411,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.explain import explain_game, row_of_game
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             row = row_of_game(query.connection, query.ladders.facts, game_id)
             return explain_game(query.ladders, ladder, game_id, row, query.times, connection=query.connection)
 
@@ -729,6 +746,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.last_events import last_event, last_event_at
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             if player is not None:
                 refuse_unknown(query.ladders.facts, player)
             position = last_event(query.connection, query.ladders, ladder, player)
@@ -753,6 +771,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.last_events import last_event
 
         with self.query(ladder, lazily=True) as query:
+            ladder = query.ladder
             current = known_ones(query.ladders.facts, players)
             return {player: last_event(query.connection, query.ladders, ladder, player) for player in current}
 

@@ -4,7 +4,7 @@
 
     with rl.open("ratings.db") as ledger:
         view = ledger.at(as_of="2024-12-31")
-        for row in view.standings("club-catan-elo/all").rows:
+        for row in view.standings("club-catan-elo").rows:
             print(row.rank, row.player, float(row.points))
 
 This package is the public interface; what is behind it may change. A result is frozen, its points are fractions, and

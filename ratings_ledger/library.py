@@ -392,8 +392,10 @@ class Ledger:
         With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
         `Unknown` where nothing is published, `RulesetUnusable`.
         """
-        with Snapshot(self._store, note=_note(after, before), kept=self._kept).sides() as sides:
-            return compared(sides, _asked(before), _asked(after), ladders, predictions)
+        view = Snapshot(self._store, note=_note(after, before), kept=self._kept)
+        named = [*map(view.full_name, ladders)]
+        with view.sides() as sides:
+            return compared(sides, _asked(before), _asked(after), named, predictions)
 
     @_checked
     def attribute(
@@ -403,7 +405,9 @@ class Ledger:
 
         Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
         """
-        with Snapshot(self._store, note=_note(after, before), kept=self._kept).sides() as sides:
+        view = Snapshot(self._store, note=_note(after, before), kept=self._kept)
+        ladder = view.full_name(ladder)
+        with view.sides() as sides:
             return attributed(sides, ladder, player, _asked(before), _asked(after))
 
     @_checked

@@ -15,6 +15,7 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.projections.admission.adjusting import AdjustRow, adjustments, rows_of_file
+from ratings_ledger.projections.replay.ladders import short_name
 
 TYPE = "points.adjusted"
 
@@ -46,8 +47,8 @@ def adjust(
     """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.
 
     \b
-        ratings adjust elo-chess/all anna --to 1500 --reason "rated elsewhere"
-        ratings adjust elo-chess/all --file ratings.csv --reason "from the old list"
+        ratings adjust elo-chess anna --to 1500 --reason "rated elsewhere"
+        ratings adjust elo-chess --file ratings.csv --reason "from the old list"
 
     From a file, all rows are recorded or none. Players who already have their points are left alone.
     """
@@ -62,12 +63,16 @@ def adjust(
             rows = [*rows_of_file(file, usual, lambda at: instant_or_now(how.ledger, at, zone), dates)]
         with how.ledger.reading() as connection:
             seen = head(connection).position
-        added = adjustments(view_of(how.ledger, None, str(seen), None), ladder, rows)
+        view = view_of(how.ledger, None, str(seen), None)
+        ladder = view.full_name(ladder)
+        added = adjustments(view, ladder, rows)
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not added:
         who = shown(rows[0].player) if file is None else "everybody"
-        return how.refuse(TYPE, Refused("nothing-to-correct", f"{who} already has these points on {ladder}"))
+        return how.refuse(
+            TYPE, Refused("nothing-to-correct", f"{who} already has these points on {short_name(ladder)}")
+        )
     items = [
         Item(row.file, row.line, {"type": TYPE, "occurred_at": format_instant(row.instant), "data": {
             "ladder": ladder, "player": row.player, "points": units, "reason": row.reason}}, None)

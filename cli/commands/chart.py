@@ -18,6 +18,7 @@ from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, History, Ranks
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.shown_states import mark_rating
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import number_of
 from ratings_ledger.web.charts import SERIES_MAX, Mark, Point, Series, steps
@@ -43,8 +44,8 @@ def chart(
     """Draw the points of one or several PLAYERs on LADDER as a picture, FILE.svg. Any browser shows it.
 
     \b
-        ratings chart mira jonas club-catan-elo/all -o both.svg
-        ratings chart mira club-catan-elo/all --rank --by games -o ranks.svg
+        ratings chart mira jonas club-catan-elo -o both.svg
+        ratings chart mira club-catan-elo --rank --by games -o ranks.svg
 
     Of one player also what published lists showed otherwise, and which games were corrected later. At most six players.
     """
@@ -67,7 +68,7 @@ def _points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
     lines, marks = list[Series](), list[Mark]()
     for player, one in found.items():
         if not one.steps:
-            raise Unknown(None, f"{shown(player)} has no game or adjustment on {ladder}")
+            raise Unknown(None, f"{shown(player)} has no game or adjustment on {short_name(ladder)}")
         published = list[Point]()
         if len(found) == 1:
             published = shown_otherwise(one.steps, lambda value: f"published: {render.human(value)}")
@@ -85,10 +86,10 @@ def _ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
     lines = list[Series]()
     for player, one in found.items():
         if one.rows is None:
-            raise Unknown(None, f"{ladder} is too long to look up every rank on it")
+            raise Unknown(None, f"{short_name(ladder)} is too long to look up every rank on it")
         lines.append(rank_line(player, one.rows, by))
         if not lines[-1].points:
-            raise Unknown(None, f"{shown(player)} never had a rank on {ladder}")
+            raise Unknown(None, f"{shown(player)} never had a rank on {short_name(ladder)}")
     # ranks are drawn as far as the points are, also where they changed last before that
     spans = [span for player in found if (span := span_of(view.history(ladder, player).steps, by)) is not None]
     return steps(
@@ -105,7 +106,7 @@ def _step_told(times: Times, row: Change) -> str:
 
 
 def _title(what: str, players: Iterable[str], ladder: str) -> str:
-    return f"{what} of {', '.join(players)} on {ladder}"
+    return f"{what} of {', '.join(players)} on {short_name(ladder)}"
 
 
 def _describe_spread(players: Mapping[str, History]) -> str:

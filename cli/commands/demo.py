@@ -23,14 +23,14 @@ STEPS = (
     ("A new ledger for a club in Berlin that plays Catan. The rules of its ladders\n"
      "# are events, too.", ("init --for catan --zone Europe/Berlin",)),
     ("Results go in: a club's season from its spreadsheet. Standings come out.",
-     (f"import {SEASON} --set game=catan", "standings elo-catan/all")),
+     (f"import {SEASON} --set game=catan", "standings elo-catan")),
     ("A game of December turns up in spring. It counts where it was played:\n"
      "# the table of New Year's Eve as it is now, and as it was known before.",
-     ("import late-game.jsonl", "standings elo-catan/all --as-of 2024-12-31",
-      "standings elo-catan/all --as-of 2024-12-31 --known-at {before_late_game}")),
+     ("import late-game.jsonl", "standings elo-catan --as-of 2024-12-31",
+      "standings elo-catan --as-of 2024-12-31 --known-at {before_late_game}")),
     ("How one player's rating moved at the tables of three and four.",
      ("history mira elo-catan/3-4 --as-of 2024-12-31",)),
-    ("And why: one game, pair by pair.", ("explain wl-44 elo-catan/all",)),
+    ("And why: one game, pair by pair.", ("explain wl-44 elo-catan",)),
     ("Another evening, another rule. In Galactic Magnate everybody contributes to\n"
      "# who is placed better. The bonus is minted, what rounding leaves is burned.",
      ("rules publish --shipped galactic-points", "import magnate-night.jsonl --by mira",
@@ -48,10 +48,10 @@ STEPS = (
      ("log gm-4", "books galactic-points")),
     ("A rule is fixed. What would the new version change, and which predicts results\n"
      "# better? Less log loss is better; who guesses has 0.693.",
-     ("whatif elo-catan-2.toml --ladder elo-catan/all",)),
+     ("whatif elo-catan-2.toml --ladder elo-catan",)),
     ("The new version scores all games again; the old one can still be asked.",
-     ("rules publish elo-catan-2.toml", "standings elo-catan/all",
-      "standings elo-catan/all --rules elo-catan@1 --limit 3")),
+     ("rules publish elo-catan-2.toml", "standings elo-catan",
+      "standings elo-catan --rules elo-catan@1 --limit 3")),
     ("What cron does at night: standings stored for other programs, promoted in\n# one step.", ("rebuild",)),
     ("What an auditor does: recompute every hash. Silence means that all is well.", ("verify",)),
 )  # fmt: skip

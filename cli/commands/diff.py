@@ -22,7 +22,7 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     """How ladders at the coordinates A differ from those at B: rows added, removed, moved, points before and after.
 
     \b
-        ratings diff 217 now club-catan-elo/all
+        ratings diff 217 now club-catan-elo
         ratings diff now rules=club-catan-elo@2
         ratings diff published now
 
@@ -31,7 +31,9 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is reported; the exit code is
     then 1.
     """
-    with view_of(open_for_command(db), None, None, None).sides() as sides:
-        found = compared(sides, a, b, ladders)
+    view = view_of(open_for_command(db), None, None, None)
+    named = [*map(view.full_name, ladders)]
+    with view.sides() as sides:
+        found = compared(sides, a, b, named)
         note_left_out(sides.left_out)
     return emit(found, form, print_differences, print_differences_csv)

@@ -48,8 +48,8 @@ def _system(context: click.Context, parameter: click.Parameter, value: str | Non
 def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, no_rules: bool, by: str) -> None:
     """Create or upgrade the ledger. The shipped rulesets that it lacks are published.
 
-    With --for chess it gets textbook Elo for that game alone: the ladders elo-chess/all, elo-chess/2, elo-chess/3-4 and
-    so on by number of players. With --system glicko the ladders are glicko-chess/all and so on.
+    With --for chess it gets textbook Elo for that game alone: the ladders elo-chess, elo-chess/2, elo-chess/3-4 and
+    so on by number of players. With --system glicko the ladders are glicko-chess and so on.
     """
     from ratings_ledger.ledger.store.upgrading import upgrade
 

@@ -54,8 +54,8 @@ def predict(
     """The chances of a game between SIDEs on LADDER, and the points at stake. Nothing is recorded.
 
     \b
-        ratings predict elo-chess/all anna ben
-        ratings predict weng-lin-chess/all --partners + anna+ben cleo+dora
+        ratings predict elo-chess anna ben
+        ratings predict weng-lin-chess --partners + anna+ben cleo+dora
 
     Players come with what they bring to a game on the day of the ladder's last game, or of --as-of.
     """

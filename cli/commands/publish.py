@@ -64,7 +64,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         )
         return emit(every, how.form, print_due_published)
     with view.query(ladder) as query:
-        ladders, times = query.ladders, query.times
+        ladders, times, ladder = query.ladders, query.times, query.ladder
         if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
             # what is played later does not change what is published now
             ladders = ladders.at(now)

@@ -80,7 +80,7 @@ def report_player(
     """How a PLAYER's number on LADDER came about, as known then and as known now.
 
     \b
-        ratings report player mira elo-catan/all --as-of 2024-12-31 --known-at 92 -o mira.html
+        ratings report player mira elo-catan --as-of 2024-12-31 --known-at 92 -o mira.html
 
     For auditors: one file, which can be printed. It shows every game with its terms, each cause of the difference, who
     decided what and why, the rules, and the commands that check each number. The same ledger gives the same bytes.

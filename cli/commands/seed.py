@@ -12,6 +12,7 @@ from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.projections.admission.seeding import SeedRow, columns_of, new_seeds, parse_values, read_seeds
+from ratings_ledger.projections.replay.ladders import short_name
 
 TYPE = "player.seeded"
 
@@ -40,8 +41,8 @@ def seed(
     """Say with what PLAYER begins on LADDER, such as rating=1650 deviation=80. It replaces the usual start.
 
     \b
-        ratings seed glicko-chess/all anna rating=1650 deviation=80 --games 12 --reason "rated elsewhere"
-        ratings seed glicko-chess/all --file ratings.csv --reason "from the old list"
+        ratings seed glicko-chess anna rating=1650 deviation=80 --games 12 --reason "rated elsewhere"
+        ratings seed glicko-chess --file ratings.csv --reason "from the old list"
 
     Columns without a value begin as usual. A seed comes before the player's first counted game there; `adjust` changes
     points later. From a file, all rows are recorded or none. Players who already begin like that are left alone.
@@ -49,6 +50,7 @@ def seed(
     if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
         raise click.UsageError("name a PLAYER and values such as rating=1650, or many players with --file")
     view = view_of(how.ledger, None, None, None)
+    ladder = view.full_name(ladder)
     try:
         if file is None:
             rows = [SeedRow("", 0, str(player), parse_values(values), games or 0, reason)]
@@ -59,7 +61,9 @@ def seed(
         return how.refuse(TYPE, problem)
     if not new:
         who = shown(rows[0].player) if file is None else "everybody"
-        return how.refuse(TYPE, Refused("nothing-to-correct", f"{who} already begins like that on {ladder}"))
+        return how.refuse(
+            TYPE, Refused("nothing-to-correct", f"{who} already begins like that on {short_name(ladder)}")
+        )
     now = format_instant(clock.now())
     items = [
         Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _data(ladder, row)}, None) for row in new

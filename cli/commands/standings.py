@@ -41,7 +41,7 @@ def standings_(
     close_now: bool,
     form: str,
 ) -> None:
-    """Who stands where on LADDER, such as elo-chess/all. A terminal also shows how everybody's last points went.
+    """Who stands where on LADDER, such as elo-chess. A terminal also shows how everybody's last points went.
 
     LADDER may be left out if there is only one. The digest covers all rows, however many are shown.
     """

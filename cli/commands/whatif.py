@@ -78,7 +78,8 @@ def whatif(
 
         with progress(None) as tell:
             workers = cluster_for(ledger, on, segments, tell)
-            found = simulated_on(ledger, workers, rulesets, ladders, as_of, known_at, view.note)
+            named = [*map(view.full_name, ladders)]
+            found = simulated_on(ledger, workers, rulesets, named, as_of, known_at, view.note)
     emit(found, form, print_simulation, print_simulation_csv)
     return int(any(variant.left_out for variant in found.variants))
 

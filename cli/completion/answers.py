@@ -4,7 +4,7 @@ A shell waits for every answer, so nothing of the program is loaded for it.
 
     $ _RATINGS_COMPLETE=fish_complete ratings standings elo-ch
     =elo-chess/2
-    =elo-chess/all
+    =elo-chess
 
 A line of an answer is `=` and a word, with its meaning behind a tab if it has one; or `file`, or `folder`: the shell
 knows which there are. Names are data for the scripts of the shells, which evaluate nothing of an answer. Words for bash

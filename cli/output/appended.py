@@ -20,6 +20,7 @@ from ratings_ledger.projections.admission.outcomes import (
     Undone,
 )
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay.ladders import short_name
 
 SHOWN_GAMES = 20
 KINDS = ("new", "changed", "vanished", "returned", "reordered")
@@ -135,7 +136,7 @@ def _more(rejections: list[Rejection]) -> str:
 def note_new(result: Imported) -> None:
     """Print which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
     if result.new_ladders and not result.rejected_count:
-        _note_names("new ladder", result.new_ladders, result.close_ladders)
+        _note_names("new ladder", [*map(short_name, result.new_ladders)], result.close_ladders)
     if result.rejected_count and not result.would_append:
         if any(one.code == "close-name" for one in result.rejected):
             render.note(f"note: {close_told(result.close)}")
@@ -226,7 +227,7 @@ def _say_published(found: PublishedOutcome) -> None:
     did = "would be published" if found.dry_run else f"is published at position {found.position}"
     as_of = f", played up to {found.times.stated(found.at.as_of)}" if found.at.as_of is not None else ""
     rows = render.count(0 if found.row_count is ABSENT else found.row_count, "row")
-    render.hanging(f"{found.ladder} {did}: {rows} under {found.ruleset}{as_of}.", 2)
+    render.hanging(f"{short_name(found.ladder)} {did}: {rows} under {found.ruleset}{as_of}.", 2)
 
 
 def print_undone(found: Undone) -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from ratings_ledger.cli.output import render
 from ratings_ledger.projections.diff.attribution import PointsAttributed
 from ratings_ledger.projections.diff.comparison import ComparedSide
+from ratings_ledger.projections.replay.ladders import short_name
 
 HEADER = (
     "cause", "position", "event_id", "game_id", "occurred_at", "own", "ripple", "amount", "reason", "recorded_at", "by",
@@ -24,9 +25,9 @@ def print_attribution(found: PointsAttributed) -> None:
     """The points at both ends, the causes and their sum, and who recorded each when and why."""
     player, ends = render.plain(found.player), (found.before, found.to)
     if all(end.points is None for end in ends):
-        render.note(f"{player} is on {found.ladder} neither before nor after.")
+        render.note(f"{player} is on {short_name(found.ladder)} neither before nor after.")
         return
-    render.echo(f"{player} on {found.ladder}")
+    render.echo(f"{player} on {short_name(found.ladder)}")
     points = render.column([found.start if end.points is None else end.points for end in ends], 6)
     for name, value, end in zip(("from", "to  "), points, ends, strict=True):
         absent = " (not on it yet: the start)" if end.points is None else ""

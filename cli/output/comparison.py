@@ -4,6 +4,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_effects
 from ratings_ledger.projections.diff.comparison import Difference, Differences, Effect
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay.ladders import short_name
 
 # of so many ladders without a difference, the names are shown
 NAMED_MAX = 5
@@ -24,11 +25,11 @@ def print_differences(found: Differences) -> None:
     """Ladder after ladder: both coordinates, who differs, and how many do. Of several, those without are counted."""
     if not found.ladders:
         render.echo(f"No ladder differs between {found.asked[0]} and {found.asked[1]}.")
-    same = [one.ladder for one in found.ladders if not one.rows] if len(found.ladders) > 1 else []
+    same = [short_name(one.ladder) for one in found.ladders if not one.rows] if len(found.ladders) > 1 else []
     shown = [one for one in found.ladders if one.rows or not same]
     for number, one in enumerate(shown):
         render.echo("\n" * bool(number), nl=False)
-        render.echo(one.ladder)
+        render.echo(short_name(one.ladder))
         for name, side in (("A", one.a), ("B", one.b)):
             render.hanging(f"{name}  {side.told(found.times.stated)}", 3)
         if one.rows:

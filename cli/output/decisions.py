@@ -8,6 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.html_pages import Page, PagePart
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.replay.ladders import short_name
 
 # how many of one player's causes are listed singly
 CAUSES_TOLD = 4
@@ -38,7 +39,9 @@ def decisions_page(found: Decisions) -> Page:
     for share in found.shares:
         by_ladder[share.ladder].append(share)
     parts += [_ladder(name, them) for name, them in by_ladder.items() if any(share.is_decided for share in them)]
-    parts += [PagePart(name, [f"It cannot be replayed: {problem}"]) for name, problem in found.failures.items()]
+    parts += [
+        PagePart(short_name(name), [f"It cannot be replayed: {problem}"]) for name, problem in found.failures.items()
+    ]
     footer = (
         f"Computed from the ledger at its positions {found.before} and {found.to}; its head is {found.head}. "
         "Points are rounded to two places."
@@ -66,7 +69,7 @@ def _effects(found: Decisions) -> Iterator[tuple[str, ...]]:
         for ladder, amounts in ladders or [("nobody's points", [])]:
             players = f"{len(amounts):,}" if amounts else ""
             gained, lost = (end(amounts, default=None) for end in (max, min))
-            yield f"D{number + 1}", ladder, players, _amount(gained, 1), _amount(lost, -1)
+            yield f"D{number + 1}", short_name(ladder), players, _amount(gained, 1), _amount(lost, -1)
 
 
 def _amount(one: tuple[Fraction, str] | None, sign: int) -> str:
@@ -86,7 +89,7 @@ def _ladder(name: str, shares: list[Share]) -> PagePart:
     ]  # fmt: skip
     header = ("player", "before", "change", "after", "rank", "by")
     more = [f"The points of {by_games} changed by games alone."] if others else []
-    return PagePart(name, more, header, rows, ("before", "change", "after", "rank"))
+    return PagePart(short_name(name), more, header, rows, ("before", "change", "after", "rank"))
 
 
 def _points(points: Fraction | None) -> str:

@@ -16,6 +16,7 @@ from ratings_ledger.projections.queries.explain import (
     PlayerExplanation,
 )
 from ratings_ledger.projections.queries.results import ABSENT, Absent
+from ratings_ledger.projections.replay.ladders import short_name
 
 
 def print_game_csv(found: GameExplanation) -> None:
@@ -36,11 +37,11 @@ def print_game(found: GameExplanation) -> None:
     """A heading, and for each player the points before and after with the terms in between."""
     played = f", played {found.times.played_stated(found.occurred_at)}"
     under = f", under {found.ruleset}" if found.ruleset else ""
-    heading(f"{render.plain(found.game_id)} on {found.ladder}", played + under, found.at, found.times)
+    heading(f"{render.plain(found.game_id)} on {short_name(found.ladder)}", played + under, found.at, found.times)
     if not found.counted:
         render.hanging(f"Not counted: {render.plain(found.why_not)}.", 2)
         if found.period is not ABSENT:
-            command = f"ratings explain {found.game_id} {found.ladder}"
+            command = f"ratings explain {found.game_id} {short_name(found.ladder)}"
             print_open_period(found.period.to, found.at, found.times, command)
         return
     if found.remark is not ABSENT:
@@ -96,16 +97,16 @@ def print_player_csv(found: PlayerExplanation) -> None:
 
 def print_player(found: PlayerExplanation) -> None:
     """The rank and the points, and the parts that they are made of."""
-    name, command = render.plain(found.player), f"ratings explain {found.player} {found.ladder}"
+    name, command = render.plain(found.player), f"ratings explain {found.player} {short_name(found.ladder)}"
     if not found.games and not found.terms:
         print_waiting(found.period, found.at, found.times, command)
-        render.note(f"{name} has no game or adjustment that counts on {found.ladder}.")
+        render.note(f"{name} has no game or adjustment that counts on {short_name(found.ladder)}.")
         return
     rank = f"rank {found.rank}" if found.rank else "no rank"
     points = "" if found.points is None else f", {render.human(found.points)} points"
     gold = f", {found.gold} gold" if found.gold is not ABSENT and found.gold else ""
     under = f", under {found.ruleset}, times in {found.time_zone}"
-    heading(f"{name} on {found.ladder}: {rank}{points}{gold}", under, found.at, found.times)
+    heading(f"{name} on {short_name(found.ladder)}: {rank}{points}{gold}", under, found.at, found.times)
     print_waiting(found.period, found.at, found.times, command)
     render.echo()
     rows = [(term, _both(amount), told) for term, amount, told in _parts(found, has_opponents=True)]

@@ -10,6 +10,7 @@ from ratings_ledger.projections.queries.event_texts import describe_opponents, s
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.shown_states import mark_rating
+from ratings_ledger.projections.replay.ladders import short_name
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
 
@@ -29,15 +30,16 @@ def print_history_csv(found: History) -> None:
 def print_history(found: History) -> None:
     """A line per change, and on a terminal how the points went."""
     rows, player = found.rows, render.plain(found.player)
-    command = f"ratings history {found.player} {found.ladder}"
+    command = f"ratings history {found.player} {short_name(found.ladder)}"
     if not rows:
         if found.sums_lists:
-            render.note(f"{found.ladder} sums places of months; see: ratings explain {player} {found.ladder}")
+            ladder = short_name(found.ladder)
+            render.note(f"{ladder} sums places of months; see: ratings explain {player} {ladder}")
         else:
             print_waiting(found.period, found.at, found.times, command)
-            render.note(f"{player} has no game or adjustment on {found.ladder}.")
+            render.note(f"{player} has no game or adjustment on {short_name(found.ladder)}.")
         return
-    heading(f"{player} on {found.ladder}: {render.count(len(rows), 'change')}", "", found.at, found.times)
+    heading(f"{player} on {short_name(found.ladder)}: {render.count(len(rows), 'change')}", "", found.at, found.times)
     print_waiting(found.period, found.at, found.times, command)
     if len(rows) > 1 and render.shows_sparks():
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
@@ -63,7 +65,7 @@ def print_history(found: History) -> None:
     if marked:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not found.running:
-        render.echo(f"\nWhat the list makes of it: ratings explain {player} {found.ladder}")
+        render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(found.ladder)}")
 
 
 def _name_change(row: Change) -> str:

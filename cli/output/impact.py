@@ -9,6 +9,7 @@ from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay.ladders import short_name
 
 SHOWN_CHANGES = 40
 
@@ -20,7 +21,7 @@ def print_impact(found: Impact) -> None:
     elif len(found.changes) <= SHOWN_CHANGES:
         swapped = {one.ladder: one.swapped for one in found.ladders}
         for ladder, concerned in groupby(found.changes, key=lambda effect: effect.ladder):
-            render.echo(f"\n{ladder}")
+            render.echo(f"\n{short_name(ladder)}")
             print_effects([*concerned])
             if pairs := swapped.get(ladder):
                 render.echo(f"{render.count(pairs, 'pair')} of players in another order")
@@ -41,13 +42,14 @@ def print_impact(found: Impact) -> None:
 
 def _tell_periods(one: PeriodImpact, times: Times) -> Iterator[str]:
     """Yield what happens to the rating periods of a ladder."""
+    ladder = short_name(one.ladder)
     if one.recomputed:
-        yield f"{one.ladder}: {render.count(one.recomputed, 'closed rating period')} recomputed."
+        yield f"{ladder}: {render.count(one.recomputed, 'closed rating period')} recomputed."
     if one.closed:
-        yield f"{one.ladder}: {render.count(one.closed, 'rating period')} closed, as the time for it has come."
+        yield f"{ladder}: {render.count(one.closed, 'rating period')} closed, as the time for it has come."
     if one.waiting and one.closes_at is not None:
         end = times.stated(one.closes_at)
-        yield f"{one.ladder}: {render.count(one.waiting, 'game')} to be scored when the rating period ends, {end}."
+        yield f"{ladder}: {render.count(one.waiting, 'game')} to be scored when the rating period ends, {end}."
 
 
 def nothing_told(failed: Sequence[str]) -> str:
@@ -75,7 +77,7 @@ def _moved(values: tuple[int | None, int | None]) -> str:
 def print_radii(found: Sequence[ImpactSummary]) -> None:
     """Print how far something reaches, ladder by ladder."""
     rows: list[tuple[render.Cell, ...]] = [
-        (one.ladder, one.players, one.ranks, one.swapped, _largest(one)) for one in found
+        (short_name(one.ladder), one.players, one.ranks, one.swapped, _largest(one)) for one in found
     ]
     header = ("ladder", "players", "ranks", "swapped", "largest change")
     render.print_table(header, rows, right=("players", "ranks", "swapped"))
@@ -104,4 +106,4 @@ def print_differing(lists: Sequence[DifferingList], times: Times, when: str = "t
 
 def listed(one: DifferingList, times: Times) -> str:
     """Return a published list in words."""
-    return one.ladder if one.as_of is None else f"{one.ladder} as of {times.stated(one.as_of)}"
+    return short_name(one.ladder) if one.as_of is None else f"{short_name(one.ladder)} as of {times.stated(one.as_of)}"

@@ -5,6 +5,7 @@ from dataclasses import fields
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.standings import print_rows
 from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueRow, LeagueState, Unmet
+from ratings_ledger.projections.replay.ladders import short_name
 
 
 def print_leagues_csv(found: AllLeagues) -> None:
@@ -60,9 +61,9 @@ def print_unmet(found: Unmet) -> None:
     """How many have been met, and who has not."""
     player = render.plain(found.player) + (f" (LID {found.lid})" if found.has_ids else "")
     if not found.rows:
-        render.echo(f"{player} has met everybody on {found.ladder}.")
+        render.echo(f"{player} has met everybody on {short_name(found.ladder)}.")
         return
-    render.echo(f"{player} has met {found.others - len(found.rows)} of {found.others} on {found.ladder}.\n")
+    render.echo(f"{player} has met {found.others - len(found.rows)} of {found.others} on {short_name(found.ladder)}.\n")
     if found.has_ids:
         rows = sorted((one.lid or 0, one.player) for one in found.rows)
         render.print_table(("LID", "not yet met"), rows, right=("LID",))

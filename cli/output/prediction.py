@@ -7,6 +7,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.projections.queries.forecast import PredictedPair, Prediction, Stakes
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay.ladders import short_name
 
 Line = tuple[str, render.Cell, Fraction | None, Stakes | None]
 
@@ -28,7 +29,7 @@ def print_prediction_csv(prediction: Prediction) -> None:
 
 def print_prediction(prediction: Prediction) -> None:
     """Print a line per side, and per player of a side of several, then the pairs if there are more than two sides."""
-    heading(prediction.ladder, f" under {prediction.ruleset}", prediction.at, prediction.times)
+    heading(short_name(prediction.ladder), f" under {prediction.ruleset}", prediction.at, prediction.times)
     render.echo()
     lines = [*_list_lines(prediction)]
     stakes = [stakes for _, _, _, stakes in lines]

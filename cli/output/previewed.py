@@ -12,6 +12,7 @@ from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
 from ratings_ledger.projections.admission.outcomes import Recorded
 from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
 from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.replay.ladders import short_name
 
 LABEL = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
@@ -156,7 +157,7 @@ def _new_names(found: Preview, whole: Recorded) -> Iterator[str]:
     """Yield who is new, which ladders begin, and whose name is close to another."""
     told = whole.told
     for what, names, like in (
-        ("new ladder", whole.new.new_ladders, told.close_ladders),
+        ("new ladder", [*map(short_name, whole.new.new_ladders)], told.close_ladders),
         ("new player", told.new_players, {name: others[0] for name, others in told.alike.items()}),
     ):
         if names:

@@ -6,6 +6,7 @@ from ratings_ledger.projections.diff.comparison import TOP, Effect
 from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, Simulation, Variant
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay.ladders import short_name
 
 MOVES = 5  # how many of the largest gains and losses are shown
 DETAILED = 4  # how many ladders are shown in detail
@@ -47,7 +48,7 @@ def print_simulation(found: Simulation) -> None:
         render.echo()
         print_radii([one.radius for one in differing])
     for one in differing[:DETAILED]:
-        render.echo(f"\n{one.radius.ladder}")
+        render.echo(f"\n{short_name(one.radius.ladder)}")
         _print_top(one)
         if moves := _moves(one):
             print_effects(moves)
@@ -77,7 +78,7 @@ def _print_quality(variant: Variant) -> None:
     for one in variant.ladders:
         for which, predicted in (("as it is", one.quality.before), (variant.ruleset, one.quality.after)):
             if predicted is not None and predicted.pairs and len(rows) < 2 * DETAILED:
-                rows.append([one.radius.ladder, which, predicted.pairs, *_measures(predicted)])
+                rows.append([short_name(one.radius.ladder), which, predicted.pairs, *_measures(predicted)])
     if rows:
         render.echo("\nHow well the points before each game predicted who was placed better:\n")
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
@@ -92,7 +93,9 @@ def _print_unplaced(variant: Variant) -> None:
         after = one.quality.after
         if after is not None and after.unplaced is not ABSENT:
             games = render.count(after.unplaced, "game")
-            render.echo(f"\n{one.radius.ladder}: {games} without places, about which nothing can be predicted.")
+            render.echo(
+                f"\n{short_name(one.radius.ladder)}: {games} without places, about which nothing can be predicted."
+            )
 
 
 def _measures(predicted: Quality | None) -> list[str]:
@@ -115,7 +118,7 @@ def _print_variants(found: tuple[Variant, ...]) -> None:
             # flush right, with as many decimal places as the longest needs
             aligned = iter(render.column([str(row[index]) for row in rows if row[index]], signed=True))
             rows = [[*row[:index], next(aligned) if row[index] else "", *row[index + 1 :]] for row in rows]
-        render.echo(f"\n{name}")
+        render.echo(f"\n{short_name(name)}")
         render.print_table(header, rows, right=header[1:])
     _print_unplaced(found[0])
     if len(ladders) > DETAILED:

@@ -9,6 +9,7 @@ from ratings_ledger.cli.output.render import heading, print_csv_at
 from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
+from ratings_ledger.projections.replay.ladders import short_name
 
 SPARK_WIDTH = 16
 
@@ -52,22 +53,27 @@ def places_told(row: Standing) -> str:
 
 def print_standings(found: Standings) -> None:
     """A heading with the coordinates, and the rows."""
-    heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", found.at, found.times)
+    heading(
+        f"{short_name(found.ladder)}: {render.count(found.games, 'game')}",
+        f" under {found.ruleset}",
+        found.at,
+        found.times,
+    )
     if found.remark:
         render.echo(render.plain(found.remark))
-    print_waiting(found.period, found.at, found.times, f"ratings standings {found.ladder}")
+    print_waiting(found.period, found.at, found.times, f"ratings standings {short_name(found.ladder)}")
     render.echo()
     if not found.rows and found.period is not ABSENT and found.period.open_games:
-        render.note(f"Nobody is on {found.ladder} before its first rating period is closed.")
+        render.note(f"Nobody is on {short_name(found.ladder)} before its first rating period is closed.")
         return
     if not found.rows:
         until = "" if found.at.as_of is None else f" played up to {found.times.stated(found.at.as_of)}"
-        why = f": no game{until} counts on it (why one does not: ratings explain GAME {found.ladder})"
+        why = f": no game{until} counts on it (why one does not: ratings explain GAME {short_name(found.ladder)})"
         render.note(render.plain(f"Nobody is on this ladder{'' if found.games else why}."))
         return
     print_rows(found.rows)
     if any(row.rank is None for row in found.rows):
-        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {found.ladder}", 2)
+        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {short_name(found.ladder)}", 2)
 
 
 def print_rows(rows: Sequence[Standing]) -> None:
@@ -106,9 +112,11 @@ def print_balance_csv(found: Balance) -> None:
 
 def print_balance(found: Balance) -> None:
     """The accounts with what each means, and their sum."""
-    subject = f"{found.ladder}: {render.count(found.games, 'game')} of {render.count(found.players, 'player')}"
+    subject = (
+        f"{short_name(found.ladder)}: {render.count(found.games, 'game')} of {render.count(found.players, 'player')}"
+    )
     heading(subject, f" under {found.ruleset}", found.at, found.times)
-    print_waiting(found.period, found.at, found.times, f"ratings books {found.ladder}")
+    print_waiting(found.period, found.at, found.times, f"ratings books {short_name(found.ladder)}")
     render.echo()
     amounts = render.column([*(str(one.amount) for one in found.accounts), str(found.sum)], 6)
     rows = [(one.account, amount, ACCOUNTS[one.account]) for one, amount in zip(found.accounts, amounts, strict=False)]

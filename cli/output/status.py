@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.stored.generations import Generation
 from ratings_ledger.projections.stored.status import LedgerStatus
 
@@ -85,7 +86,7 @@ def _of_stale(state: LedgerStatus) -> Iterator[tuple[str, str]]:
         behind = render.count(one.behind, "event")
         yield (
             "stale",
-            f"{one.ladder}: "
+            f"{short_name(one.ladder)}: "
             + (f"never built, {why}" if one.position is None else f"position {one.position}, {behind} behind, {why}"),
         )
     if (more := len(state.stale) - SHOWN_LADDERS) > 0:

@@ -8,7 +8,8 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES, heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.results import members
-from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow
+from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, without_doubles
+from ratings_ledger.projections.replay.ladders import short_name
 
 
 def print_ladders_csv(found: AllLadders | AllLists) -> None:
@@ -38,10 +39,11 @@ def print_ladders(found: AllLadders) -> None:
             )
         render.note(f"No ladder has a game yet. {scored}")
         return
-    _heading_of_all(found, render.count(len(found.rows), "ladder"), [row.as_of for row in found.rows])
+    shown = without_doubles(found.rows)
+    _heading_of_all(found, render.count(len(shown), "ladder"), [row.as_of for row in shown])
     rows = [
-        (row.ladder, row.players, row.games, found.times.played(row.last_game) if row.last_game else "")
-        for row in found.rows
+        (short_name(row.ladder), row.players, row.games, found.times.played(row.last_game) if row.last_game else "")
+        for row in shown
     ]
     header = ("ladder", "players", "games", found.times.column("last game"))
     render.print_table(header, rows, right=("players", "games"))
@@ -67,13 +69,15 @@ def _print_published(found: AllLists) -> None:
     times = found.times
     render.echo(f"\n{render.count(len(found.published), 'published list')}\n")
     rows = [
-        (row.ladder, "its end" if row.as_of is None else times.minute(row.as_of), times.minute(row.recorded_at),
-         row.by, row.players)
+        (short_name(row.ladder), "its end" if row.as_of is None else times.minute(row.as_of),
+         times.minute(row.recorded_at), row.by, row.players)
         for row in found.published
     ]  # fmt: skip
     header = ("list", times.column("played up to"), "published", "by", "players")
     render.print_table(header, rows, right=("players",))
-    render.hanging(f"\nOne of them: ratings standings {shlex.quote(found.published[-1].ladder)} --as-published", 2)
+    render.hanging(
+        f"\nOne of them: ratings standings {shlex.quote(short_name(found.published[-1].ladder))} --as-published", 2
+    )
 
 
 def tell_no_timed() -> None:

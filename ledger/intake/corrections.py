@@ -21,9 +21,8 @@ from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_gam
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
-from ratings_ledger.ledger.intake.parsing import Joints, ends_in_score
+from ratings_ledger.ledger.intake.parsing import Joints, TypedSide, ends_in_score
 from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
-from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.rejections import Refused, Rejection, shown
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
@@ -202,7 +201,7 @@ def with_scores(
         seats = zip(GAME_TYPES["placing"].places(game.data), game.data["participants"], strict=True)
         by_place = sorted(seats, key=itemgetter(0))
         for _, tied in groupby(by_place, itemgetter(0)):
-            cells.append(TIE.join(people.current(one["player"]) for _, one in tied))
+            cells.append(Joints().join(TypedSide([people.current(one["player"])]) for _, one in tied))
     scores = score.split(":")
     if len(scores) != len(cells) or not all(ends_in_score(f"player:{one}") for one in scores):
         places = " ".join(cells)

@@ -12,9 +12,23 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.queries.ladders_at import labelled
 from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
+from ratings_ledger.projections.replay.ladders import ALL, short_name
 from ratings_ledger.projections.replay.partition import by_time, values_when
 from ratings_ledger.projections.rulesets.versions import month_start
+
+
+def full_name(facts: Facts, ladder: str) -> str:
+    """Return the whole name of a ladder: elo-chess/all for elo-chess. Other texts stay as they are."""
+    if not (known := facts.rulesets.get(ladder)):
+        return ladder
+    partition = known[0].ruleset.partition
+    # a group, city, league or season may be called so, too
+    has_all = ALL in partition.bands or (
+        len(partition.by) == 1 and not partition.bands and (ALL,) in labelled(facts, known)
+    )
+    return f"{ladder}/{ALL}" if has_all and len(partition.by) == 1 else ladder
 
 
 def game_names(facts: Facts) -> set[str]:
@@ -35,7 +49,7 @@ def known_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
     versions = [version.ruleset for every in facts.rulesets.values() for version in every]
     found = {
         "players": [name for number, name in enumerate(facts.players) if facts.person[number] == number],
-        "ladders": ladder_names(facts),
+        "ladders": [*map(short_name, ladder_names(facts))],
         "ids": [*game_ids],
         "rulesets": sorted(facts.rulesets),
         "versions": [ruleset.name for ruleset in versions],

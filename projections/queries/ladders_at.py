@@ -52,6 +52,7 @@ from ratings_ledger.projections.replay.ladders import (
     describe_periods,
     parse_name,
     refuse_name,
+    short_name,
     streams,
 )
 from ratings_ledger.projections.replay.partition import by_time, cell_values
@@ -197,7 +198,7 @@ def other_ladder(facts: Facts, ladder: str) -> str | None:
     if not known or (found := slip(name, known, labelled(facts, known))) is None:
         return None
     part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
-    return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"
+    return f"{short_name(ladder)} never had a game; {part} {label}; did you mean {found[1]}?"
 
 
 TIMES_KEPT = 8  # at so many times the ladders are kept

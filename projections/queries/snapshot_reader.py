@@ -33,6 +33,7 @@ from ratings_ledger.projections.queries.coordinates import (
     time_zone,
     times_of,
 )
+from ratings_ledger.projections.queries.known_names import full_name
 from ratings_ledger.projections.queries.ladders_at import (
     KeptLadders,
     Ladders,
@@ -42,7 +43,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     versions_of,
 )
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladders import parse_name, short_name
 
 if TYPE_CHECKING:
     from ratings_ledger.projections.queries.survey import Survey
@@ -53,11 +54,14 @@ T = TypeVar("T")
 
 
 class Query(NamedTuple):
-    """A connection, the ladders at the coordinates that one ladder's zone gives, and how times are shown."""
+    """A connection, the ladders at the coordinates that one ladder's zone gives, how times are shown, and the whole
+    name of that ladder.
+    """
 
     connection: Connection
     ladders: Ladders
     times: Times
+    ladder: str
 
     def current(self, player: str) -> str:
         """Return the current id of a player. Raises `Unknown` (player-unknown)."""
@@ -197,6 +201,7 @@ class SnapshotReader:
                     facts = query.ladders.facts
                     yield query
                     return
+                asked = ladder
                 # the zone matters only to dates, and finding it takes a look at the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
                 times = self._session.times or times_of(connection)
@@ -204,6 +209,8 @@ class SnapshotReader:
                 position = position_known(connection, self.known_at, zone, self.note)
                 undated = self._ladders_known(connection, position, lazily)
                 facts = undated.facts
+                if "/" not in ladder:
+                    ladder = full_name(facts, ladder)
                 try:
                     versions = versions_of(facts, ladder, self.rules)
                 except UnknownLadder:
@@ -212,13 +219,13 @@ class SnapshotReader:
                 ladders = undated.at(instant_played(self.as_of, zone)).of(ladder)
                 note_ahead(self.as_of, zone, self.note)
                 if self.close_now and versions[0].ruleset.period == "game":
-                    self.note(f"{ladder} has no rating periods: every game is scored by itself")
+                    self.note(f"{short_name(ladder)} has no rating periods: every game is scored by itself")
                 # dates end in this zone, so times are shown in it, too
                 times = times if times.home else Times(versions[0].ruleset.time_zone, UTC_NOON)
                 self._note_idle(ladders, ladder, times)
-                query = Query(connection, ladders, times)
+                query = Query(connection, ladders, times, ladder)
                 if lazily and self._session.connection is not None:
-                    self._session.queries[ladder] = query  # the log is the same on this connection
+                    self._session.queries[asked] = query  # the log is the same on this connection
                 yield query
             except RuleFailure as problem:
                 raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
@@ -240,6 +247,13 @@ class SnapshotReader:
         ladders = (self._kept.at if lazily else self._kept.checked)(connection, position, self.rules)
         return ladders.closed_now() if self.close_now else ladders
 
+    def full_name(self, ladder: str) -> str:
+        """Return the whole name of a ladder: elo-chess/all for elo-chess. Raises `BadArgument`, `StoreUnavailable`."""
+        if "/" in ladder:
+            return ladder
+        with self.log() as log:
+            return full_name(self._ladders_known(log.connection, log.position, lazily=True).facts, ladder)
+
     def _in_order(self, left: str, right: str) -> tuple[str, str]:
         """Return a player or game and a ladder, given in either order. Raises `StoreUnavailable`."""
         with self.connect() as connection:
@@ -249,9 +263,9 @@ class SnapshotReader:
             else:
                 known = ruleset_ids(connection)
         if parse_name(right).ruleset_id in known:
-            return left, right
+            return left, self.full_name(right)
         swapped = parse_name(left).ruleset_id in known or ("/" in left and "/" not in right)
-        return (right, left) if swapped else (left, right)
+        return (right, self.full_name(left)) if swapped else (left, right)
 
     def _find_list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
         """Return the list of a ladder that `as_of` and `known_at` mean, or the one published at a position.
@@ -262,6 +276,8 @@ class SnapshotReader:
         zone = date_zone(connection, ladder, times)
         instant = instant_played(self.as_of, zone)
         position = position_known(connection, self.known_at, zone, self.note)
+        if "/" not in ladder:
+            ladder = full_name(self._ladders_known(connection, position, lazily=True).facts, ladder)
         lists = published_lists(connection, position, ladder)
         if published_at is not None:
             lists = [entry for entry in lists if entry.position == published_at]
@@ -271,7 +287,7 @@ class SnapshotReader:
             versions_of(self._ladders_known(connection, position, lazily=True).facts, ladder)
             which = "" if instant is None else f" as of {times.second(instant)}"
             which = which if published_at is None else f" at position {published_at}"
-            message = f"no list of {ladder}{which} has been published; see: ratings publish --help"
+            message = f"no list of {short_name(ladder)}{which} has been published; see: ratings publish --help"
             raise Unknown("list-unknown", message)
         return lists[-1]
 
@@ -287,7 +303,7 @@ class SnapshotReader:
             return
         if ladders.as_of is not None and (first := ladders.at(None).first(ladder)):
             instant, kind = first
-            self.note(f"the first {kind} on {ladder} was at {times.second(instant)}")
+            self.note(f"the first {kind} on {short_name(ladder)} was at {times.second(instant)}")
         elif message := other_ladder(ladders.facts, ladder):
             self.note(message)
 

@@ -30,9 +30,21 @@ from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, standings_answer, why_unfinished
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladders import ALL, Stream, parse_name, short_name
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.rulesets.versions import is_running, period_of
+
+
+def without_doubles(rows: Collection[LadderRow]) -> list[LadderRow]:
+    """Return the ladders that people see: without elo-chess/2 while elo-chess/all has no game of another size."""
+    sizes = {row.ladder: (row.games, row.players) for row in rows}
+
+    def is_double(row: LadderRow) -> bool:
+        ruleset_id, _, value = row.ladder.partition("/")
+        is_size = re.fullmatch(r"\d+(-\d+)?", value, re.ASCII) is not None
+        return is_size and sizes.get(f"{ruleset_id}/{ALL}") == sizes[row.ladder]
+
+    return [row for row in rows if not is_double(row)]
 
 
 def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
@@ -40,6 +52,7 @@ def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | N
 
     `which` says what is special about them, behind the word "ladders"; `as_of` up to when they were played.
     """
+    there = without_doubles(there)
     first, *others = sorted(there, key=lambda row: -row.games) or (None,)
     if first is None and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
@@ -47,7 +60,9 @@ def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | N
         raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
     if not others:
         return first.ladder
-    told = "".join(f"\n  {row.ladder} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_TOLD])
+    told = "".join(
+        f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_TOLD]
+    )
     more = len(there) - LADDERS_TOLD
     rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
     raise BadArgument(f"name one of the {len(there):,} ladders{which}:{told}{rest}", "ladder")

@@ -238,6 +238,20 @@ def parse_name(name: str) -> LadderName:
     return LadderName(ruleset_id, tuple(values))
 
 
+# the band of all games of a ruleset, and how its ladder is known: elo-chess is elo-chess/all
+ALL = "all"
+
+
+def short_name(ladder: str) -> str:
+    """Return what people call a ladder; events, JSON, CSV and digests keep its whole name.
+
+    >>> short_name("elo-chess/all"), short_name("elo-chess/2"), short_name("catan-monthly/7/all")
+    ('elo-chess', 'elo-chess/2', 'catan-monthly/7/all')
+    """
+    ruleset_id, _, value = ladder.partition("/")
+    return ruleset_id if value == ALL else ladder
+
+
 _VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": r"[1-9]\d*"}
 
 

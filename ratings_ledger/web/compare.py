@@ -16,6 +16,7 @@ from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.history import Change
 from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web.charts import SERIES_MAX, steps
 from ratings_ledger.web.courses import By, points_line
 from ratings_ledger.web.page import Page, known_at_last, many, minute, points, signed
@@ -56,6 +57,7 @@ def compare_page(visit: Visit) -> Page:
     Coordinates are written as for `ratings diff`. Raises as `Ledger.compare` does.
     """
     a, b, ladder = (visit.one(name) for name in ("a", "b", "ladder"))
+    ladder = None if ladder is None else visit.view.full_name(ladder)
     found = Differences(())
     if a is not None and b is not None:
         named = [] if ladder is None else [ladder]
@@ -86,7 +88,7 @@ def _suggested(visit: Visit, ladder: str | None) -> Iterator[Suggested]:
         ruleset_id = row.version.partition("@")[0]
         on = next((one for one in ladders if one.partition("/")[0] == ruleset_id), None)
         if on is not None and ruleset_id in before:
-            told = f"{on}: all games under {before[ruleset_id]}, beside all under {row.version}"
+            told = f"{short_name(on)}: all games under {before[ruleset_id]}, beside all under {row.version}"
             yield Suggested(told, f"rules={before[ruleset_id]}", f"rules={row.version}", on)
         before[ruleset_id] = row.version
 
@@ -109,6 +111,7 @@ def compared_page(visit: Visit) -> Page:
     Raises as `Snapshot.profile` does, `Unknown` for who has no game there, `BadArgument` for too many.
     """
     ladder, players = visit.one("ladder"), visit.asked.get("player", ())
+    ladder = None if ladder is None else visit.view.full_name(ladder)
     if len(players) > SERIES_MAX:
         raise BadArgument(f"at most {SERIES_MAX} players are beside each other, not {len(players)}", "player")
     found = [] if ladder is None else [*_profiles(visit, ladder, players)]
@@ -136,7 +139,7 @@ def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Pro
     for player in players:
         found = visit.view.profile(ladder, player)
         if not found.steps:
-            raise Unknown("player-unknown", f"{shown(player)} has no game on {ladder}")
+            raise Unknown("player-unknown", f"{shown(player)} has no game on {short_name(ladder)}")
         if found.player not in seen:
             seen.add(found.player)
             yield known_at_last(found, visit.view.last_event(ladder, found.player))

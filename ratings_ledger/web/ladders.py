@@ -12,6 +12,7 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.standings import Overview
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.charts import distribution, spark
 from ratings_ledger.web.page import Page, known_at_last, local, many, points, written
@@ -39,7 +40,7 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     first = (page - 1) * ROWS
     found = visit.view.overview(ladder, limit=ROWS, after=first, active_since=active_since)
     if page > 1 and not found.rows:
-        raise Unknown("page-unknown", f"{ladder} has no page {page:,}; it has {many(found.players, 'row')}")
+        raise Unknown("page-unknown", f"{short_name(ladder)} has no page {page:,}; it has {many(found.players, 'row')}")
     found = known_at_last(found, last)
     path = addresses.ladder(ladder, page)
     shown = {
@@ -50,7 +51,7 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
         "distribution": Markup(_distribution(found) if page == 1 else ""),
         "predictions": _predict_neighbours(visit, found) if page == 1 else (),
     }  # fmt: skip
-    return Page(path, "ladder", ladder, found, found.times, shown, "rows", visit.query, visit.asked)
+    return Page(path, "ladder", short_name(ladder), found, found.times, shown, "rows", visit.query, visit.asked)
 
 
 def pages_of(players: int) -> range:
@@ -79,7 +80,7 @@ def _distribution(found: Overview) -> str:
         return ""
     return distribution(
         values,
-        title=f"How the points on {found.ladder} are spread",
+        title=f"How the points on {short_name(found.ladder)} are spread",
         description=f"{many(len(values), 'player')} have from {points(min(values))} to {points(max(values))}; "
         f"half of them have {points(median_high(values))} or more.",
         prefix="spread",

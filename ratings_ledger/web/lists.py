@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import LISTS
 from ratings_ledger.web.page import Page, known_at_last
@@ -35,5 +36,5 @@ def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
     shown = {"found": found, "others": every, "several": len(causes) > 1, "standing": visit.standing,
              "position": position, "is_last": position is None and "as_of" not in visit.query,
              "has_ladder": any(row.ladder == ladder for row in visit.ladders.rows)}  # fmt: skip
-    title = f"{ladder} as published"
+    title = f"{short_name(ladder)} as published"
     return Page(addresses.published(ladder, position), "list", title, found, found.times, shown, "rows", visit.query)

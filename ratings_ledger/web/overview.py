@@ -5,6 +5,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
+from ratings_ledger.projections.queries.survey import without_doubles
 from ratings_ledger.web.addresses import INDEX
 from ratings_ledger.web.charts import spark
 from ratings_ledger.web.page import Page
@@ -19,7 +20,10 @@ def index_page(visit: Visit) -> Page:
     does.
     """
     found = visit.ladders
-    groups = [(name, list(rows)) for name, rows in groupby(found.rows, lambda row: row.ladder.partition("/")[0])]
+    groups = [
+        (name, list(rows))
+        for name, rows in groupby(without_doubles(found.rows), lambda row: row.ladder.partition("/")[0])
+    ]
     published = visit.view.events(types=["list.published"], limit=LAST)
     corrected = visit.view.events(types=CORRECTING, limit=LAST)
     shown = {

@@ -35,6 +35,7 @@ from ratings_ledger.projections.queries.players import Person, Profile
 from ratings_ledger.projections.queries.results import ABSENT, LastEvent, Result
 from ratings_ledger.projections.queries.shown_states import mark_rating
 from ratings_ledger.projections.queries.standings import Overview
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import STYLE as CHARTS
@@ -188,6 +189,7 @@ def _templates(written: Written | None = None) -> Environment:
     )  # fmt: skip
     found.filters |= {"points": written, "signed": partial(signed, written=written), "in_css": in_css, "many": many,
                       "percent": percent, "ordinal": ordinal, "seconds": seconds, "became": became}  # fmt: skip
+    found.filters["short_name"] = short_name
     found.filters["rating_after"] = partial(rating_after, written=written)
     found.globals["addresses"] = addresses
     found.globals["safe"] = Markup

@@ -14,6 +14,7 @@ from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
 from ratings_ledger.projections.queries.players import Profile
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import Point, steps
@@ -63,7 +64,7 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
     if found.standing is None and not found.steps:
-        raise Unknown("player-unknown", f"{shown(player)} is not on {ladder}")
+        raise Unknown("player-unknown", f"{shown(player)} is not on {short_name(ladder)}")
     is_long = found.standing is not None and found.standing.games > LINES
     statement = visit.view.statement(ladder, player, LINES if is_long else None)
     has_more = statement is not None and (is_long or statement.published is not None)
@@ -77,7 +78,7 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
         "has_ranks": found.players <= RANKED_MAX, "has_more": has_more,
         "all_games": all_games,
     }  # fmt: skip
-    title, lines = f"{player} on {ladder}", statement.lines if statement else ()
+    title, lines = f"{player} on {short_name(ladder)}", statement.lines if statement else ()
     games = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
 
     def line_of(game_id: str) -> Path | None:
@@ -104,7 +105,7 @@ def games_page(visit: Visit, player: str, ladder: str) -> Page:
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
     if not found.steps:
-        raise Unknown("player-unknown", f"{shown(player)} has no games of their own on {ladder}")
+        raise Unknown("player-unknown", f"{shown(player)} has no games of their own on {short_name(ladder)}")
     last = visit.view.last_event(ladder, player)
     found, months = known_at_last(found, last), [*_months(found.steps, found.times)]
     told = {
@@ -112,7 +113,7 @@ def games_page(visit: Visit, player: str, ladder: str) -> Page:
         "chart": lambda game_link: Markup(_chart(found, None, game_link, "games")),
         "years": [year for year, _ in groupby(months, lambda month: month.first.year)],
     }  # fmt: skip
-    path, title = addresses.games_of(player, ladder), f"Games of {player} on {ladder}"
+    path, title = addresses.games_of(player, ladder), f"Games of {player} on {short_name(ladder)}"
     return Page(path, "games", title, found, found.times, told, "rows", visit.query, line_of=lambda _: path)
 
 
@@ -133,7 +134,7 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
     if not found.rows and not visit.view.standings(ladder, [player]).rows:
-        raise Unknown("player-unknown", f"{shown(player)} is not on {ladder}")
+        raise Unknown("player-unknown", f"{shown(player)} is not on {short_name(ladder)}")
     last = visit.view.last_event_of_ranks(found)
     found, course = known_at_last(found, last), visit.view.history(ladder, player).steps
     rows = found.rows or ()
@@ -142,7 +143,7 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
         "best": min((row for row in rows if row.rank is not None), key=lambda row: row.rank or 0, default=None),
         "chart": lambda by: Markup(_rank_chart(found, course, by)),
     }  # fmt: skip
-    path, title = addresses.ranks(player, ladder), f"Rank of {player} on {ladder}"
+    path, title = addresses.ranks(player, ladder), f"Rank of {player} on {short_name(ladder)}"
     table = None if found.rows is None else "rows"
     return Page(path, "ranks", title, found, found.times, told, table, visit.query)
 
@@ -170,7 +171,7 @@ def _chart(
     line = points_line(found.player, course, by, told, game_link, [*dict.fromkeys(published)])
     return steps(
         [line],
-        title=f"Points of {found.player} on {found.ladder} by {BY_TOLD[by]}",
+        title=f"Points of {found.player} on {short_name(found.ladder)} by {BY_TOLD[by]}",
         description=f"From {points(course.start)} to {points(course.values[-1])} in {many(len(course), 'step')}"
         f"{describe_band(course, points)}; the CSV has every one.",
         prefix=f"points-{by}",
@@ -186,7 +187,7 @@ def _rank_chart(found: Ranks, course: Course, by: By) -> str:
     ranks = [int(point.value) for point in line.points]
     return steps(
         [line],
-        title=f"Rank of {found.player} on {found.ladder} by {BY_TOLD[by]}",
+        title=f"Rank of {found.player} on {short_name(found.ladder)} by {BY_TOLD[by]}",
         description=f"From {ordinal(ranks[0])} to {ordinal(ranks[-1])}, at best {ordinal(min(ranks))}.",
         prefix=f"ranks-{by}",
         span=span_of(course, by),

@@ -33,6 +33,7 @@ from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.queries.standings import Standing, Standings
+from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import steps
@@ -166,7 +167,7 @@ def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
         ],
     }  # fmt: skip
     lines = frozenset(game.story.game_id for game in games)
-    title = f"{named} on {ladder}, {sides[-1].name}"
+    title = f"{named} on {short_name(ladder)}, {sides[-1].name}"
     here: Path = ()
     return Page(
         here, "report", title, difference, last.times, asked, line_of=lambda game: here if game in lines else None
@@ -219,10 +220,10 @@ def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> 
         found = next(filter(None, (_profile(later, ladder, one) for one in ids)), None)
         if found is not None:
             began = f"; it began at {last.times.second(found.course[0].occurred_at)}" if found.course else ""
-            return f"{shown(player)} had nothing on {ladder} by {last.times.second(last.at.until)}{began}"
+            return f"{shown(player)} had nothing on {short_name(ladder)} by {last.times.second(last.at.until)}{began}"
     there = [row.ladder for row in now.people.get(now.view.person(player).player, ())]
     more = f" and {len(there) - LADDERS_TOLD:,} more" if len(there) > LADDERS_TOLD else ""
-    return f"{shown(player)} is not on {ladder}; they are on {', '.join(there[:LADDERS_TOLD])}{more}"
+    return f"{shown(player)} is not on {short_name(ladder)}; they are on {', '.join(there[:LADDERS_TOLD])}{more}"
 
 
 def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:
@@ -352,7 +353,7 @@ def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -
     if len(courses) == 1:
         ends += describe_band(last.steps, points)
     marks = revisions(last.steps, "date", lambda row: f"{row.game_id} was corrected later")
-    title = f"Points of {named} on {last.ladder.ladder}"
+    title = f"Points of {named} on {short_name(last.ladder.ladder)}"
     return steps(lines, title=title, description=f"{ends}.", prefix="points", marks=marks)
 
 

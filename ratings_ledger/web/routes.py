@@ -123,7 +123,8 @@ def _meant(visit: Visit, name: str, text: str) -> str | int:
     """Return what a path names: a number, an id, or a ladder. Raises `Unknown`."""
     if name in NUMBERS:
         return int(text)
-    return "/".join(_id(visit, name, one) for one in text.split("/"))
+    told = "/".join(_id(visit, name, one) for one in text.split("/"))
+    return visit.view.full_name(told) if name == "ladder" else told
 
 
 def _id(visit: Visit, name: str, found: str) -> str:

@@ -45,7 +45,7 @@ def test_adjusted_value_holds_from_its_time(ratings: Ratings, db: str) -> None:
     again = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
     assert (again.exit_code, again.stderr) == (
         1,
-        "nothing-to-correct: 'anna' already has these points on elo-chess/all\n",
+        "nothing-to-correct: 'anna' already has these points on elo-chess\n",
     )
 
 

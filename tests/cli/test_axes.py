@@ -219,7 +219,7 @@ def test_as_of_before_games_is_noted(command: tuple[str, ...], form: str, db: st
     result = ratings(*command, ALL, "--as-of", "2023-12-31", "--format", form, db=db)
 
     assert result.exit_code == 0
-    assert f"note: the first game on {ALL} was at 2024-01-01 12:00:00 UTC\n" in result.stderr
+    assert "note: the first game on club-catan-elo was at 2024-01-01 12:00:00 UTC\n" in result.stderr
     assert "first" not in ratings(*command, ALL, "--as-of", "2024-01-01", db=db).stderr
     assert "first" not in ratings(*command, "club-catan-elo/7-8", "--as-of", "2023-12-31", db=db).stderr
 
@@ -280,7 +280,7 @@ def test_as_of_before_adjustment_notes_it(ledger_url: str, ratings: Ratings) -> 
     assert ratings("adjust", ALL, "dora", "5", *early, db=db).exit_code == 0
 
     result = ratings("standings", ALL, "--as-of", "2023-01-01", db=db)
-    assert f"note: the first adjustment on {ALL} was at 2023-06-01 12:00:00 UTC\n" in result.stderr
+    assert "note: the first adjustment on club-catan-elo was at 2023-06-01 12:00:00 UTC\n" in result.stderr
 
 
 def test_commands_say_ledger_is_empty(ledger_url: str, ratings: Ratings) -> None:
@@ -337,5 +337,5 @@ def test_told_positions_can_be_asked_for(tmp_path: Path, ratings: Ratings) -> No
     done = ratings("import", "-", "--new-names", "accept", db=db, input=games)
     assert (done.exit_code, done.stdout) == (0, "1,050 appended; the head is 1052.\n")
     title = ratings("standings", ALL, "--known-at", "1051", db=db).stdout.splitlines()[0]
-    assert title == f"{ALL}: 1,050 games under club-catan-elo@2, known at position 1051"
+    assert title == "club-catan-elo: 1,050 games under club-catan-elo@2, known at position 1051"
     assert "position 1052: -: positions 2 to 1051" in ratings("undo", "1052", "--dry-run", db=db).stdout

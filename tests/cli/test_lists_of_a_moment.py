@@ -164,7 +164,7 @@ def test_import_names_lists_it_changes(db: str, time: Time, ratings: Ratings) ->
 
     assert "Published" not in ratings("import", "-", db=db, input=later).stdout
     told = ratings("import", "-", db=db, input=late).stdout
-    assert "Published, and would come out differently today:\n  elo-chess/all as of 2024-04-30" in told
+    assert "Published, and would come out differently today:\n  elo-chess as of 2024-04-30" in told
     assert "change" not in told
     even_later = chess("late2", "2024-04-21T12:00:00Z", "ben", "anna")
     told = json.loads(ratings("import", "-", "--format", "json", db=db, input=even_later).stdout)
@@ -184,10 +184,10 @@ def test_report_separates_lists_that_differed_before(db: str, time: Time, rating
 
     told = ratings("import", "-", "--dry-run", db=db, input=later).stdout
     _, because, before = told.split("\nPublished, and would come out differently today")
-    assert because.startswith(":\n  elo-chess/all as of 2024-05-31 23:59 UTC, published at position ")
+    assert because.startswith(":\n  elo-chess as of 2024-05-31 23:59 UTC, published at position ")
     assert len(because.splitlines()) == 2
     assert before.startswith(", as they already did before this change:\n")
-    assert "\n  elo-chess/all as of 2024-04-30 23:59 UTC, published at position " in before
+    assert "\n  elo-chess as of 2024-04-30 23:59 UTC, published at position " in before
     listed = json.loads(ratings("import", "-", "--dry-run", "--format", "json", db=db, input=later).stdout)["published"]
     assert [one["as_of"] for one in listed if not one["already"]] == ["2024-05-31T23:59:59.999999Z"]
     assert "2024-04-30T23:59:59.999999Z" in [one["as_of"] for one in listed if one["already"]]

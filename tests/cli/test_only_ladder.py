@@ -88,7 +88,7 @@ def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings
     assert told.stdout == ratings("explain", "g-1", "elo-catan/all", db=db).stdout
     refused = ratings("explain", "g-3", db=db)
     assert refused.stderr.endswith(
-        "name one of the 2 ladders that 'g-3' is on:\n  elo-catan/all (3 games)\n  elo-catan/2 (2 games)\n"
+        "name one of the 2 ladders that 'g-3' is on:\n  elo-catan (3 games)\n  elo-catan/2 (2 games)\n"
     )
 
 

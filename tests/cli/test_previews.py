@@ -84,7 +84,7 @@ def test_table_is_shown_as_it_is_understood(db: str, ratings: Ratings, tmp_path:
         "Ben          -       -   1016  - → 1\n"
         "Ümit         -       -    984  - → 2\n"
     ) + done.stdout.partition("Ümit         -       -    984  - → 2\n")[2]  # fmt: skip
-    assert "\nelo-catan/all\n" in done.stdout
+    assert "\nelo-catan\n" in done.stdout
     assert head(ratings, db) == before
 
 

@@ -234,7 +234,7 @@ def test_corrected_version_may_name_one_person_twice(one_db: str, ratings: Ratin
 def test_newcomers_were_not_on_it_then(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Who was not on the ladder then, or is not on it now, has a report that says so; who never was has none."""
     page = reported(ratings, one_db, tmp_path / "1.html", "美咲", LADDER, "--known-at", "4")
-    assert page.claims[0] == f"As known at position 4, 美咲 was not on {LADDER}."
+    assert page.claims[0] == "As known at position 4, 美咲 was not on elo-catan."
     opening, lines, closing = page.account(CHANGED)
     assert [(None, "–"), (closing, "5")] == told_numbers(page)
     assert (opening, [what.partition(" ")[0] for what, _ in lines]) == (
@@ -243,7 +243,7 @@ def test_newcomers_were_not_on_it_then(one_db: str, ratings: Ratings, tmp_path: 
     for game_id in ("g-3", "g-late"):
         ok(ratings, "void", game_id, "--reason", "gone", "--by", "mira", db=one_db)
     page = reported(ratings, one_db, tmp_path / "2.html", "美咲", LADDER, "--known-at", "9")
-    assert page.claims[1] == f"As known at position 19, 美咲 is not on {LADDER}."
+    assert page.claims[1] == "As known at position 19, 美咲 is not on elo-catan."
     assert page.account(CHANGED)[2] == 1000
 
 
@@ -255,8 +255,8 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["anna", LADDER, "--known-at", "99"], 2, "--known-at: the log ends at position"),
     (["anna", LADDER, "--to", "99"], 2, "--to: the log ends at position"),
     (["anna", LADDER, "--known-at", "9", "--to", "8"], 2, "--to: position 8 is earlier than 9"),
-    (["anna", LADDER, "--as-of", "2024-01-01"], 1, "note: the first game on elo-catan/all was at 2025-01-10"),
-    (["anna", LADDER, "--as-of", "2024-01-01"], 1, "'anna' had nothing on elo-catan/all by 2024-01-01 23:59:59"),
+    (["anna", LADDER, "--as-of", "2024-01-01"], 1, "note: the first game on elo-catan was at 2025-01-10"),
+    (["anna", LADDER, "--as-of", "2024-01-01"], 1, "'anna' had nothing on elo-catan by 2024-01-01 23:59:59"),
     (["美咲", LADDER, "--as-of", "2025-01-11"], 1, "it began at 2025-01-12 21:00:00 Europe/Berlin"),
     (["anna", LADDER, "--known-at", "1"], 2, "no ruleset is called 'elo-catan' at position 1"),
     (["anna", LADDER, "-o", "x.pdf"], 2, "must end in .html"),

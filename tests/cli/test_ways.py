@@ -14,12 +14,13 @@ ROOT = Path(__file__).parents[2]
 # keeps the names that a shell completes. Each write compares the catalogue, each connection its search path, and each
 # explanation what the ruleset assumes and whom a player met; numbers, however few, are in arrays; a rule is asked what
 # it keeps about a player, each replay whether a version keeps other numbers than the one before, and each write whether
-# a name is that of a club; and games of open periods are named. All that came later, and is in these numbers.
+# a name is that of a club; games of open periods are named, and ladders have short names.
+# All that came later, and is in these numbers.
 WAYS = {
     "standings elo-chess/all": (51, 212),
-    "explain anna elo-chess/all": (57, 320),
-    "correct g-1 ben anna --reason wrong": (71, 765),
-    "record --game chess --game-id g-2 anna ben": (70, 665),
+    "explain anna elo-chess/all": (57, 321),
+    "correct g-1 ben anna --reason wrong": (71, 767),
+    "record --game chess --game-id g-2 anna ben": (70, 667),
 }
 
 

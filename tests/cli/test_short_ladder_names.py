@@ -1,0 +1,117 @@
+"""The ladder of all games of a ruleset is called like the ruleset: elo-chess is elo-chess/all."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from correction_helpers import Ratings, event, placing, read, take_in
+
+import ratings_ledger
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec
+
+
+def chess(ratings: Ratings, url: str) -> None:
+    """Make a ledger with two games of chess between two players."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    for number, players in enumerate((("anna", "ben"), ("ben", "anna")), 1):
+        game = placing(f"g-{number}", *players, game="chess")
+        take_in(ratings, url, event("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
+
+
+pytestmark = pytest.mark.ledger(make=chess, store="sqlite")
+
+ASKED = {
+    "standings": ["standings", "LADDER"],
+    "books": ["books", "LADDER"],
+    "history": ["history", "ben", "LADDER"],
+    "history, the other way round": ["history", "LADDER", "ben"],
+    "explain": ["explain", "g-2", "LADDER"],
+    "predict": ["predict", "LADDER", "anna", "ben"],
+    "diff": ["diff", "as-of=2024-03-01", "now", "LADDER"],
+    "whatif": ["whatif", "elo-chess", "--set", "params.k_total=16", "--ladder", "LADDER"],
+    "unmet": ["league", "unmet", "LADDER", "anna"],
+    "adjust": ["adjust", "LADDER", "anna", "5", "--reason", "why", "--at", "2024-04-01T12:00:00Z", "--dry-run"],
+}
+
+
+@pytest.mark.parametrize("command", ASKED.values(), ids=ASKED)
+def test_short_name_means_the_whole_one(command: list[str], one_db: str, ratings: Ratings) -> None:
+    """A command answers the same for both names: JSON has the whole one, texts the short one."""
+
+    def ask(ladder: str, form: str) -> str:
+        done = ratings(*(ladder if part == "LADDER" else part for part in command), "--format", form, db=one_db)
+        assert done.exit_code == 0, done
+        return done.stdout
+
+    told = ask("elo-chess", "json")
+    assert told == ask("elo-chess/all", "json")
+    assert '"elo-chess/all"' in told
+    assert '"elo-chess"' not in told
+    text = ask("elo-chess", "table")
+    assert text == ask("elo-chess/all", "table")
+    assert "elo-chess" in text
+    assert "/all" not in text
+
+
+def test_events_have_the_whole_name(db: str, ratings: Ratings) -> None:
+    """What is adjusted or published under the short name is recorded under the whole one."""
+    assert ratings("adjust", "elo-chess", "anna", "5", "--reason", "why", db=db).exit_code == 0
+    assert ratings("publish", "elo-chess", db=db).exit_code == 0
+    rows = read(ratings, db, "log", "--type", "points.adjusted", "--type", "list.published")["rows"]
+    assert [row["data"]["ladder"] for row in rows] == ["elo-chess/all"] * 2
+    published = ratings("standings", "elo-chess", "--as-published", db=db)
+    assert (published.exit_code, published.stdout.startswith("elo-chess: 2 games")) == (0, True), published
+
+
+def test_ladders_of_sizes_are_listed_once_sizes_differ(db: str, ratings: Ratings) -> None:
+    """While all games are of two, people see one ladder, which need not be named; JSON has both."""
+    named = [row["ladder"] for row in read(ratings, db, "ladders")["rows"]]
+    assert named == ["elo-chess/2", "elo-chess/all"]
+    shown = ratings("ladders", db=db).stdout
+    assert shown.startswith("1 ladder,")
+    assert "elo-chess/2" not in shown
+    assert json.loads(ratings("standings", "--format", "json", db=db).stdout)["ladder"] == "elo-chess/all"
+
+    game = placing("g-3", "anna", "ben", "cleo", game="chess")
+    take_in(ratings, db, event("game.recorded", "2024-03-03T12:00:00Z", **game))
+    shown = ratings("ladders", db=db).stdout
+    assert shown.startswith("3 ladders,")
+    assert "elo-chess/2" in shown
+    assert "/all" not in shown
+    assert ratings("standings", db=db).exit_code == 2
+
+
+def test_group_called_all_has_the_same_short_name(copied: Callable[..., str], ratings: Ratings) -> None:
+    """A ladder that people see under a short name can be named by it, also that of a group called all."""
+    db = copied(chess)
+    assert ratings("rules", "publish", "--shipped", "catan-elo", db=db).exit_code == 0
+    assert ratings("standings", "catan-elo", db=db).exit_code == 2
+    game = placing("c-1", "anna", "ben", game="catan", group="all")
+    take_in(ratings, db, event("game.recorded", "2024-03-03T12:00:00Z", **game))
+    assert read(ratings, db, "standings", "catan-elo")["ladder"] == "catan-elo/all"
+
+
+def test_library_takes_short_names(one_db: str) -> None:
+    """The library answers the same for both names."""
+    with ratings_ledger.open(one_db) as ledger:
+        view = ledger.at()
+        assert view.standings("elo-chess") == view.standings("elo-chess/all")
+        assert view.explain("elo-chess", "g-1").ladder == "elo-chess/all"
+        before = ledger.at(as_of="2024-03-01")
+        (found,) = ledger.compare(before, view, ["elo-chess"]).ladders
+        assert found.ladder == "elo-chess/all"
+        assert ledger.attribute("elo-chess", "anna", before, view).ladder == "elo-chess/all"
+        (row,) = [*view.every_standings(["elo-chess"])]
+        assert row.ladder == "elo-chess/all"
+        assert isinstance(ledger.published(), CoordinateSpec)
+
+
+def test_report_shows_short_names(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A page for a player is the same for both names, and shows the short one."""
+    for number, ladder in enumerate(("elo-chess", "elo-chess/all")):
+        done = ratings("report", "player", "anna", ladder, "-o", str(tmp_path / f"{number}.html"), db=one_db)
+        assert done.exit_code == 0, done
+    page = (tmp_path / "0.html").read_text(encoding="utf-8")
+    assert page == (tmp_path / "1.html").read_text(encoding="utf-8")
+    assert "on elo-chess</h1>" in page
