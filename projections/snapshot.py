@@ -230,16 +230,14 @@ class Snapshot(SnapshotReader):
     def balance(self, ladder: str) -> Balance:
         """Return the trial balance: what players have, against where it came from."""
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            return balance_answer(query.ladders.standings(ladder), query.ladders.coordinates, query.times)
+            return balance_answer(query.ladders.standings(query.ladder), query.ladders.coordinates, query.times)
 
     def changes(self, ladder: str) -> Iterator[PlayerChange]:
         """Yield every change of every player's points, in the order of replay. Raises before the first."""
         from ratings_ledger.projections.queries.history import changes
 
         with self.query(ladder) as query:
-            ladder = query.ladder
-            yield from changes(query.connection, query.ladders, ladder)
+            yield from changes(query.connection, query.ladders, query.ladder)
 
     @retry_on_damaged_cache
     def months(self, ladder: str) -> dict[str, str]:
@@ -316,8 +314,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.forecast import predict_pairs
 
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            return predict_pairs(query.ladders, ladder, pairs, query.times)
+            return predict_pairs(query.ladders, query.ladder, pairs, query.times)
 
     # -- one player on a ladder
 
@@ -399,7 +396,6 @@ class Snapshot(SnapshotReader):
             with self.survey() as survey:
                 ladder = ladder_named(survey, ladder)
         with self.query(ladder) as query:
-            ladder = query.ladder
             player = query.ladders.facts.current(player)
             return unmet(query.connection, query.ladders, ladder, player, query.times)
 
