@@ -62,8 +62,7 @@ def record(
     """
     ledger, is_shown, notes = how.ledger, False, LeagueNotes()
     game = _only_game(ledger) if game is None and (players or can_ask()) else game
-    asks = not (players and game and game_id) and can_ask()
-    joints = _joints_of(ledger, partners, players, asks=asks)
+    joints = _joints_of(ledger, partners, players, asks=(asks := not (players and game and game_id) and can_ask()))
     if asks:
         # most games are typed whole, or by a program
         from ratings_ledger.cli.commands.record_asking import NOW, Typed, ask_for_game
@@ -78,12 +77,11 @@ def record(
         how, (players, game, game_id, at) = answered
         at = None if at == NOW else at
         is_shown = how.form == "table" and not how.dry_run
-    event = (
-        _typed_event(joints, players, game, game_id, labels)
-        if players
-        else _read_event(game, game_id, partners, *labels.values())
-    )
     undated, league = False, None
+    if players:
+        event = _typed_event(joints, players, game, game_id, labels)
+    else:
+        event = _read_event(game, game_id, partners, *labels.values())
     if isinstance(event, dict):
         undated = at is None and "occurred_at" not in event
         event, league = _whole(ledger, event, at, zone, notes)

@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 WAYS = {
     "standings elo-chess/all": (51, 212),
     "explain anna elo-chess/all": (57, 323),
-    "correct g-1 ben anna --reason wrong": (71, 768),
-    "record --game chess --game-id g-2 anna ben": (70, 668),
+    "correct g-1 ben anna --reason wrong": (71, 769),
+    "record --game chess --game-id g-2 anna ben": (70, 669),
 }
 
 
