@@ -217,24 +217,20 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         found=None, sheet=options.sheet or table.sheet or None, layout=layout.name,
         columns={**options.columns, **renamed}, dates=order.name if order.told else options.dates,
     )  # fmt: skip
-    options = options._replace(team_columns=team_columns(names, header, options))
-    yield from _whole_told(body, header, options)
-    columns = _columns(header, layout)._replace(is_numbered=not has_ids, sheet=table.sheet or None)
+    yield from _games(table, TableView(names, [*header], body, line, table.sheet), read, order.name, options)
+
+
+def _games(table: Table, view: TableView, read: TableRead, order: str, options: TableOptions) -> Iterator[Found | str]:
+    """Yield the ids that are not taken apart, and the games of the rows, or what is wrong with them and where."""
+    header, layout = view.meanings, LAYOUTS[read.layout]
+    options = options._replace(team_columns=team_columns(view.names, header, options))
+    yield from _whole_told(view.body, header, options)
+    columns = _columns(header, layout)._replace(is_numbered=read.is_numbered, sheet=table.sheet or None)
     if options.found is not None:
         options.found(columns)
-    rows = ((there, _read_row(table, there, row, header, order.name)) for there, row in body)
-    yield from _games(TableView(names, [*header], body, line, table.sheet), table, rows, read, columns, options)
-
-
-def _games(
-    view: TableView,
-    table: Table,
-    rows: Iterator[tuple[int, Cells | Refused]],
-    read: TableRead,
-    columns: CsvColumns,
-    options: TableOptions,
-) -> Iterator[Found]:
-    """Yield the games of a table's rows, or what is wrong with them and where."""
+    rows: Iterator[tuple[int, Cells | Refused]] = (
+        (line, _read_row(table, line, row, header, order)) for line, row in view.body
+    )
     if day := options.fixed.get("occurred_at"):
         rows = (
             (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from ratings_ledger.ledger.events.fields import composed, read_decimal
@@ -44,11 +45,11 @@ BESIDES = frozenset((*OF_SIDES, SCORE))
 
 
 class Verdict(NamedTuple):
-    """What one column says of two sides: where it stands, who won (1 the first, -1 the second, 0 neither, None for a
-    game that nobody came to), the scores, the sets, and what is noted of a game that was not played.
+    """What one column says of two sides: what the column holds, who won (1 the first, -1 the second, 0 neither, None
+    for a game that nobody came to), the scores, the sets, and what is noted of a game that was not played.
     """
 
-    place: str
+    column: str
     winner: int | None
     scores: Pair | None = None
     sets: tuple[tuple[int, int, str], ...] = ()
@@ -56,14 +57,16 @@ class Verdict(NamedTuple):
 
 
 class SidesReader(NamedTuple):
-    """Reads the rows of one table: the columns of its sides, and for each column of results whether its pairs say only
-    who won.
+    """Reads the rows of one table: the columns of its sides, the columns of results of which pairs say only who won,
+    and the columns that it has of results and of sets.
     """
 
     view: TableView
     options: TableOptions
     sides: tuple[str, ...]
     of_places: frozenset[str]
+    results: tuple[str, ...]
+    sets: tuple[str, ...]
 
     def read(self, line: int, cells: Cells) -> list[Cells]:
         """Return what a row says of each side. Raises `Refused`."""
@@ -89,10 +92,10 @@ class SidesReader(NamedTuple):
             raise Refused("missing-member", f"{where}{': ' * bool(where)}the row has no result")
         if forfeit := next((verdict.forfeit for verdict in verdicts if verdict.forfeit), None):
             first, second = PLACES[forfeit]
-            self._refuse_contradiction([verdict for verdict in verdicts if verdict.winner is not None])
+            self._refuse_contradiction(line, [verdict for verdict in verdicts if verdict.winner is not None])
             noted = {"extra.forfeit": forfeit}
             return {"place": str(first), **noted}, {"place": str(second), **noted}
-        self._refuse_contradiction(verdicts)
+        self._refuse_contradiction(line, verdicts)
         sets = next((verdict.sets for verdict in verdicts if verdict.sets), ())
         extra = {"extra.scores": " ".join(map(set_text, sets))} if sets else {}
         if scores := next((verdict.scores for verdict in verdicts if verdict.scores), None):
@@ -103,57 +106,57 @@ class SidesReader(NamedTuple):
     def _verdicts(self, line: int, cells: Cells, sides: list[str]) -> Iterator[Verdict]:
         """Yield what each column says that says something."""
         if sides == [WINNER, LOSER]:
-            yield Verdict(self.view.cell(line, WINNER), 1)
+            yield Verdict(WINNER, 1)
         elif WINNER in cells:
             winner = self._winner(line, cells, sides)
-            yield Verdict(self.view.cell(line, WINNER), 0 if winner is None else (1, -1)[winner])
+            yield Verdict(WINNER, 0 if winner is None else (1, -1)[winner])
         elif WINNER in self.view.meanings:
             raise self._no_winner(line)
-        for name in RESULTS:
+        for name in self.results:
             if name in cells:
                 yield self._result(line, name, cells)
-        if sets := tuple(self._set(line, name, cells[name]) for name in SET_COLUMNS if name in cells):
-            yield self._of_sets(self.view.cell(line, SET_COLUMNS[0]), CellResult(sets=sets))
+        if sets := tuple(self._set(line, name, cells[name]) for name in self.sets if name in cells):
+            yield self._of_sets(SET_COLUMNS[0], CellResult(sets=sets))
         own = [SIDE_SCORES[SIDES.index(side)] if side in SIDES else SIDE_SCORES[at] for at, side in enumerate(sides)]
         if any(name in cells for name in own):
             first, second = self._side_scores(line, cells, own)
-            yield Verdict(self.view.cell(line, own[0]), self._better(cells, (first, second)), (first, second))
+            yield Verdict(own[0], self._better(cells, (first, second)), (first, second))
 
     def _result(self, line: int, name: str, cells: Cells) -> Verdict:
-        place = self.view.cell(line, name)
-        result = _at(place, parse_result, cells[name])
+        result = self._parse(line, name, parse_result, cells[name])
         if result.forfeit is not None:
             first, second = PLACES[result.forfeit]
-            return Verdict(place, (second > first) - (second < first) or None, forfeit=result.forfeit)
+            return Verdict(name, (second > first) - (second < first) or None, forfeit=result.forfeit)
         if result.pair is None and not result.sets:
-            return Verdict(place, result.winner)
+            return Verdict(name, result.winner)
         if result.pair is not None and not result.sets:
             is_score = name not in self.of_places
-            return Verdict(place, self._better(cells, result.pair, is_score), result.pair if is_score else None)
-        return self._of_sets(place, result)
+            return Verdict(name, self._better(cells, result.pair, is_score), result.pair if is_score else None)
+        return self._of_sets(name, result)
 
-    def _of_sets(self, place: str, result: CellResult) -> Verdict:
+    def _of_sets(self, name: str, result: CellResult) -> Verdict:
         won = result.sets_won
-        return Verdict(place, _sign(*map(int, won)), won, result.sets)
+        return Verdict(name, _sign(*map(int, won)), won, result.sets)
 
     def _set(self, line: int, name: str, text: str) -> tuple[int, int, str]:
-        return _at(self.view.cell(line, name), parse_set, text)
+        return self._parse(line, name, parse_set, text)
 
-    def _refuse_contradiction(self, verdicts: list[Verdict]) -> None:
+    def _refuse_contradiction(self, line: int, verdicts: list[Verdict]) -> None:
         """Raises `Refused` (results-disagree) if two columns say different things."""
         told = {1: "the first side won", -1: "the second side won", 0: "nobody won"}
         for verdict in verdicts[1:]:
             if verdict.winner == verdicts[0].winner:
                 continue
-            place = verdict.place
-            words = f"{verdicts[0].place} says that {told[verdicts[0].winner or 0]}"
+            place, first = (self.view.cell(line, one.column) for one in (verdict, verdicts[0]))
+            words = f"{first} says that {told[verdicts[0].winner or 0]}"
             message = f"{place}: here {told[verdict.winner or 0]}, but {words}; put one of them right"
             raise Refused("results-disagree", f"{message}{self._advice(verdict)}")
         scored = [verdict for verdict in verdicts if verdict.scores]
         for verdict in scored[1:]:
             if verdict.scores != scored[0].scores:
                 here, there = (":".join(one.scores or ()) for one in (verdict, scored[0]))
-                told_both = f"{verdict.place}: {here} here is not {there}, which {scored[0].place} says"
+                place, first = (self.view.cell(line, one.column) for one in (verdict, scored[0]))
+                told_both = f"{place}: {here} here is not {there}, which {first} says"
                 raise Refused("results-disagree", f"{told_both}; put one of them right, or drop a column with --map")
 
     def _advice(self, verdict: Verdict) -> str:
@@ -219,26 +222,31 @@ class SidesReader(NamedTuple):
         for name in columns:
             if name not in cells:
                 raise Refused("missing-member", f"{self.view.cell(line, name)}: the row has no {name}, but others")
-            _at(self.view.cell(line, name), read_decimal, cells[name])
+            self._parse(line, name, read_decimal, cells[name])
         return tuple(cells[name] for name in columns)
 
-    def _better(self, cells: Cells, pair: tuple[str, ...], is_score: bool = True) -> int:
+    def _better(self, cells: Cells, pair: Pair, is_score: bool = True) -> int:
         """Return 1 if the first of two numbers is the better one, -1 if the second is, and 0 if they are equal."""
-        first, second = (Decimal(read_decimal(text)) for text in pair)
         order = cells.get("score_order", self.options.fixed.get("score_order"))
-        return _sign(second, first) if is_score and order == "low" else _sign(first, second)
+        sign = _compare(*pair)
+        return -sign if is_score and order == "low" else sign
+
+    def _parse(self, line: int, name: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
+        """Return what a cell says, parsed. Raises `Refused` with the cell's place."""
+        try:
+            return parse(text)
+        except Refused as problem:
+            raise Refused(problem.code, f"{self.view.cell(line, name)}: {problem.message}") from None
 
 
 def _sign(first: Decimal | int, second: Decimal | int) -> int:
     return (first > second) - (first < second)
 
 
-def _at(place: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
-    """Return what a cell says, parsed. Raises `Refused` with the cell's place."""
-    try:
-        return parse(text)
-    except Refused as problem:
-        raise Refused(problem.code, f"{place}: {problem.message}") from None
+@lru_cache(maxsize=10_000)
+def _compare(first: str, second: str) -> int:
+    """Return 1 if the first of two numbers is larger, -1 if the second is, and 0 if they are equal."""
+    return _sign(Decimal(read_decimal(first)), Decimal(read_decimal(second)))
 
 
 def read_sides(
@@ -246,7 +254,8 @@ def read_sides(
 ) -> Iterator[tuple[int, Cells | Refused]]:
     """Yield a row for each side of a game: with places where only that is known, else with scores."""
     of_places = frozenset(name for name in RESULTS if are_all_of_places(view.texts(name)))
-    reader = SidesReader(view, options, sides, of_places)
+    results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
+    reader = SidesReader(view, options, sides, of_places, results, sets)
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield line, cells
