@@ -8,7 +8,6 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.opening import IN_MEMORY, Ledger, refuse_existing
-from ratings_ledger.ledger.store.upgrading import create_store
 from ratings_ledger.projections.admission.home_zones import home_zone_event
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing_rulesets import ruleset_items
@@ -27,6 +26,8 @@ def create_ledger(name: str, zone: str | None, rulesets: Iterable[RulesetSource]
     Raises `BadArgument`, `LedgerExists`, `Refused` for rulesets that do not go together, `NotALedger`,
     `StoreUnavailable`.
     """
+    from ratings_ledger.ledger.store.upgrading import create_store  # alembic, which no other call needs
+
     if zone is not None:
         try:
             check_zone(zone)

@@ -6,12 +6,14 @@ A package registers a rule in the entry-point group `ratings_ledger.rules`, unde
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from types import ModuleType
 
 from ratings_ledger.projections.contract import STATE_COLUMNS_MAX, UNITS_MAX, Params, Rule, State
 from ratings_ledger.projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, calling, fault
@@ -30,7 +32,7 @@ STATE_FUNCTIONS = (
 )
 DECIMALS_MAX = 16
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
-FORMER_CONTRACT = "projections.contract"
+CONTRACT, FORMER_CONTRACT = "ratings_ledger.rules", "projections.contract"
 
 # the module of each; a module of several rules names the member after a colon
 BUILT_IN = {
@@ -87,6 +89,18 @@ def rule(name: str) -> Rule | None:
     return loaded
 
 
+class _FormerContract(ModuleType):
+    """The contract under its former name, which warns."""
+
+    def __getattr__(self, name: str) -> object:
+        """Return a name of the contract."""
+        found = getattr(import_module("ratings_ledger.projections.contract"), name)
+        if not name.startswith("_"):
+            told = f"{FORMER_CONTRACT} is now called {CONTRACT}: from {CONTRACT} import {name}"
+            warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return found
+
+
 @contextmanager
 def _former_names() -> Iterator[None]:
     """Let `projections.contract` lead to the contract, as packages know it that were written when it had this name.
@@ -94,7 +108,7 @@ def _former_names() -> Iterator[None]:
     Only while a package is loaded, and only if the site has no module of that name: its own are never hidden.
     """
     ours, theirs = import_module("ratings_ledger.projections"), find_spec("projections")
-    former = {FORMER_CONTRACT: import_module("ratings_ledger.projections.contract")}
+    former: dict[str, ModuleType] = {FORMER_CONTRACT: _FormerContract(FORMER_CONTRACT)}
     # in a checkout the folder itself may be found
     if theirs is None or os.path.realpath(theirs.origin or "") == os.path.realpath(ours.__file__ or ""):
         former["projections"] = ours
