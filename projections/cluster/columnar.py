@@ -80,7 +80,7 @@ class OpenedObject(ColumnFile):
 
 @lru_cache(OPENED)
 def object_at(url: str, name: str) -> OpenedObject:
-    """Return an object that is never changed: whoever opens it again gets the same. Raises `DamagedObject`."""
+    """Open an object; objects never change, so opening it again gives the same. Raises `DamagedObject`."""
     return OpenedObject(_place(url), name)
 
 

@@ -53,14 +53,16 @@ class Engine(Protocol):
         """Have a worker call a function. Raises `StoreUnavailable`."""
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
-        """Those that are done, as soon as one is, at the latest after some seconds, each with what it raised;
-        `TaskLost` if its worker is gone."""
+        """Wait until a task is done, but no longer than some seconds; return the finished ones with their errors.
+
+        The error is `TaskLost` if the worker is gone.
+        """
 
     def cancel(self, handle: Any) -> None:
         """Forget a task, which may still be done."""
 
     def width(self) -> int:
-        """Return how many tasks it may be given at once now; none if nobody is there to do them."""
+        """Return how many tasks the engine takes at once now; 0 without workers."""
 
 
 class Processes:
@@ -79,7 +81,7 @@ class Processes:
         return handle
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
-        """Those that are done."""
+        """Return the tasks that are done."""
         from concurrent.futures import FIRST_COMPLETED, wait
         from concurrent.futures.process import BrokenProcessPool
 
@@ -138,7 +140,7 @@ class Dask:
         return handle
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
-        """Those that are done; raises `StoreUnavailable` if the scheduler is gone."""
+        """Return the tasks that are done. Raises `StoreUnavailable` if the scheduler is gone."""
         ended = []
         with suppress(Empty):
             ended.append(self._ended.get(timeout=seconds))

@@ -34,13 +34,13 @@ class Objects(Protocol):
         """Create an object; False, and nothing is done, if it is there."""
 
     def size(self, name: str) -> int | None:
-        """Its length in bytes, or None if it is not there."""
+        """Return its length in bytes, or None if it is not there."""
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Some of its bytes; fewer where it ends."""
+        """Return some of its bytes; fewer where it ends."""
 
     def names(self, prefix: str) -> list[str]:
-        """Return the names that begin so, in order."""
+        """Return the names that begin with the prefix, in order."""
 
     def written_at(self, name: str) -> int | None:
         """Return when it was created, in seconds since 1970, or None if it is not there or the place does not know."""
@@ -75,18 +75,18 @@ class Folder:
         return False
 
     def size(self, name: str) -> int | None:
-        """Its length, or None."""
+        """Return its length, or None."""
         with suppress(FileNotFoundError):
             return (self._path / name).stat().st_size
         return None
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Some of it."""
+        """Return some of its bytes."""
         with open_own(self._path / name, "rb") as file:
             return os.pread(file.fileno(), length, first)
 
     def names(self, prefix: str) -> list[str]:
-        """Those that begin so."""
+        """Return the names that begin with the prefix."""
         with suppress(FileNotFoundError, NotADirectoryError):
             return sorted(name for name in os.listdir(self._path) if name.startswith(prefix))
         return []
@@ -136,20 +136,20 @@ class Bucket:
         return False
 
     def size(self, name: str) -> int | None:
-        """Its length, or None."""
+        """Return its length, or None."""
         with suppress(FileNotFoundError), self._files() as (files, root):
             return int(files.info(f"{root}/{name}")["size"])
         return None
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Some of it."""
+        """Return some of its bytes."""
         if not length:
             return b""  # a store takes a range without bytes for everything
         with self._files() as (files, root):
             return files.cat_file(f"{root}/{name}", start=first, end=first + length)
 
     def names(self, prefix: str) -> list[str]:
-        """Those that begin so."""
+        """Return the names that begin with the prefix."""
         with suppress(FileNotFoundError), self._files() as (files, root):
             names = [path.rpartition("/")[2] for path in files.ls(root, detail=False)]
             return sorted(name for name in names if name.startswith(prefix))

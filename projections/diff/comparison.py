@@ -187,12 +187,12 @@ class RankedState(NamedTuple):
     ranking: Ranking | None
 
     def had(self) -> dict[str, RankedPoints]:
-        """Return what everybody has, by player."""
+        """Return the points and rank of every player."""
         return {} if self.ranking is None else points_of_rows(self.ranking.rows, self.ranking.scale)
 
 
 def points_of_rows(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
-    """Return what the players of some rows have."""
+    """Return the points and rank of the player in every row."""
     ranked = {}
     for rank, player, points, _, _, divisor, gold, *_ in rows:
         common = gcd(points, scale * divisor)
@@ -228,9 +228,7 @@ class ReplayedLadder:
 
 
 def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """Return what was known by player, under the ids the same people have in `new`: renamed since, or no longer
-    renamed.
-    """
+    """Move entries to the ids that the same people have in `new`, after renames or withdrawn renames."""
     renamed = dict(old)
     if not (before.renamed or after.renamed):
         return renamed
@@ -288,7 +286,7 @@ class Sides:
         return (spec.resolve if is_named else spec.among)(self.connection, ladder, self.note)
 
     def computed(self, ladder: str, at: Coordinates) -> Side:
-        """Return a ladder at coordinates; nobody is on one whose ruleset was not in force there.
+        """Return a ladder at coordinates; it is empty if its ruleset was not in force there.
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
@@ -460,8 +458,8 @@ def compare(
 
 
 def _largest_first(effect: Effect) -> tuple[float, Fraction, str]:
-    """Return the place of an effect among others; the first number tells most pairs apart, and much faster."""
-    lost = Fraction.__neg__(effect.difference)  # as a plain fraction: nobody reads it
+    """Return the sort key of an effect; its first number, a float, decides most comparisons quickly."""
+    lost = Fraction.__neg__(effect.difference)  # a plain fraction suffices for sorting
     return float(lost), lost, effect.player
 
 
@@ -488,7 +486,7 @@ def _beside(before: RankedState, after: RankedState, ranks: bool) -> Beside:
 def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> Beside:
     numbers = dict(zip(new.names, range(len(new.names)), strict=True))
     new_indices = np.array([*map(numbers.get, old.names, repeat(NONE))])
-    # who is in both states, by their indices in either
+    # indices of the players who are in both states
     here = np.flatnonzero(new_indices != NONE)
     new_indices = new_indices[here]
     rank, rank_then = old.ranks[here], new.ranks[new_indices]
@@ -538,5 +536,5 @@ def swapped(old: Mapping[str, RankedPoints], new: Mapping[str, RankedPoints]) ->
 
 
 def _swapped(old: Any, new: Any) -> int:
-    """Return the same for columns of ranks."""
+    """Count the pairs that swap order between two columns of ranks."""
     return _inversions(new[np.lexsort((new, old))])  # those who were equal ascend, and do not count against each other

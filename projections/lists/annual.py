@@ -8,7 +8,7 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """Return a row for everybody with a place in at least one month; excluded players (by account) have no rank."""
+    """Return a row for every player with a place in at least one month; excluded players (by account) have no rank."""
     rows = []
     for name in sorted({name for month in results.months.values() for name in month}):
         if places := _places(results, name):
@@ -19,7 +19,7 @@ def rank(results: Results) -> list[RankedRow]:
 
 
 def _places(results: Results, name: str) -> list[tuple[int, str]]:
-    """Return somebody's places with their months, best first."""
+    """Return a player's places with their months, best first."""
     rows = ((month, rows[name]) for month, rows in results.months.items() if name in rows)
     return sorted((row.rank, month) for month, row in rows if row.rank is not None)
 
@@ -35,7 +35,7 @@ def _best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, in
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the months that made up the sum, those left out, and why somebody has no rank."""
+    """Return the months that made up the sum, those left out, and why the player has no rank."""
     places = _places(results, name)
     if not places:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]

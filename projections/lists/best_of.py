@@ -62,7 +62,7 @@ class Total(NamedTuple):
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """Return a row for everybody, most points first."""
+    """Return a row for every player, most points first."""
     rows = _rows(results)
     keys = _break_ties(results, rows)[-1]
     numbers = {name: player for player, name in enumerate(results.names)}
@@ -124,7 +124,7 @@ def _divisor(params: Any) -> int:
 
 
 def _rows(results: Results) -> list[RankedRow]:
-    """Return a row for everybody, in the order of the names and without a rank."""
+    """Return a row for every player, by name and without a rank."""
     divisor, least = _divisor(results.params), results.params.min_games
     return [
         RankedRow(None, name, total.points, games, games >= least and name not in results.excluded, divisor)
@@ -263,7 +263,7 @@ def _explain_tie(results: Results, player: int) -> list[ExplainedLine]:
 
 
 def _tell(name: str, value: Key) -> str:
-    """Return what a tie-break says of somebody, in words."""
+    """Describe a player's value of a tie-break in words."""
     if name == "places":
         counts = [f"{-count} at place {place}" for place, count in enumerate(value, 1) if count]
         return ", ".join(counts) or "no place"

@@ -123,7 +123,7 @@ class ExplainedLine(NamedTuple):
 
 
 def too_few(games: int, wanted: int) -> list[ExplainedLine]:
-    """Return why somebody with this many games has no rank, if that is the reason."""
+    """Explain that a player has too few games for a rank; empty if there are enough."""
     if games >= wanted:
         return []
     missing = wanted - games

@@ -13,7 +13,7 @@ from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """Return a row for everybody, most points first."""
+    """Return a row for every player, most points first."""
     params = results.params
     totals = _totals(results)
     rows = [
@@ -46,7 +46,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
 
 
 def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
-    """Return what decided between somebody and others with the same sum, if anything."""
+    """Describe the tie-break between a player and others with the same sum, if there was one."""
     if results.params.tie_break == "none":
         return []
     rows = {row.player: row for row in rank(results) if row.qualified}

@@ -11,7 +11,7 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """Return a row for everybody with a counted game in the period."""
+    """Return a row for every player with a counted game in the period."""
     params = results.params
     rows = []
     for name, points, games in zip(results.names, results.points, results.games, strict=True):

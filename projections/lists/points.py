@@ -8,7 +8,7 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedColum
 
 
 def rank(results: Results) -> Sequence[RankedRow]:
-    """Return a row for everybody; players with too few games are not qualified."""
+    """Return a row for every player; those with too few games are not qualified."""
     if results.ids is not None:
         return _ranked_columns(results)
     rows = [

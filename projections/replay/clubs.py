@@ -177,7 +177,7 @@ def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, di
 
 
 def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> Seats:
-    """Return what everybody got on one ladder; after a failure nothing."""
+    """Return the results of all players on one ladder; empty after a failure."""
     rows, sizes = arrays.as_numpy(stream.row), np.diff(arrays.as_numpy(stream.offsets))
     gains = np.zeros(len(stream.players), dtype=np.int64)
     try:

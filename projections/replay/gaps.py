@@ -87,25 +87,25 @@ class Gaps:
 
     @property
     def last_day(self) -> Column:
-        """Return the day of everybody's last game."""
+        """Return the day of every player's last game."""
         self._measure(["days_since"])
         return self._end[0]
 
     @property
     def last_season(self) -> Column:
-        """Return the season of everybody's last game."""
+        """Return the season of every player's last game."""
         self._measure(["changes_season"])
         return self._end[1]
 
     @property
     def played(self) -> Column:
-        """Return how many games everybody has played."""
+        """Return how many games every player has played."""
         self._measure(["games_before"])
         return self._end[2]
 
     @property
     def end(self) -> tuple[Column, Column, Column]:
-        """Return the day and the season of everybody's last game, and how many they have played."""
+        """Return the day and season of every player's last game, and their number of games."""
         self._measure(["days_since", "changes_season", "games_before"])
         return self.last_day, self.last_season, self.played
 

@@ -62,15 +62,15 @@ class Before(NamedTuple):
     adjustments: int
 
     def state_of(self, person: int) -> State | None:
-        """Return what somebody had; None if they were not on the ladder yet."""
+        """Return a person's state; None before they joined the ladder."""
         return self.trace.state_of(person, self.games, self.adjustments)
 
     def last_game_of(self, person: int) -> tuple[int, int | None]:
-        """Return how many games somebody had played, and the last one's row in the facts."""
+        """Return how many games a person had played, and the row of the last one in the facts."""
         return self.trace.last_game_of(person, self.games)
 
     def points_of(self, person: int) -> int | None:
-        """Return what points somebody had; None if they were not on the ladder yet."""
+        """Return a person's points; None before they joined the ladder."""
         state = self.state_of(person)
         return None if state is None else state[0]
 
@@ -119,11 +119,11 @@ class Trace:
     burned: int = 0
     adjusted: int = 0
     earlier: Trace | None = None
-    _asked: tuple[int, list[Step]] = field(default=(-1, []), init=False, repr=False, compare=False)
+    _last_steps: tuple[int, list[Step]] = field(default=(-1, []), init=False, repr=False, compare=False)
 
     @property
     def points(self) -> Column:
-        """Return everybody's points at the end."""
+        """Return the points of all players at the end."""
         return self.states[0]
 
     @property
@@ -221,14 +221,14 @@ class Trace:
             self._adjusted_at,
             array("q", adjusted),
             self.adjusted_before[0],
-            _copy(self.points),
+            _copy_column(self.points),
             changes,
         )
         return changes
 
     @cached_property
     def _adjusted_at(self) -> Column:
-        """For every adjustment of the stream the slot that it comes before."""
+        """Return the slot that follows each adjustment of the stream."""
         return array("q", [self.stream.offsets[adjustment.game] for adjustment in self.stream.adjustments])
 
     def _run(self, loop: Callable[..., None], *arguments: Any) -> None:
@@ -263,14 +263,14 @@ class Trace:
 
         All steps of one player are kept, since who asks for them asks more about the same player.
         """
-        last_player, steps = self._asked
+        last_player, steps = self._last_steps
         if last is None and last_player == player:
             return steps
         own = self._steps(player, last)
         after = [*(step.before for step in own[1:]), self.points[player]]
         steps = [step._replace(change=then - step.before) for step, then in zip(own, after, strict=True)]
         if last is None:
-            self._asked = player, steps
+            self._last_steps = player, steps
         return steps
 
     def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
@@ -280,7 +280,7 @@ class Trace:
         if not any(version.rule.state for version in self.stream.versions):
             return []
         whole = self.whole()
-        stored = whole._stored_states(whole.stream.numbers[self.stream.persons[player]])
+        stored = whole._read_stored_states(whole.stream.numbers[self.stream.persons[player]])
         states, done, version = list[tuple[State, Version]](), 0, stored[0].version
         for step in steps:
             state = stored[done].state
@@ -297,12 +297,18 @@ class Trace:
             states.append(((step.before + step.change, *state[1 : version.rule.width]), version))
         return states
 
-    def _stored_states(self, player: int) -> list[_Stored]:
+    def _read_stored_states(self, player: int) -> list[_Stored]:
         """Return what a player had before each of their games and adjustments, and at the end."""
         stream, slots = self.stream, self.slots
         own = slots.order[slots.start[player] : slots.end[player]]
         parts = [
-            ((slot, len(stream.adjustments)), self.states_before, slot, True, stream.version[_game_at(stream, slot)])
+            (
+                (slot, len(stream.adjustments)),
+                self.states_before,
+                slot,
+                True,
+                stream.version[_find_game_at(stream, slot)],
+            )
             for slot in own
         ] + [
             (
@@ -343,7 +349,7 @@ class Trace:
         return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
 
     def _steps(self, player: int, last: int | None) -> list[Step]:
-        """Return the same without the changes."""
+        """Return the steps of a player with all changes 0."""
         stream, slots, earlier = self.stream, self.slots, self.earlier
         begin, start, end = earlier.count if earlier else 0, slots.start[player], slots.end[player]
         some = array("q", slots.order[start if last is None else max(start, end - last) : end])
@@ -351,24 +357,27 @@ class Trace:
         taken = arrays.taken
         befores, rows, versions = taken(self.before, some), taken(stream.row, games), taken(stream.version, games)
         parts = [
-            self._at_slot(slot, Step(begin + game, before, 0, row, stream.versions[version]))
+            self._steps_at_slot(slot, Step(begin + game, before, 0, row, stream.versions[version]))
             for slot, game, before, row, version in zip(some, games, befores, rows, versions, strict=True)
         ]
         for at in reversed([at for at, adjustment in enumerate(stream.adjustments) if adjustment.player == player]):
             adjustment = stream.adjustments[at]
             if adjustment.units or not adjustment.enters:
-                parts.insert(bisect_left(games, adjustment.game), [_adjusted(adjustment, self.adjusted_before[0][at])])
+                parts.insert(
+                    bisect_left(games, adjustment.game),
+                    [_make_adjustment_step(adjustment, self.adjusted_before[0][at])],
+                )
         steps = [*chain.from_iterable(parts)]
         left = None if last is None else last - len(steps)
         if earlier and player < len(earlier.points) and (left is None or left > 0):
             steps = earlier._steps(player, left) + steps
         return steps if last is None else steps[-last:]
 
-    def _at_slot(self, slot: int, step: Step) -> list[Step]:
+    def _steps_at_slot(self, slot: int, step: Step) -> list[Step]:
         """Return what was done to a player at a slot: what a new season did, if anything, then the game's step."""
         version = step.version
         if self.stream.periods is not None:
-            return self._at_period(slot, step)
+            return self._steps_at_period(slot, step)
         if version is None or version.rule.new_season is None or not self.gaps.column("changes_season")[slot]:
             return [step]
         stored = tuple(column[slot] for column in self.states_before[: version.rule.width])
@@ -379,11 +388,11 @@ class Trace:
         season = Step(None, step.before, moved, step.row, cause="season")
         return [season, step._replace(before=points, change=step.change - moved)]
 
-    def _at_period(self, slot: int, step: Step) -> list[Step]:
+    def _steps_at_period(self, slot: int, step: Step) -> list[Step]:
         """Return a game's step, which changes nothing, and what its period did behind the player's last game in it."""
         periods, stream = self.stream.periods, self.stream
         assert periods is not None
-        game = _game_at(stream, slot)
+        game = _find_game_at(stream, slot)
         end = stream.offsets[int(periods.offsets[int(periods.of_game[game]) + 1])]
         number = stream.players[slot]
         at = bisect_right(self.slots.order, slot, self.slots.start[number], self.slots.end[number])
@@ -416,7 +425,7 @@ class Trace:
         return players_by_game
 
     def last_row_of(self, player: int) -> int | None:
-        """Return the row in the facts of a player's last game; None for somebody without games."""
+        """Return the row of a player's last game in the facts; None without games."""
         slots, earlier = self.slots, self.earlier
         if slots.start[player] < slots.end[player]:
             slot = slots.order[slots.end[player] - 1]
@@ -432,14 +441,14 @@ class Trace:
         assert periods is not None
         if slots.start[player] == slots.end[player]:
             return None
-        return int(periods.last[periods.of_game[_game_at(self.stream, slots.order[slots.end[player] - 1])]])
+        return int(periods.last[periods.of_game[_find_game_at(self.stream, slots.order[slots.end[player] - 1])]])
 
-    def _step(self, begin: int, game: int, before: int, change: int) -> Step:
+    def _make_step(self, begin: int, game: int, before: int, change: int) -> Step:
         stream = self.stream
         return Step(begin + game, before, change, stream.row[game], stream.versions[stream.version[game]])
 
     def every_step(self) -> Iterator[tuple[int, Step]]:
-        """(player, step) for every game and adjustment, in order; within a game by id."""
+        """Yield (player, step) for every game and adjustment, in order; within a game by id."""
         begin = 0
         if self.earlier:
             yield from self.earlier.every_step()
@@ -450,15 +459,17 @@ class Trace:
         for game in range(len(stream.row) + 1):
             while adjustment is not None and adjustment.game == game:
                 if adjustment.units or not adjustment.enters:
-                    yield adjustment.player, _adjusted(adjustment, self.adjusted_before[0][at])
+                    yield adjustment.player, _make_adjustment_step(adjustment, self.adjusted_before[0][at])
                 at, adjustment = next(adjustments)
             if game < len(stream.row):
                 for slot in range(stream.offsets[game], stream.offsets[game + 1]):
-                    for step in self._at_slot(slot, self._step(begin, game, self.before[slot], changes[slot])):
+                    for step in self._steps_at_slot(
+                        slot, self._make_step(begin, game, self.before[slot], changes[slot])
+                    ):
                         yield stream.players[slot], step
 
     def is_like(self, other: Trace) -> bool:
-        """Tell whether two traces say the same: the same games in the same order, points and accounts, part by part."""
+        """Tell whether two traces have the same games, order, points and accounts, part by part."""
         if self is other:
             return True
         left, two = self.stream, other.stream
@@ -506,7 +517,7 @@ class Trace:
 
     @cached_property
     def rated_by(self) -> Version:
-        """Return the version whose numbers everybody has at the end."""
+        """Return the version whose numbers the players have at the end."""
         stream = self.stream
         in_force = [version for version in stream.versions if (version.effective_from or MISSING) == self.entered]
         return self.last_version or stream.versions[0] if len(in_force) != 1 else in_force[0]
@@ -521,16 +532,16 @@ class Trace:
         instant = instant if opens is None else min(instant, opens)
         for change in find_changes(self.stream.versions):
             if self.entered < change.since and change.instant <= instant and self.step_count:
-                trace = _enter_all(trace, change)
+                trace = _enter_version_at_end(trace, change)
         return trace
 
     def compact(self) -> Trace:
-        """Join the parts if there are many: each question about a player goes through all of them."""
+        """Join the parts if there are many, since each question about a player goes through all of them."""
         return self.whole() if len(self._parts()) > PARTS_MAX else self
 
     def whole(self) -> Trace:
         """Return the same without an earlier part, its players numbered as they joined."""
-        return self if self.earlier is None else _joined(self._parts())
+        return self if self.earlier is None else _join_parts(self._parts())
 
     def _parts(self) -> list[Trace]:
         return [*(self.earlier._parts() if self.earlier else ()), self]
@@ -564,7 +575,7 @@ class Trace:
     def last_game_of(self, person: int, games: int) -> tuple[int, int | None]:
         """Return how many games a person played among the first `games`, and the last one's row in the facts.
 
-        The row is None for somebody who had not played; what others count as played before is not included.
+        The row is None before the first game. Games from before the ladder are not included.
         """
         number, earlier = self.stream.numbers.get(person), self.earlier
         begin = earlier.count if earlier else 0
@@ -579,7 +590,7 @@ class Trace:
         at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
         if at == slots.start[number]:
             return before
-        game = _game_at(self.stream, slots.order[at - 1])
+        game = _find_game_at(self.stream, slots.order[at - 1])
         return before[0] + at - slots.start[number], self.stream.row[game]
 
     def up_to(self, games: int, adjustments: int) -> Trace:
@@ -594,7 +605,7 @@ class Trace:
             games, adjustments, known = games - earlier.count, adjustments - earlier.adjustments, len(earlier.points)
             minted, adjusted, started = earlier.minted, earlier.adjusted, earlier.started
         end, slots = self.stream.offsets[games], self.slots
-        states, played, following = self._states_at(end, adjustments)
+        states, played, following = self._rewind_states(end, adjustments)
         # players are numbered as they joined by their games, so those who had not played yet are the last
         joined = bisect_left(
             range(len(played)), True, known, key=lambda player: slots.start[player] == following[player]
@@ -625,9 +636,9 @@ class Trace:
         )
         return trace
 
-    def _states_at(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
+    def _rewind_states(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
         """Return what everybody had after the first slots and adjustments, their games, and where their slots go on."""
-        states, games, slots = [*map(_copy, self.states)], _copy(self.games), self.slots
+        states, games, slots = [*map(_copy_column, self.states)], _copy_column(self.games), self.slots
         following = arrays.set_back(states, games, slots.start, slots.end, slots.order, self.states_before, end)
         for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
             player = self.stream.adjustments[at].player
@@ -639,8 +650,8 @@ class Trace:
 
     @cached_property
     def began(self) -> Column:
-        """Return everybody's points before the stream's first game and adjustment, or those they began with."""
-        points, first = _copy(self.points), array("q", [NONE]) * len(self.points)
+        """Return the points of all players before the stream's first game and adjustment."""
+        points, first = _copy_column(self.points), array("q", [NONE]) * len(self.points)
         self._run(loops.first_slots, self.stream.players, first)
         for player, slot in enumerate(first):
             if slot != NONE:
@@ -652,18 +663,18 @@ class Trace:
         return points
 
 
-def _game_at(stream: Stream, slot: int) -> int:
+def _find_game_at(stream: Stream, slot: int) -> int:
     return bisect_right(stream.offsets, slot) - 1
 
 
-def _adjusted(adjustment: Inserted, before: int) -> Step:
+def _make_adjustment_step(adjustment: Inserted, before: int) -> Step:
     cause = "version" if adjustment.enters else ""
     return Step(
         None, before, adjustment.units, position=adjustment.position, occurred_at=adjustment.occurred_at, cause=cause
     )
 
 
-def _enter_all(trace: Trace, change: VersionStart) -> Trace:
+def _enter_version_at_end(trace: Trace, change: VersionStart) -> Trace:
     """Return a trace in which a version takes effect at the end."""
     stream, (old, new) = trace.stream, (trace.stream.versions[number] for number in (change.before, change.version))
     before = [trace.state(player) for player in range(len(stream.names))]
@@ -694,11 +705,11 @@ def _as_columns(states: Sequence[State], width: int) -> list[Column]:
     return [arrays.as_column(column) for column in columns]
 
 
-def _joined(parts: Sequence[Trace]) -> Trace:
-    """Parts of a trace, one after another, as one."""
+def _join_parts(parts: Sequence[Trace]) -> Trace:
+    """Join successive parts of a trace into one."""
     last, streams = parts[-1], [part.stream for part in parts]
     played = [stream for stream in streams if len(stream.row)]
-    first = _first_slots(parts)
+    first = _find_first_slots(parts)
     # by their games, then by their adjustments, in which order they have their numbers
     order = sorted(range(len(last.points)), key=lambda number: first.get(number, 2**63))
     number = array("i", bytes(4 * len(order)))
@@ -745,8 +756,8 @@ def _joined(parts: Sequence[Trace]) -> Trace:
     )
 
 
-def _first_slots(parts: Sequence[Trace]) -> dict[int, int]:
-    """Return everybody's first slot, of those who have one."""
+def _find_first_slots(parts: Sequence[Trace]) -> dict[int, int]:
+    """Return the first slot of every player who has one."""
     first_slots: dict[int, int] = {}
     begin = 0
     for part in parts:
@@ -757,5 +768,5 @@ def _first_slots(parts: Sequence[Trace]) -> dict[int, int]:
     return first_slots
 
 
-def _copy(column: Column) -> array[int]:
+def _copy_column(column: Column) -> array[int]:
     return array("q", memoryview(arrays.in_memory(column)).tobytes())

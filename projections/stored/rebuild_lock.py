@@ -38,7 +38,7 @@ class RebuildLock(NamedTuple):
 
 @contextmanager
 def fenced(ledger: Ledger) -> Iterator[Connection]:
-    """Provide the same for somebody who does not hold the lock, or cannot know whether they still do."""
+    """Provide the same for a caller that does not hold the lock, or may have lost it."""
     with ledger.writing("rebuilder") as connection:
         ledger.dialect.fence(connection)
         yield connection
