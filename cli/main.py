@@ -42,7 +42,7 @@ COMMANDS = {
         "Say with what PLAYER begins on LADDER, such as rating=1650 deviation=80.",
     ),
     "club": ("correct:club", "Give a club another name."),
-    "player": ("correct:player", "Give a player another id, or another account."),
+    "player": ("correct:player", "Give a player another id or account, or merge two ids of one person."),
     "games": (
         "log:games",
         "The recorded games as they now stand, by the time they were played; or only the one named.",
@@ -104,6 +104,21 @@ COMMANDS = {
     "demo": ("demo:demo", "Show the main tasks on a small club's games."),
 }
 
+# under these headings `ratings --help` lists them
+HEADINGS = {
+    "Every day": (
+        "import", "record", "correct", "void", "reinstate", "undo", "player", "club", "adjust", "seed", "league",
+        "clock", "standings", "history", "chart", "explain", "predict", "statistics", "games", "log", "ladders",
+        "books", "diff",
+    ),
+    "Publishing": ("publish", "lists", "report", "serve", "site", "export"),
+    "Rules": ("rules", "whatif"),
+    "Operating": (
+        "init", "zone", "status", "nightly", "backup", "rebuild", "verify", "doctor", "segments", "grants", "upgrade",
+        "completion", "demo",
+    ),
+}  # fmt: skip
+
 NO_ROOM = "free some space there, or send it elsewhere; ratings log says what is recorded by now"
 WITHOUT_MEMORY = b"ratings: there is not enough memory for this; nothing was changed by what was under way\n"
 
@@ -155,13 +170,10 @@ class Commands(click.Group):
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         limit = formatter.width - 6 - max(map(len, COMMANDS))
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, click.Command(name, help=told).get_short_help_str(limit))
-                    for name, (_, told) in COMMANDS.items()
-                ]
-            )
+        for heading, names in HEADINGS.items():
+            with formatter.section(heading):
+                told = ((name, click.Command(name, help=COMMANDS[name][1])) for name in names)
+                formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in told])
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]

@@ -74,6 +74,7 @@ CODES = {
     # what a game is
     "too-few-participants": "a game has at least two seats",
     "player-twice": "a player takes part in a game only once",
+    "schedule-exists": "this ladder is already published every month",
     "score-missing": "some players of a game were typed with a score, others without one",
     "place-missing": "either every participant has a place or every one has a score",
     "place-gap": "places run 1, 2, 2, 4 or 1, 2, 2, 3, without gaps",

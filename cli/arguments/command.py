@@ -1,5 +1,6 @@
 """Commands and groups of commands; what a question refuses becomes a message of the command that asked it."""
 
+import shlex
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ import click
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
-from ratings_ledger.ledger.rejections import did_you_mean
+from ratings_ledger.ledger.rejections import did_you_mean, shown
 
 # the arguments of questions that are options of commands
 OPTIONS: dict[str | None, str | None] = {
@@ -31,8 +32,31 @@ class OneOf(click.Choice[str]):
         return f"{told}{did_you_mean(str(value), self.choices) or '.'}"
 
 
+def _parse(
+    parse: Callable[[click.Context, list[str]], list[str]], context: click.Context, words: list[str]
+) -> list[str]:
+    """Return what is left of the words behind a command. Raises `click.UsageError`: where --db belongs, for one."""
+    typed = [*words]
+    try:
+        return parse(context, words)
+    except click.NoSuchOption as problem:
+        if problem.option_name != "--db":
+            raise
+        place = next(number for number, word in enumerate(typed) if word == "--db" or word.startswith("--db="))
+        equals = typed[place] != "--db"
+        db = typed[place].removeprefix("--db=") if equals else " ".join(typed[place + 1 : place + 2]) or "URL"
+        rest = [*typed[:place], *typed[place + 1 + (not equals) :]]
+        name, _, path = context.command_path.partition(" ")
+        right = shlex.join([name, "--db", db, *path.split(), *rest])
+        raise click.UsageError(f"--db stands before the command: {right}", context) from None
+
+
 class Command(click.Command):
     """A command that may ask the ledger anything."""
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """Raises `click.UsageError`."""
+        return _parse(super().parse_args, context, words)
 
     def invoke(self, context: click.Context) -> Any:
         """Raises `click.UsageError` for a bad argument, `click.ClickException` for the unknown and for failed rules."""
@@ -57,6 +81,20 @@ class Group(click.Group):
     """A group of such commands."""
 
     command_class = Command
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """Raises `click.UsageError`."""
+        return _parse(super().parse_args, context, words)
+
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is meant, and what follows it. Raises `click.UsageError`."""
+        name = words[0]
+        if name not in self.commands and not name.startswith("-"):
+            hint = did_you_mean(name, self.commands) or f"; there are {', '.join(self.commands)}"
+            raise click.UsageError(f"{context.command_path} has no command {shown(name)}{hint}", context)
+        return super().resolve_command(context, words)
 
 
 command: Callable[..., Callable[[Callable[..., Any]], Command]] = partial(click.command, cls=Command)

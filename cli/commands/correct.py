@@ -11,9 +11,11 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf, command, group
 from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import OPTIONS, Kept, find_whole_ids, read_as, table_options
+from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.revisions import RevisedGame, live_game
@@ -33,6 +35,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store.log import Log, home_zone
 from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.projections.queries.ladders_at import refuse_unknown
 
 SHOWN_GAMES = 20
 
@@ -215,7 +218,7 @@ def reinstate(how: WriteContext, game_id: str, reason: str, expect: int | None) 
 
 @group()
 def player() -> None:
-    """Give a player another id, or another account."""
+    """Give a player another id or account, or merge two ids of one person."""
 
 
 @player.command()
@@ -225,6 +228,28 @@ def player() -> None:
 @write_command
 def rename(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
     """PLAYER is NEW, from their first game on. If NEW has games, too, they are one person's (a merge)."""
+    data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
+    return _enter(how, "player.renamed", data)
+
+
+@player.command()
+@click.argument("player_id", metavar="PLAYER", type=composed)
+@click.argument("new_player", metavar="KEPT", type=composed)
+@click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
+@write_command
+def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
+    """PLAYER and KEPT are one person under two ids. From their first game on, all games are those of KEPT.
+
+    It records a rename; both ids must be known. Two ids that met in one game are two people, and are refused. To take
+    it back: ratings undo.
+    """
+    try:
+        with how.ledger.reading() as connection:
+            facts = decoded(connection)
+            for name in (player_id, new_player):
+                refuse_unknown(facts, name)
+    except Unknown as problem:
+        return how.refuse("player.renamed", Refused("player-unknown", str(problem)))
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
     return _enter(how, "player.renamed", data)
 

@@ -1,10 +1,11 @@
 """`publish`: standings as people get to see them, fixed by events that hold every row."""
 
+from functools import partial
 from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.command import OneOf, command
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output.appended import print_due_published, print_list_published
@@ -14,14 +15,17 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
 from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
-from ratings_ledger.projections.admission.publishing_lists import publication
+from ratings_ledger.projections.admission.publishing_lists import missed_months, publication, refuse_published
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import due, timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import period_of
+
+SCHEDULED = "list.scheduled"
 
 
 @command()
@@ -31,38 +35,38 @@ from ratings_ledger.projections.rulesets.versions import period_of
     "--due", "all_due", is_flag=True,
     help="Publish all lists of months and years that are over and were never published.",
 )  # fmt: skip
+@click.option(
+    "--every", type=OneOf(["month"]), help="Schedule LADDER: --due then publishes it as it stood at each month's end."
+)
 @write_command
-def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: bool) -> int:
+def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> int:
     """Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.
 
     A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
     end of a day with --as-of. The same content is not published twice in a row.
 
-    With --due, all lists that are over, have somebody on them and were never published are published, oldest first.
-    A published list stays as it is, even if it would come out differently today. Exit 1 if one of them failed or was
-    refused; the others are published anyway.
+    \b
+        ratings publish elo-chess --every month
+        ratings publish --due
+
+    With --every month nothing is published yet, but a schedule is recorded, which `ratings undo` takes back. With
+    --due, all lists that are over, have somebody on them and were never published are published, oldest first: lists
+    of months and years, and scheduled ladders for each month since their first game. A published list stays as it is,
+    even if it would come out differently today. Exit 1 if one of them failed or was refused; the others are published
+    anyway.
     """
     if all_due == (ladder is not None) or (all_due and as_of is not None):
         raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
-    now, view = clock.now(), view_of(how.ledger, as_of, None, None, cached=False)
+    if every is not None and (ladder is None or as_of is not None):
+        raise click.UsageError("--every schedules a LADDER, without --due and --as-of")
     if ladder is None:
-        with view.survey() as survey:
-            rows = []
-            for ladders, stream in due(survey, now):
-                with survey.noting():
-                    found = ladders.of_stream(stream)
-                    if found.rows:
-                        try:
-                            events = publication(ladders, found, now, survey.times)
-                        except Refused as problem:
-                            rows.append(_refused(how, found.ladder, survey.coordinates, problem, survey.times))
-                            continue
-                        rows.append(_published(how, found, survey.coordinates, events, now, survey.times))
-        failed, has_timed = tuple(survey.failures), bool(timed_rulesets(survey))
-        every = DuePublished(
-            survey.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=survey.times
-        )
-        return emit(every, how.form, print_due_published)
+        return emit(publish_due(how), how.form, print_due_published)
+    now, view = clock.now(), view_of(how.ledger, as_of, None, None, cached=False)
+    if every is not None:
+        with view.query(ladder) as query:
+            data = {"ladder": query.ladder, "every": every}
+        plan = how.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
+        return how.enter(SCHEDULED, plan)
     with view.query(ladder) as query:
         ladders, times, ladder = query.ladders, query.times, query.ladder
         if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
@@ -77,12 +81,50 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
     return emit(told, how.form, print_list_published)
 
 
+def publish_due(how: WriteContext) -> DuePublished:
+    """Publish all lists that are over and were never published, oldest first, and return what became of each.
+
+    What another process publishes at the same time is left to it.
+    """
+    now, view = clock.now(), view_of(how.ledger, None, None, None, cached=False)
+    rows = []
+    with view.survey() as survey:
+        months = missed_months(survey, now)
+        lists = [(ladders, stream.ladder, None) for ladders, stream in due(survey, now)]
+        for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:
+            with survey.noting():
+                found = ladders.standings(ladder)
+                if not found.rows:
+                    continue
+                at = survey.coordinates if end is None else ladders.coordinates
+                try:
+                    events = publication(ladders, found, now, survey.times, asked=end is not None)
+                except Refused as problem:
+                    rows.append(_refused(how, ladder, at, problem, survey.times))
+                    continue
+                rows.append(_published(how, found, at, events, now, survey.times, end))
+        scheduled = scheduled_ladders(survey.connection, survey.facts.position)
+        has_timed = bool(timed_rulesets(survey) or scheduled)
+    rows = [row for row in rows if {one.code for one in row.told.rejected} != {"list-exists"}]
+    failed = tuple(survey.failures)
+    return DuePublished(
+        survey.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=survey.times
+    )
+
+
 def _published(
-    how: WriteContext, found: Ranking, at: Coordinates, events: list[tuple[str, dict[str, Any]]], now: int, times: Times
-) -> PublishedOutcome:
-    """Append the events that publish a list, in one transaction, and say what became of them."""
+    how: WriteContext, found: Ranking, at: Coordinates, events: list[tuple[str, dict[str, Any]]], now: int,
+    times: Times, end: int | None = None,
+) -> PublishedOutcome:  # fmt: skip
+    """Append the events that publish a list, in one transaction, and say what became of them.
+
+    Args:
+        end: the end of the month that is published, if nobody else has published it in the meantime.
+    """
     occurred_at = format_instant(now)
-    done = how.done(how.propose({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events))
+    still = {} if end is None else {"precondition": partial(refuse_published, ladder=found.ladder, end=end)}
+    drafts = [{"type": name, "occurred_at": occurred_at, "data": data} for name, data in events]
+    done = how.done(how.propose(drafts, **still))
     return PublishedOutcome(
         found.ladder, found.ruleset, at, found.games, found.digest, len(found.rows),
         head_of(done) if done.appended else None, done.appended, done.existing, how.dry_run, refusals(done.rejected),

@@ -218,6 +218,7 @@ def print_due_published(found: DuePublished) -> None:
         if not found.has_timed:
             tell_no_timed()
             render.hanging("Any other ladder is published by its name: ratings publish LADDER --as-of DATE", 2)
+            render.hanging("or, by --due, at the end of each month: ratings publish LADDER --every month", 2)
 
 
 def _say_published(found: PublishedOutcome) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -97,6 +97,13 @@ class ListPublished(Members):
     row_count: Number
     parts: PartNumber
     games: Count = 0
+
+
+class ListScheduled(Members):
+    """From now on a ladder is published as it stands at the end of every month. No ladder depends on it."""
+
+    ladder: LadderText
+    every: Literal["month"]
 
 
 def digest_of(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:

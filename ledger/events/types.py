@@ -31,7 +31,7 @@ from ratings_ledger.ledger.events.fields import (
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import check_sides
-from ratings_ledger.ledger.events.published_lists import ListPublished, ListRows
+from ratings_ledger.ledger.events.published_lists import ListPublished, ListRows, ListScheduled
 from ratings_ledger.ledger.events.rulesets import Partition as Partition
 from ratings_ledger.ledger.events.rulesets import Ruleset as Ruleset
 from ratings_ledger.ledger.events.rulesets import Scope as Scope
@@ -244,6 +244,9 @@ TYPES = {
     "list.rows": EventType(ListRows, lambda data: f"list:{data['digest']}", is_silent=True, is_watched=True),
     "list.published": EventType(
         ListPublished, lambda data: f"ladder:{data['ladder']}", is_silent=True, is_watched=True
+    ),
+    "list.scheduled": EventType(
+        ListScheduled, lambda data: f"schedule:{data['ladder']}", is_silent=True, is_watched=True
     ),
     **{
         name: EventType(model, lambda data: f"clock:{data['game_id']}", is_watched=True, is_far=True)

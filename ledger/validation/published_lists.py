@@ -110,6 +110,21 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
         raise Refused("list-exists", f"{data['ladder']} is already published with the same content{where}")
 
 
+def refuse_schedule(events: Events, data: dict[str, Any]) -> None:
+    """Raises `Refused` (schedule-exists) if a ladder is scheduled already."""
+    for event in events.about(f"schedule:{data['ladder']}"):
+        if event.type == "list.scheduled" and is_live(events, event):
+            remedy = "" if event.position is None else f"; to end that: ratings undo {event.position}"
+            told = f"{data['ladder']} is already published every {event.data['every']}{remedy}"
+            raise Refused("schedule-exists", told)
+
+
+def scheduled_ladders(connection: Connection, until: int) -> dict[str, str]:
+    """Return the ladders that are published again and again, by name, with how often, as of a position."""
+    found = read_live(connection, until=until, type_name="list.scheduled")
+    return {event.data["ladder"]: event.data["every"] for event in found}
+
+
 def refuse_rows_withdrawn(events: Events, data: dict[str, Any]) -> None:
     """Raises `Refused` (still-needed) if rows belong to a live list."""
     for event in events.about(f"ladder:{data['ladder']}"):

@@ -41,6 +41,7 @@ from ratings_ledger.projections.replay.eligibility import (
     why_unreadable,
 )
 from ratings_ledger.projections.replay.ladders import parse_name, partition_values, refuse_name
+from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
     Version,
@@ -151,8 +152,11 @@ class Admission:
         elif type_name == "points.adjusted":
             self._adjustment(data)
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
-        elif type_name == "list.published":
-            self._fitting(data["ladder"])
+        elif type_name in ("list.published", "list.scheduled"):
+            versions = self._fitting(data["ladder"])
+            if type_name == "list.scheduled" and by_time(versions[0].ruleset):
+                told = "is a list of a month or year, which ratings publish --due publishes when that is over"
+                raise Refused("schedule-exists", f"{data['ladder']} {told}")
         elif type_name == "ruleset.published":
             self._add(self._ruleset(data))
         elif type_name == "league.joined":
@@ -369,7 +373,7 @@ class RecordedChecks(Admission):
             if data["rule"] not in BUILT_IN or read_ruleset(data)[0] is None:
                 self._unusable[data["id"]] = "its rule is not this program's"
                 return
-        elif type_name in ("points.adjusted", "player.seeded", "list.published"):
+        elif type_name in ("points.adjusted", "player.seeded", "list.published", "list.scheduled"):
             if parse_name(data["ladder"]).ruleset_id in self._unusable:
                 return
         elif type_name == "league.joined" or (type_name in CLOCK_TYPES and self._unusable):

@@ -38,6 +38,7 @@ DONE = {
     "game.recorded": "the game recorded", "game.corrected": "the correction", "game.voided": "the void",
     "game.reinstated": "the reinstatement", "event.voided": "the withdrawal", "points.adjusted": "the adjustment",
     "player.renamed": "the rename", "import.recorded": "the import", "list.published": "the list published",
+    "list.scheduled": "the schedule",
     "ruleset.published": "the ruleset published", "player.seeded": "the seed", "club.renamed": "the club's new name",
 }  # fmt: skip
 

@@ -34,6 +34,7 @@ NAMED = {
     "player.registered": "the registration of ",
     "import.recorded": "the import of ",
     "list.published": "the published list ",
+    "list.scheduled": "the schedule: ",
     "league.created": "the league ",
     **{name: f"{name} of " for name in CLOCK_TYPES},
 }
@@ -202,6 +203,8 @@ def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
     if type_name == "list.published":
         as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
         return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
+    if type_name == "list.scheduled":
+        return f"{data['ladder']} is published every {data['every']}"
     if type_name == "ruleset.published":
         return f"{data['id']}@{data['version']}"
     if type_name == "ledger.zone_set":

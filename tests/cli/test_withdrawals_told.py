@@ -22,6 +22,7 @@ TOLD = {
     "import.recorded": "the import of -: position 3",
     "list.rows": f"{LADDER}: part 1 of 1, 2 rows",
     "list.published": f"the published list {LADDER} as of 2010-04-01 23:59 UTC: 2 rows under elo-chess@1, position 4",
+    "list.scheduled": f"the schedule: {LADDER} is published every month",
     "player.registered": "the registration of eve, free",
     "player.account_changed": "eve has a premium account from 2010-03-05 12:00 UTC",
     "player.renamed": "eve is Eve M.",
@@ -62,6 +63,7 @@ def everything_recorded(ratings: Ratings, url: str) -> None:
     """Make a ledger in which there is an event of every type."""
     without_events(ratings, url)
     lines = [
+        event("list.scheduled", ladder=LADDER, every="month"),
         event("player.registered", player="eve", account="free"),
         event("player.account_changed", player="eve", account="premium"),
         event("player.renamed", player="eve", new_player="Eve M."),

@@ -261,6 +261,9 @@ CASES = {
     "too-few-participants": Case(game(seat("anna", 1))),
     "player-twice": Case(game(seat("anna", 1), seat("anna", 2))),
     "place-missing": Case(game(seat("anna", 1), seat("ben"))),
+    "schedule-exists": Case(
+        line(type="list.scheduled", data={"ladder": "catan-monthly/7/basic/2010-03", "every": "month"})
+    ),
     "score-missing": Case(b"", command=("record", "--game", "catan", "--game-id", "g-2", "anna:3", "ben")),
     "place-gap": Case(game(seat("anna", 1), seat("ben", 3))),
     "score-contradicts-place": Case(game(seat("anna", 1, score=5), seat("ben", 2, score=6))),

@@ -1,0 +1,43 @@
+"""Words in the wrong place, or nearly right: the message says what is meant."""
+
+import pytest
+from correction_helpers import Ratings, read, refusal, small_ledger
+
+from ratings_ledger.cli.main import COMMANDS, HEADINGS
+
+pytestmark = pytest.mark.ledger(make=small_ledger, store="sqlite")
+
+WRONG = {
+    "a command of a group": (["rules", "lst"], "ratings rules has no command 'lst'; did you mean list?"),
+    "nothing like it": (["backup", "frob"], "ratings backup has no command 'frob'; there are "),
+    "--db behind the command": (
+        ["standings", "--db", "club 1.db", "elo-chess"],
+        "--db stands before the command: ratings --db 'club 1.db' standings elo-chess",
+    ),
+    "--db behind a group": (["rules", "list", "--db=x.db"], "ratings --db x.db rules list"),
+    "--db without a value": (["status", "--db"], "ratings --db URL status"),
+}
+
+
+@pytest.mark.parametrize(("words", "told"), WRONG.values(), ids=WRONG)
+def test_wrong_words_are_explained(words: list[str], told: str, ratings: Ratings) -> None:
+    """The message has the word that was probably meant, or the command as it works."""
+    done = ratings(*words)
+    assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
+
+
+def test_every_command_has_a_heading() -> None:
+    """`ratings --help` lists each command once."""
+    assert sorted(name for names in HEADINGS.values() for name in names) == sorted(COMMANDS)
+
+
+def test_merge_makes_two_ids_one_person(db: str, ratings: Ratings) -> None:
+    """Two known ids that never met become one; unknown ones, and two that met, are refused."""
+    assert refusal(ratings, db, "player", "merge", "anna", "nobody-yet") == "player-unknown"
+    assert refusal(ratings, db, "player", "merge", "anna", "ben") == "players-met"
+    told = ratings("record", "--game", "galactic-magnate", "--game-id", "g-9", "annette", "ben", db=db)
+    assert told.exit_code == 0
+    assert ratings("player", "merge", "annette", "anna", db=db).exit_code == 0
+    (row,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    assert (row["type"], row["data"]["new_player"]) == ("player.renamed", "anna")
+    assert ratings("undo", "--yes", db=db).exit_code == 0
