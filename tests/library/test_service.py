@@ -1,0 +1,50 @@
+"""The service in examples/service.py, asked as a client would."""
+
+import http.client
+import json
+import runpy
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import ratings_ledger as rl
+
+pytestmark = pytest.mark.slow
+
+SERVICE = Path(__file__).parents[2] / "examples" / "service.py"
+GAME = {
+    "occurred_at": "2025-05-01T12:00:00Z",
+    "game": "chess",
+    "participants": [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}],
+}
+
+
+def test_service_records_once_and_answers() -> None:
+    """A game is recorded, is there when sent again, counts, and comes in the feed; others are refused."""
+    service = runpy.run_path(str(SERVICE))["Service"]
+    with rl.create(rulesets=["elo-chess"]) as ledger, service(("127.0.0.1", 0), ledger) as server:
+        server.RequestHandlerClass.log_message = lambda *_: None
+        Thread(target=server.serve_forever, daemon=True).start()
+
+        def ask(method: str, path: str, content: object = None) -> tuple[int, Any]:
+            connection = http.client.HTTPConnection(*server.server_address)
+            connection.request(method, path, None if content is None else json.dumps(content))
+            answer = connection.getresponse()
+            found = answer.status, json.loads(answer.read())
+            connection.close()
+            return found
+
+        ladder = ledger.at().rulesets().rows[0].version.partition("@")[0]
+        first = ask("PUT", "/games/g-1", GAME)
+        assert first == (201, {"id": "game:g-1", "position": 2, "appended": True})
+        assert ask("PUT", "/games/g-1", GAME) == (200, {**first[1], "appended": False})
+        status, standings = ask("GET", f"/standings/{ladder}/all")
+        assert (status, [row["player"] for row in standings["rows"]]) == (200, ["anna", "ben"])
+        assert [event["type"] for event in ask("GET", "/feed?after=1")[1]] == ["game.recorded"]
+        assert ask("PUT", "/games/g-2", {**GAME, "participants": []})[0] == 422
+        assert ask("PUT", "/games/g-2", [1])[0] == 400
+        assert ask("GET", "/feed?after=x")[0] == 400
+        assert ask("GET", "/standings/none")[0] == 422
+        server.shutdown()
