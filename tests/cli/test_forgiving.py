@@ -28,7 +28,7 @@ pytestmark = pytest.mark.ledger(make=a_club, store="sqlite")
 MEANT = {
     "a command": (["standing"], 2, "did you mean standings?"),
     "another command": (["histroy"], 2, "did you mean history?"),
-    "a command of a group": (["rules", "lst"], 2, "Did you mean 'list'?"),
+    "a command of a group": (["rules", "lst"], 2, "did you mean list?"),
     "an option": (["standings", ALL, "--as-off", "2024"], 2, "Did you mean '--as-of'?"),
     "a ruleset": (["standings", "elo-ches/all"], 2, "did you mean elo-chess?"),
     "a ruleset shown": (["rules", "show", "elo-ches"], 2, "did you mean elo-chess?"),

@@ -47,6 +47,7 @@ def test_due_without_lists_says_what_is_published(copied_file: Callable[..., str
         "No list is due.\n"
         + NO_TIMED
         + "Any other ladder is published by its name: ratings publish LADDER --as-of DATE\n"
+        + "or, by --due, at the end of each month: ratings publish LADDER --every month\n"
     )
 
 
