@@ -50,9 +50,8 @@ from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.continuation import numbered_after
 from ratings_ledger.projections.replay.ladders import parse_name, streams
-from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.replay import numbered_after, replay
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
     REPEATABLE,

@@ -35,17 +35,8 @@ CELLS_FIRST = 64
 PAGE_BYTES = 10_000_000  # of a text
 LANES = 2
 PAGES_AHEAD, PAGES_FIRST = 8, 80
-COLUMNS = {
-    "occurred_at": "q",
-    "size": "q",
-    "in_cell": "i",
-    "player": "i",
-    "place": "i",
-    "status": "b",
-    "seat": "i",
-    "seconds_played": "i",
-    "score": "q",
-}
+COLUMNS = {"occurred_at": "q", "size": "q", "in_cell": "i", "player": "i", "place": "i", "status": "b", "seat": "i",
+           "seconds_played": "i", "score": "q"}  # fmt: skip
 OF_GAMES = ("occurred_at", "size", "in_cell")
 
 Take = Callable[[Facts, int, str], None]
@@ -129,10 +120,10 @@ class Scanner:
         """
         if not text.isascii():
             _decoded(text)
-        characters = np.frombuffer(text, dtype=np.uint8)
+        seen = np.frombuffer(text, dtype=np.uint8)
         slots = len(text) // scanning.PARTICIPANT_BYTES + 1
         keys, merits, name_game = self._scratch(slots)
-        line = self._lines(characters)
+        line = self._lines(seen)
         records = len(line) - 1
         room = {
             name: np.empty(records if name in OF_GAMES else slots, dtype=np.dtype(code))
@@ -141,48 +132,20 @@ class Scanner:
         plain, game_id = np.empty(records, dtype=np.int8), np.empty((records, 2), dtype=np.int64)
         names, labels = self.names, self.labels
         before = names.known, labels.known, self.cells_known
-        counters = np.array([0, *before, 0, 0, names.known], dtype=np.int64)
+        found = np.array([0, *before, 0, 0, names.known], dtype=np.int64)
         words, word_from = _words()
         told, cell = np.empty(12, dtype=np.int64), np.empty(scanning.CELL, dtype=np.int64)
         games = used = read = 0
         while read < records:
             self._make_room()
             compiling.compiled(scanning.scan)(
-                characters,
-                after,
-                TYPES["game.recorded"].schema_version,
-                np.frombuffer(words, dtype=np.uint8),
-                arrays.as_numpy(word_from),
-                line,
-                plain,
-                told,
-                cell,
-                keys,
-                merits,
-                room["occurred_at"],
-                room["size"],
-                room["in_cell"],
-                game_id,
-                room["player"],
-                room["place"],
-                room["status"],
-                room["seat"],
-                room["seconds_played"],
-                room["score"],
-                names.table,
-                names.pool,
-                names.begins,
-                names.ends,
-                name_game,
-                labels.table,
-                labels.pool,
-                labels.begins,
-                labels.ends,
-                self.cell_table,
-                self.cells,
-                counters,
-            )
-            used, names.known, labels.known, self.cells_known, games, read, _ = counters.tolist()
+                seen, after, TYPES["game.recorded"].schema_version, np.frombuffer(words, dtype=np.uint8),
+                arrays.as_numpy(word_from), line, plain, told, cell, keys, merits, room["occurred_at"],
+                room["size"], room["in_cell"], game_id, room["player"], room["place"], room["status"], room["seat"],
+                room["seconds_played"], room["score"], names.table, names.pool, names.begins, names.ends, name_game,
+                labels.table, labels.pool, labels.begins, labels.ends, self.cell_table, self.cells, found,
+            )  # fmt: skip
+            used, names.known, labels.known, self.cells_known, games, read, _ = found.tolist()
         self.label.extend(labels.told(before[1]))
         new_names, new_cells = names.told(before[0]), self._new_cells(before[2])
         unsure = game_id[:games][plain[plain != 0] == scanning.LOOKED_AT].tolist()
@@ -192,23 +155,16 @@ class Scanner:
             and are_written(GameId, [_decoded(text[begin:end]) for begin, end in unsure])
         )
         return ScannedPage(
-            text,
-            after,
-            line,
-            plain != 0,
-            {name: column[: games if name in OF_GAMES else used] for name, column in room.items()},
-            game_id[:games],
-            name_game[: names.known - before[0]].tolist(),
-            new_names,
-            new_cells,
-            sound,
-        )
+            text, after, line, plain != 0,
+            {name: column[: games if name in OF_GAMES else used] for name, column in room.items()}, game_id[:games],
+            name_game[: names.known - before[0]].tolist(), new_names, new_cells, sound,
+        )  # fmt: skip
 
-    def _lines(self, characters: Any) -> Any:
+    def _lines(self, seen: Any) -> Any:
         """Return where each line begins, and where the last ends."""
-        if len(characters) > len(self.is_end):
-            self.is_end = np.empty(len(characters) + len(characters) // 8, dtype=bool)
-        ends = np.flatnonzero(np.equal(characters, scanning.NEWLINE, out=self.is_end[: len(characters)]))
+        if len(seen) > len(self.is_end):
+            self.is_end = np.empty(len(seen) + len(seen) // 8, dtype=bool)
+        ends = np.flatnonzero(np.equal(seen, scanning.NEWLINE, out=self.is_end[: len(seen)]))
         return np.concatenate(([0], ends + 1))
 
     def _scratch(self, slots: int) -> Any:
@@ -377,19 +333,13 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
     players, cells = (np.array(codes, dtype=np.int32) for codes in (numbers.players, numbers.cells))
     in_cell = page.columns["in_cell"][games]
     for column, values in (
-        (facts.first_position, at),
-        (facts.live_position, at),
-        (facts.occurred_at, page.columns["occurred_at"][games]),
-        (facts.start, starts),
-        (facts.count, sizes),
-        (facts.cell, cells[in_cell]),
-        (facts.kind_start, np.zeros(len(at))),
-        (facts.player, players[page.columns["player"][slots]]),
-        (facts.place, page.columns["place"][slots]),
-        (facts.status, page.columns["status"][slots]),
+        (facts.first_position, at), (facts.live_position, at), (facts.occurred_at, page.columns["occurred_at"][games]),
+        (facts.start, starts), (facts.count, sizes), (facts.cell, cells[in_cell]),
+        (facts.kind_start, np.zeros(len(at))), (facts.player, players[page.columns["player"][slots]]),
+        (facts.place, page.columns["place"][slots]), (facts.status, page.columns["status"][slots]),
         (facts.replaced, np.zeros(slots.stop - slots.start)),
         *((facts.optional[name], page.columns[name][slots]) for name in optional),
-    ):
+    ):  # fmt: skip
         column.frombytes(np.ascontiguousarray(values, dtype=np.dtype(column.typecode)).data.cast("B"))
 
 

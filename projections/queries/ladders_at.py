@@ -43,7 +43,6 @@ from ratings_ledger.projections.queries.coordinates import (
 from ratings_ledger.projections.queries.shown_states import ShownStates, StatesSeen, exact_states
 from ratings_ledger.projections.replay.clubs import facts_of_clubs, find_places
 from ratings_ledger.projections.replay.containment import RuleFailure, rank_by
-from ratings_ledger.projections.replay.continuation import Replayed, can_be_continued, continued, replayed_of
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
 from ratings_ledger.projections.replay.ladders import (
     ClosedPeriods,
@@ -56,7 +55,7 @@ from ratings_ledger.projections.replay.ladders import (
     streams,
 )
 from ratings_ledger.projections.replay.partition import by_time, cell_values
-from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
 from ratings_ledger.projections.replay.trace import Before, Trace
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, period_of, refuse_months
 

@@ -172,24 +172,24 @@ def why_unreadable(facts: Facts, row: int, version: Version, participants: Seque
     None.
     """
     ruleset = version.ruleset
-    if not takes_teams(version) and (reason := _why_no_teams(facts, row, version, participants)):
-        return Uncountable("no-teams", reason)
+    if not takes_teams(version) and (told := _why_no_teams(facts, row, version, participants)):
+        return Uncountable("no-teams", told)
     for name, limits in ruleset.numbers.items():
         for participant, number in zip(participants, facts.column(f"{NUMBERS}{name}", row, participants), strict=True):
             if number == MISSING and limits.absent == "refuse":
-                reason = f"{NUMBERS}{name} is not recorded of {facts.name_of(participant)}, and {ruleset.name} needs it"
-                return Uncountable("number-missing", reason)
+                told = f"{NUMBERS}{name} is not recorded of {facts.name_of(participant)}, and {ruleset.name} needs it"
+                return Uncountable("number-missing", told)
             if number != MISSING and not limits.min <= number <= limits.max:
-                reason = f"{NUMBERS}{name} is {number}; {ruleset.name} takes {limits.min} to {limits.max}"
-                return Uncountable("number-out-of-range", reason)
+                told = f"{NUMBERS}{name} is {number}; {ruleset.name} takes {limits.min} to {limits.max}"
+                return Uncountable("number-out-of-range", told)
     if SCORES.isdisjoint(version.rule.columns) or facts.label("kind", row) == "battle":
         return None
     for participant in participants:
         score, decimals = facts.recorded_score(participant)
         if decimals > ruleset.score_decimals and decimals != TOO_LARGE:
             name = facts.name_of(participant)
-            reason = f"the score of {name} is finer than score_decimals = {ruleset.score_decimals} of {ruleset.name}"
-            return Uncountable("score-too-fine", reason)
+            told = f"the score of {name} is finer than score_decimals = {ruleset.score_decimals} of {ruleset.name}"
+            return Uncountable("score-too-fine", told)
         if decimals == TOO_LARGE or (
             score != MISSING and abs(score) * 10 ** (ruleset.score_decimals - decimals) > INTEGER_MAX
         ):
@@ -359,12 +359,9 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
 
 
 def select(
-    facts: Facts,
-    versions: Sequence[Version],
-    ordered: Callable[[], Column],
-    ladders: Callable[[Cell], bool],
+    facts: Facts, versions: Sequence[Version], ordered: Callable[[], Column], ladders: Callable[[Cell], bool],
     failures: dict[int, Exception],
-) -> Selected:
+) -> Selected:  # fmt: skip
     """Return the games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
 
     Games at which their rule's check fails are included; `failures` gets them by row.
@@ -377,39 +374,21 @@ def select(
         return Selected(array("q"), array("h"), array("q", [0]), array("i"))
     slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
     room = [
-        arrays.zeros("q", len(rows)),
-        arrays.zeros("h", len(rows)),
-        arrays.zeros("q", len(rows) + 1),
+        arrays.zeros("q", len(rows)), arrays.zeros("h", len(rows)), arrays.zeros("q", len(rows) + 1),
         arrays.zeros("i" if len(facts.player) < 2**31 else "q", slots),
-    ]
+    ]  # fmt: skip
     rows = _live(facts, rows)
     since, version_since = timeline(versions)
     frozen = versions[0].ruleset.freeze != "none"
     starts = league_starts(facts, versions) if frozen else {}
     given = (
-        facts.cell,
-        facts.occurred_at,
-        facts.start,
-        facts.count,
-        facts.player,
-        facts.person,
-        facts.status,
-        facts.replaced,
-        facts.ranks(),
-        int(facts.renamed),
-        array("q", since),
-        array("h", version_since),
-        array("q", [starts.get(cell.league, SAME) for cell in facts.cells]),
-        int(frozen),
-        admitted,
-        len(facts.cells),
-        seat_mask(versions),
-        SEAT_KINDS // 2,
-        array("q", [version.rule.counted_min for version in versions]),
-        account_mask(versions),
-        len(ACCOUNTS),
-        *_accounts(facts, versions),
-    )
+        facts.cell, facts.occurred_at, facts.start, facts.count, facts.player, facts.person, facts.status,
+        facts.replaced, facts.ranks(), int(facts.renamed), array("q", since), array("h", version_since),
+        array("q", [starts.get(cell.league, SAME) for cell in facts.cells]), int(frozen),
+        admitted, len(facts.cells),
+        seat_mask(versions), SEAT_KINDS // 2, array("q", [version.rule.counted_min for version in versions]),
+        account_mask(versions), len(ACCOUNTS), *_accounts(facts, versions),
+    )  # fmt: skip
     compiled = compiling.is_worthwhile(len(rows))
 
     def select_into(some: Column, into: Sequence[Any]) -> int:
@@ -420,8 +399,8 @@ def select(
     games = _in_parts(facts, rows, select_into, room) if in_parts else select_into(rows, room)
     facts.let_go()
     row, version, offset, slot = (memoryview(column) for column in room)
-    selected = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
-    return _scorable(facts, versions, selected, failures)
+    found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
+    return _scorable(facts, versions, found, failures)
 
 
 def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
@@ -442,15 +421,13 @@ def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]],
                 waiting.append((first, room_from, ends, threads.submit(run, arrays.as_column(some), into)))
                 room_from += int(counts[some].sum())
             if len(waiting) > 2 or (first is None and waiting):
-                begin, slots_from, ends, selected = waiting.popleft()
-                more = selected.result()
+                begin, slots_from, ends, found = waiting.popleft()
+                more = found.result()
                 moved = int(ends[more])
                 offset[games + 1 : games + 1 + more] = ends[1 : more + 1] + used
                 for column, end, length, at in (
-                    (row, games, more, begin),
-                    (version, games, more, begin),
-                    (slot, used, moved, slots_from),
-                ):
+                    (row, games, more, begin), (version, games, more, begin), (slot, used, moved, slots_from)
+                ):  # fmt: skip
                     if end < at:
                         column[end : end + length] = column[at : at + length]
                 games, used = games + more, used + moved
@@ -471,15 +448,12 @@ def _live(facts: Facts, rows: Column) -> Column:
 def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
     """For every version and cell, whether its games are eligible and on a ladder."""
     slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
-    is_candidate = [cell.game in slugs and ladders(cell) for cell in facts.cells]
-    return array(
-        "b",
-        [
-            on_a_ladder and why_cell_not_eligible(facts, cell, version.ruleset) is None
-            for version in versions
-            for cell, on_a_ladder in zip(facts.cells, is_candidate, strict=True)
-        ],
-    )
+    asked = [cell.game in slugs and ladders(cell) for cell in facts.cells]
+    return array("b", [
+        on_a_ladder and why_cell_not_eligible(facts, cell, version.ruleset) is None
+        for version in versions
+        for cell, on_a_ladder in zip(facts.cells, asked, strict=True)
+    ])  # fmt: skip
 
 
 def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
@@ -504,51 +478,51 @@ def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
 
 
 def _scorable(
-    facts: Facts, versions: Sequence[Version], selected: Selected, failures: dict[int, Exception]
-) -> Selected:
+    facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, Exception]
+) -> Selected:  # fmt: skip
     """Return the games without those that their rule cannot score."""
-    selected = _readable(facts, versions, selected)
+    found = _readable(facts, versions, found)
     looked_at = [needs_a_look(version) for version in versions]
     if not any(looked_at):
-        return selected
-    alike = _alike(facts, versions, selected)
+        return found
+    alike = _alike(facts, versions, found)
     known: dict[Any, bool] = {}
-    unreadable: list[int] = []
+    gone: list[int] = []
     for game, key in enumerate(alike):
-        if not looked_at[selected.version[game]]:
+        if not looked_at[found.version[game]]:
             continue
         out = known.get(key) if key is not None else None
         if out is None:
-            row, participants = selected.row[game], selected.slot[selected.offset[game] : selected.offset[game + 1]]
+            row, participants = found.row[game], found.slot[found.offset[game] : found.offset[game + 1]]
             try:
-                out = why_not_scored(facts, row, versions[selected.version[game]], participants) is not None
+                out = why_not_scored(facts, row, versions[found.version[game]], participants) is not None
             except RuleFailure as failure:
                 failures[row], out = failure, False
             else:
                 known[key] = out
         if out:
-            unreadable.append(game)
-    return _without(selected, unreadable) if unreadable else selected
+            gone.append(game)
+    return _without(found, gone) if gone else found
 
 
-def _readable(facts: Facts, versions: Sequence[Version], selected: Selected) -> Selected:
+def _readable(facts: Facts, versions: Sequence[Version], found: Selected) -> Selected:
     """Return the games without those that their ruleset cannot read; `why_unreadable` says why."""
     if not any(may_be_unreadable(facts, version) for version in versions):
-        return selected
-    offset = arrays.as_numpy(selected.offset)
-    size, slot = np.diff(offset), arrays.as_numpy(selected.slot)
-    version_of = np.repeat(arrays.as_numpy(selected.version), size)
+        return found
+    offset = arrays.as_numpy(found.offset)
+    size, slot = np.diff(offset), arrays.as_numpy(found.slot)
+    version_of = np.repeat(arrays.as_numpy(found.version), size)
     wrong = np.zeros(len(slot), dtype=bool)
     for index, version in enumerate(versions):
         mine = version_of == index
         if reads_numbers(version):
             wrong[mine] = _are_unreadable(facts, version, slot[mine])
         if not takes_teams(version):
-            wrong[mine] |= _are_partners(facts, arrays.as_numpy(selected.row), size, slot)[mine]
+            wrong[mine] |= _are_partners(facts, arrays.as_numpy(found.row), size, slot)[mine]
     if not wrong.any():
-        return selected
+        return found
     games = np.repeat(np.arange(len(size)), size)[wrong]
-    return _without(selected, np.unique(games).tolist())
+    return _without(found, np.unique(games).tolist())
 
 
 def _are_partners(facts: Facts, row: Any, size: Any, slot: Any) -> Any:
@@ -579,66 +553,43 @@ def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
     return wrong
 
 
-def _alike(facts: Facts, versions: Sequence[Version], selected: Selected) -> Iterable[Any]:
+def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
     """Return a key for every game, equal for games about which a rule's check says the same; None where nothing is
     known.
     """
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
     readings = {reading_of(version.rule.columns, version.ruleset) for version in versions}
     if seasonal or len(readings) > 1:
-        return [None] * len(selected.row)
-    offset = arrays.as_numpy(selected.offset)
-    games = GameSlots(selected.row, arrays.as_column(np.diff(offset)), selected.slot)
+        return [None] * len(found.row)
+    offset = arrays.as_numpy(found.offset)
+    games = GameSlots(found.row, arrays.as_column(np.diff(offset)), found.slot)
     (reading,) = readings
     read = np.ascontiguousarray(bulk_columns(facts, reading, games).T)
     width, raw = read.itemsize * len(reading.columns), read.tobytes()
     ends = (offset * width).tolist()
-    return ((version, raw[first:last]) for version, (first, last) in zip(selected.version, pairwise(ends), strict=True))
+    return ((version, raw[first:last]) for version, (first, last) in zip(found.version, pairwise(ends), strict=True))
 
 
-def _without(selected: Selected, removed: list[int]) -> Selected:
-    row, version, offset, slot = array("q"), array("h"), array("q", [0]), array(memoryview(selected.slot).format)
-    for first, last in pairwise([-1, *removed, len(selected.row)]):
-        row.extend(selected.row[first + 1 : last])
-        version.extend(selected.version[first + 1 : last])
-        shift = len(slot) - selected.offset[first + 1]
-        offset.extend(selected.offset[game + 1] + shift for game in range(first + 1, last))
-        slot.extend(selected.slot[selected.offset[first + 1] : selected.offset[last]])
+def _without(found: Selected, gone: list[int]) -> Selected:
+    row, version, offset, slot = array("q"), array("h"), array("q", [0]), array(memoryview(found.slot).format)
+    for first, last in pairwise([-1, *gone, len(found.row)]):
+        row.extend(found.row[first + 1 : last])
+        version.extend(found.version[first + 1 : last])
+        shift = len(slot) - found.offset[first + 1]
+        offset.extend(found.offset[game + 1] + shift for game in range(first + 1, last))
+        slot.extend(found.slot[found.offset[first + 1] : found.offset[last]])
     return Selected(row, version, offset, slot)
 
 
 # compiled: what it works on comes as flat arrays, one by one
 def select_slots(
-    rows: Column,
-    cell: Column,
-    occurred_at: Column,
-    start: Column,
-    count: Column,
-    player: Column,
-    person: Column,
-    status: Column,
-    replaced: Column,
-    rank: Column,
-    merged: int,
-    since: Column,
-    version_since: Column,
-    frozen_at: Column,
-    frozen: int,
-    admitted: Column,
-    cells: int,
-    seats_count: Column,
-    statuses: int,
-    counted_min: Column,
-    accounts_count: Column,
-    accounts: int,
-    account_from: Column,
-    account_at: Column,
-    account_code: Column,
-    found_row: Column,
-    found_version: Column,
-    found_offset: Column,
-    found_slot: Column,
-) -> int:
+    rows: Column, cell: Column, occurred_at: Column, start: Column, count: Column, player: Column,
+    person: Column, status: Column, replaced: Column, rank: Column, merged: int,
+    since: Column, version_since: Column, frozen_at: Column, frozen: int, admitted: Column, cells: int,
+    seats_count: Column, statuses: int, counted_min: Column,
+    accounts_count: Column, accounts: int, account_from: Column, account_at: Column, account_code: Column,
+    found_row: Column, found_version: Column, found_offset: Column, found_slot: Column,
+) -> int:  # fmt: skip
     """Return the games of a ruleset among `rows`, in that order, with their counted participants by id; returns how
     many.
 

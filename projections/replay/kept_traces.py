@@ -36,10 +36,9 @@ from ratings_ledger.projections.facts.column_files import (
 )
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.continuation import Replayed, can_be_continued, continued, replayed_of
 from ratings_ledger.projections.replay.gaps import read_calendar
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, find_seeded, parse_name, streams
-from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
 from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.faults import is_ours
 from ratings_ledger.projections.rulesets.versions import Version

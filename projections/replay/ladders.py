@@ -171,20 +171,20 @@ class Stream:
             bisect_left(
                 self.row, moment, 0, among, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
             ),
-            bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment),
+            bisect_left(self.adjustments, moment, key=lambda one: one.moment),
         )
 
     def _place_closed(self, periods: Periods, moment: tuple[int, int], among: int | None) -> tuple[int, int]:
         """Return how many games are in periods closed before a moment, and how many adjustments are counted by then."""
         games = int(periods.offsets[periods.count_closed(moment[0] - 1)])
         games = games if among is None else min(games, among)
-        before_moment = bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment)
-        return games, bisect_right(self.adjustments, games, 0, before_moment, key=lambda adjustment: adjustment.game)
+        there = bisect_left(self.adjustments, moment, key=lambda one: one.moment)
+        return games, bisect_right(self.adjustments, games, 0, there, key=lambda one: one.game)
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
         """Return when it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
         games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
-        return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
+        return min([*games, *((one.occurred_at, "adjustment") for one in self.adjustments)], default=None)
 
     def _first_of_columns(self, slots: int) -> Sequence[Column]:
         """Return the columns of the first slots."""
@@ -199,30 +199,20 @@ class Stream:
         slots = self.offsets[games]
         # numbers follow the order in which players join by their games, then by their adjustments
         joined = arrays.largest(self.players[:slots]) + 1 if joined is None else joined
-        part = replace(
-            self,
-            names=self.names[:joined],
-            offsets=self.offsets[: games + 1],
-            players=self.players[:slots],
-            columns=self._first_of_columns(slots),
-            version=self.version[:games],
-            row=self.row[:games],
-            persons=self.persons[:joined],
-            adjustments=[],
-            batch=None,
-            known=None,
-            gaps=None,
-            calendar=self.calendar.first(games) if self.calendar else None,
-            until=None,
-        )
+        found = replace(
+            self, names=self.names[:joined], offsets=self.offsets[: games + 1], players=self.players[:slots],
+            columns=self._first_of_columns(slots), version=self.version[:games],
+            row=self.row[:games], persons=self.persons[:joined], adjustments=[], batch=None, known=None, gaps=None,
+            calendar=self.calendar.first(games) if self.calendar else None, until=None,
+        )  # fmt: skip
         if self.periods is not None:
-            part.periods = self.periods.first_with(games)
-            part.open_rows = arrays.concatenated("q", [self.row[games:], self.open_rows])
-            part.open_from = self.periods.open_from(len(part.periods.begin), self.open_from)
-        for adjustment in self.adjustments[:adjustments]:
-            person = self.persons[adjustment.player]
-            part.adjustments.append(adjustment._replace(player=part.number(person, self.names[adjustment.player])))
-        return part
+            found.periods = self.periods.first_with(games)
+            found.open_rows = arrays.concatenated("q", [self.row[games:], self.open_rows])
+            found.open_from = self.periods.open_from(len(found.periods.begin), self.open_from)
+        for one in self.adjustments[:adjustments]:
+            person = self.persons[one.player]
+            found.adjustments.append(one._replace(player=found.number(person, self.names[one.player])))
+        return found
 
 
 class LadderName(NamedTuple):
@@ -300,33 +290,29 @@ def streams(
     if ruleset.period != "game":
         # when an event is over depends on its last game, whenever somebody asks
         rows = partial(_rows, facts, ruleset, only, None)
-    by_values = _played(facts, versions, only, rows, Closing(as_of, close_now))
-    _add_adjustments(facts, versions, by_values, only, as_of, after)
+    found = _played(facts, versions, only, rows, Closing(as_of, close_now))
+    _add_adjustments(facts, versions, found, only, as_of, after)
     if any(version.params.carry_over for version in versions):
-        _chain_seasons(by_values, ruleset.partition.by.index("season"))
-    for stream in by_values.values():
+        _chain_seasons(found, ruleset.partition.by.index("season"))
+    for stream in found.values():
         stream.seeds, stream.until = find_seeded(facts, stream.ladder, versions), as_of
-    return {stream.ladder: stream for stream in by_values.values()}
+    return {stream.ladder: stream for stream in found.values()}
 
 
 def find_seeded(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, Joining]:
     """Return with what seeded players join a ladder, by id: under each version, in the numbers that its rule keeps."""
     return {
         facts.players[person]: Joining(
-            (), seed.games, seeded={version.ruleset.name: seeded_state(seed, version, versions) for version in versions}
+            (), seed.games, seeded={one.ruleset.name: seeded_state(seed, one, versions) for one in versions}
         )
         for person, seed in seeds_of(facts, ladder).items()
     }
 
 
 def _add_adjustments(
-    facts: Facts,
-    versions: Sequence[Version],
-    streams: dict[tuple[str, ...], Stream],
-    only: tuple[str, ...] | None,
-    as_of: int | None = None,
-    after: tuple[int, int] | None = None,
-) -> None:
+    facts: Facts, versions: Sequence[Version], found: dict[tuple[str, ...], Stream], only: tuple[str, ...] | None,
+    as_of: int | None = None, after: tuple[int, int] | None = None,
+) -> None:  # fmt: skip
     """Add adjustments to the streams by partition values, or to the one with the values `only`; see `streams`."""
     ruleset = versions[0].ruleset
     starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
@@ -337,9 +323,9 @@ def _add_adjustments(
         if name.ruleset_id == ruleset.id and not (late or early) and only in (None, name.values):
             league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
             instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
-            if name.values not in streams:
-                streams[name.values] = _begin_stream(facts, adjustment.ladder, versions)
-            _add_adjustment(streams[name.values], facts, adjustment, instant)
+            if name.values not in found:
+                found[name.values] = _begin_stream(facts, adjustment.ladder, versions)
+            _add_adjustment(found[name.values], facts, adjustment, instant)
 
 
 def _begin_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> Stream:
@@ -369,7 +355,7 @@ def seeded_state(seed: Seed, version: Version, versions: Sequence[Version]) -> S
     version if the seed knows it by that name: a change of rule may rename it.
     """
     columns = state_columns(version.rule)
-    firsts = [columns[0].name, *(state_columns(later.rule)[0].name for later in versions)]
+    firsts = [columns[0].name, *(state_columns(other.rule)[0].name for other in versions)]
     texts = [next((seed.state[name] for name in firsts if name in seed.state), None)]
     texts += [seed.state.get(column.name) for column in columns[1:]]
     return tuple(
@@ -420,35 +406,27 @@ def _played(
     # a call for each ladder costs little beside the scoring of a rule with state
     batched = shared.compiled and not is_stateful
     batch = LadderBatch(shared, most, numbered, columns, versions) if batched else None
-    streams: dict[tuple[str, ...], Stream] = {}
+    found: dict[tuple[str, ...], Stream] = {}
     reason = why_not_replayed(versions)
     for ladder, values in enumerate(shared.ladders):
         low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]
         first, last = shared.slot_from[ladder], shared.slot_from[ladder + 1]
         persons = list(numbered.names[numbered.names_from[ladder] : numbered.names_from[ladder + 1]])
-        streams[values] = Stream(
-            "/".join([ruleset.id, *values]),
-            versions[0].rule,
-            list(versions),
-            [facts.players[p] for p in persons],
-            shared.offset[low + ladder : high + ladder + 1],
-            numbered.number[first:last],
-            [memoryview(column)[first:last] for column in columns],
-            shared.version[low:high],
-            shared.row[low:high],
-            persons=persons,
-            batch=batch,
-            index=ladder,
-        )
+        found[values] = Stream(
+            "/".join([ruleset.id, *values]), versions[0].rule, list(versions), [facts.players[p] for p in persons],
+            shared.offset[low + ladder : high + ladder + 1], numbered.number[first:last],
+            [memoryview(column)[first:last] for column in columns], shared.version[low:high], shared.row[low:high],
+            persons=persons, batch=batch, index=ladder,
+        )  # fmt: skip
         if ruleset.period != "game":
-            streams[values] = close_periods(facts, streams[values], closing)
+            found[values] = close_periods(facts, found[values], closing)
         if is_stateful:
-            streams[values].calendar = read_calendar(facts, streams[values].row, ruleset)
+            found[values].calendar = read_calendar(facts, found[values].row, ruleset)
         if failures:
-            streams[values].broken = _first_failure(streams[values], failures)
+            found[values].broken = _first_failure(found[values], failures)
         if reason:
-            streams[values].broken = RuleFailure(streams[values].ladder, reason, streams[values].row[0])
-    return streams
+            found[values].broken = RuleFailure(found[values].ladder, reason, found[values].row[0])
+    return found
 
 
 class VersionStart(NamedTuple):
@@ -474,7 +452,7 @@ def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
     ruleset = versions[0].ruleset
     if not any(version.rule.state for version in versions) or ruleset.freeze != "none":
         return []
-    in_order = [entry for entry in zip(*timeline(versions), strict=True) if entry[1] != NONE]
+    in_order = [one for one in zip(*timeline(versions), strict=True) if one[1] != NONE]
     return [
         VersionStart(end_of_period(since, ruleset.period, ruleset.time_zone), since, before, version)
         for (_, before), (since, version) in pairwise(in_order)
@@ -494,9 +472,9 @@ def carry_columns(columns: Sequence[Any], before: Version, after: Version) -> li
 
     columns: the state columns of the version `before`, or one player's numbers in them
     """
-    by_name = dict(zip((column.name for column in state_columns(before.rule)), columns, strict=False))
-    starts = zip(state_columns(after.rule)[1:], after.start_state[1:], strict=True)
-    return [columns[0], *(by_name.get(column.name, start) for column, start in starts)]
+    there = dict(zip((column.name for column in state_columns(before.rule)), columns, strict=False))
+    others = zip(state_columns(after.rule)[1:], after.start_state[1:], strict=True)
+    return [columns[0], *(there.get(column.name, start) for column, start in others)]
 
 
 class Turnover:
@@ -515,10 +493,9 @@ class Turnover:
         before, self.version, self._left = self.version, version, None
         if before is not None and not keep_the_same(before, version):
             entries = [
-                at
-                for at, adjustment in enumerate(self._stream.adjustments)
-                if adjustment.enters and self._stream.versions[adjustment.version] is version
-            ]
+                at for at, one in enumerate(self._stream.adjustments)
+                if one.enters and self._stream.versions[one.version] is version
+            ]  # fmt: skip
             players = [self._stream.adjustments[at].player for at in entries]
             self._left = np.array(entries, dtype=np.int64), self._states[:, players].copy()
             carried = carry_columns([*self._states[: before.rule.width].copy()], before, version)
@@ -542,26 +519,22 @@ def insert_entries(stream: Stream, people: int = 0, begun: int = MISSING) -> Str
     whom versions in force since `begun` or before have taken effect. See `Trace.enter_until` for what comes after the
     last.
     """
-    changes = [change for change in find_changes(stream.versions) if change.since > begun]
+    changes = [one for one in find_changes(stream.versions) if one.since > begun]
     if not changes:
         return stream
-    adjustments = [adjustment for adjustment in stream.adjustments if not adjustment.enters]
+    adjustments = [one for one in stream.adjustments if not one.enters]
     since = _begin_of_games(stream)
-    present = set(range(people))
-    inserted = list(adjustments)
+    there = set(range(people))
+    found = list(adjustments)
     for change in changes:
         later = np.flatnonzero(since >= change.since)
         game = int(later[0]) if len(later) else len(since)
-        if not len(later) and not any(adjustment.occurred_at >= change.instant for adjustment in adjustments):
+        if not len(later) and not any(one.occurred_at >= change.instant for one in adjustments):
             break
         joined = np.unique(arrays.as_numpy(stream.players)[: stream.offsets[game]]).tolist()
-        adjusted = {
-            adjustment.player
-            for adjustment in adjustments
-            if (adjustment.game, adjustment.occurred_at) < (game, change.instant)
-        }
-        inserted += [make_entry(stream, player, game, change) for player in sorted({*present, *joined, *adjusted})]
-    return replace(stream, adjustments=sorted(inserted, key=lambda adjustment: (adjustment.game, adjustment.moment)))
+        adjusted = {one.player for one in adjustments if (one.game, one.occurred_at) < (game, change.instant)}
+        found += [make_entry(stream, player, game, change) for player in sorted({*there, *joined, *adjusted})]
+    return replace(stream, adjustments=sorted(found, key=lambda one: (one.game, one.moment)))
 
 
 def _begin_of_games(stream: Stream) -> Any:
@@ -612,19 +585,14 @@ def close_periods(facts: Facts, stream: Stream, closing: Closing) -> Stream:
     number = np.zeros(max(len(stream.names), 1), dtype=np.int32)
     number[joined] = np.arange(len(joined), dtype=np.int32)
     return replace(
-        stream,
-        names=[stream.names[player] for player in joined],
-        persons=[stream.persons[player] for player in joined],
+        stream, names=[stream.names[one] for one in joined], persons=[stream.persons[one] for one in joined],
         offsets=arrays.as_column(np.concatenate([[0], np.cumsum(sizes)])),
         players=arrays.as_column(number[arrays.as_numpy(stream.players)[slots]]),
         columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
         version=arrays.as_column(_versions_at(stream, games, periods.begin, periods.of_game)),
-        row=arrays.as_column(rows[games]),
-        periods=periods,
-        closes_now=closing.now,
-        open_rows=arrays.as_column(rows[waiting]),
-        open_from=None if closing.now else every.open_from(closed),
-    )
+        row=arrays.as_column(rows[games]), periods=periods, closes_now=closing.now,
+        open_rows=arrays.as_column(rows[waiting]), open_from=None if closing.now else every.open_from(closed),
+    )  # fmt: skip
 
 
 class ClosedPeriods(NamedTuple):
@@ -718,13 +686,13 @@ def _rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: i
     return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
 
 
-def _chain_seasons(streams: dict[tuple[str, ...], Stream], part: int) -> None:
+def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
     """Link each season's ladder to the previous one; seasons follow each other in the order of their ids."""
     before: dict[tuple[str, ...], Stream] = {}
-    for values in sorted(streams, key=lambda values: values[part]):
-        rest = values[:part] + values[part + 1 :]
-        streams[values].previous = before.get(rest)
-        before[rest] = streams[values]
+    for values in sorted(found, key=lambda values: values[part]):
+        others = values[:part] + values[part + 1 :]
+        found[values].previous = before.get(others)
+        before[others] = found[values]
 
 
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
@@ -741,6 +709,6 @@ def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instan
         game, _ = stream.place(facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
     version = in_force(stream.versions, instant) or oldest(stream.versions)
-    index = next(index for index, candidate in enumerate(stream.versions) if candidate is version)
+    index = next(index for index, other in enumerate(stream.versions) if other is version)
     number = stream.number(adjustment.player, facts.players[adjustment.player])
     stream.adjustments.append(Inserted(game, number, units, index, adjustment.position, adjustment.occurred_at))

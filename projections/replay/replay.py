@@ -3,7 +3,8 @@ about in no other way.
 
 The loop, `loops.run_ladder`, is interpreted for a short history. For a long one it is compiled, and the scoring
 function with it: integers only, so the points are the same. Where a rule fails or cannot be compiled, it is
-interpreted.
+interpreted. What comes before a first difference stays as it was, since points depend on nothing that is later: the
+price of a late game or a correction is what lies behind it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -18,7 +20,8 @@ from typing import Any, NamedTuple
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Columns
-from ratings_ledger.projections.facts.columns import Column
+from ratings_ledger.projections.facts.columns import Column, Facts
+from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.containment import (
     PeriodResults,
@@ -30,6 +33,7 @@ from ratings_ledger.projections.replay.containment import (
     score_period_states,
     score_states,
 )
+from ratings_ledger.projections.replay.eligibility import rows_in_order
 from ratings_ledger.projections.replay.gaps import (
     Gaps,
     Joining,
@@ -47,12 +51,15 @@ from ratings_ledger.projections.replay.ladders import (
     carry_columns,
     find_changes,
     insert_entries,
+    parse_name,
+    seeds_of,
+    streams,
 )
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
-from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.projections.rulesets.versions import Version, games_of
 
 # a ladder of this many games is worth a compiled call of its own, once the code is loaded
 BATCHED_GAMES = 300
@@ -84,7 +91,7 @@ def _enter_later(stream: Stream, joining: Joining, version: Version) -> State:
     state = joining.state
     for change in find_changes(stream.versions):
         if joining.entered < change.since <= (version.effective_from or MISSING):
-            before, after = (stream.versions[number] for number in (change.before, change.version))
+            before, after = (stream.versions[one] for one in (change.before, change.version))
             carried = carry_columns(state[: before.rule.width], before, after)
             state = enter_version(after, stream.ladder, tuple(carried))
     return state
@@ -224,7 +231,7 @@ def _play_carefully(stream: Stream, version: Version, totals: list[int]) -> dict
         row = stream.row[totals[5]]
         minted, after = score_states(version, stream.ladder, row, [column[:n] for column in before], columns)
         for column, numbers, old in zip(change, after, before, strict=True):
-            column[:n] = [number - before for number, before in zip(numbers, old, strict=False)]
+            column[:n] = [number - had for number, had in zip(numbers, old, strict=False)]
         return minted
 
     def bring_all_forward(n: int, low: int, given: Any, gaps: Any, _: Any) -> tuple[int, int]:
@@ -257,8 +264,8 @@ def replay_compiled(
     """
     gaps = _find_gaps(stream, joining, earlier)
     columns = arrays.side_by_side(read_rule_columns(stream, gaps))
-    for version in stream.versions:
-        columns = compiling.read_only(columns, version.rule)
+    for one in stream.versions:
+        columns = compiling.read_only(columns, one.rule)
 
     def run(version: Version, *arguments: Any) -> int | None:
         run_around = compiling.around(loops.run_ladder, version.rule, loops.parts_of(version.rule))
@@ -310,25 +317,11 @@ def _run_periods(
     for version, first, last, end in _segments(stream, scored_by, adjusted[0].tolist()):
         own = turnover.begin(version)
         code = find_run(stream, version, totals)(
-            first,
-            last,
-            _read_starts(stream, version, joining),
-            results.people,
-            results.people_from,
-            results.rows_from,
-            slots.rows_of(version),
-            states[:own],
-            seen,
-            totals,
-            *(one[:own] for one in room),
-            places,
-            slots.gaps,
-            before[:own],
-            mints,
-            *(one[:end] for one in adjusted),
-            _read_starts_of_adjusted(stream, joining, width)[:own],
-            adjusted_before[:own],
-        )
+            first, last, _read_starts(stream, version, joining), results.people, results.people_from,
+            results.rows_from, slots.rows_of(version), states[:own], seen, totals, *(one[:own] for one in room), places,
+            slots.gaps, before[:own], mints, *(one[:end] for one in adjusted),
+            _read_starts_of_adjusted(stream, joining, width)[:own], adjusted_before[:own],
+        )  # fmt: skip
         if code != NOWHERE:
             return None
         turnover.end()
@@ -341,19 +334,9 @@ def _run_periods(
     stored = _view_as_columns(np.ascontiguousarray(before[:, slots.entry]))
     started, total_minted, burned, total_adjusted = map(int, totals[:4])
     return Trace(
-        stream,
-        _view_as_columns(states),
-        games,
-        is_there,
-        joining,
-        stored,
-        minted,
-        _view_as_columns(adjusted_before),
-        started,
-        total_minted,
-        burned,
-        total_adjusted,
-    )
+        stream, _view_as_columns(states), games, is_there, joining, stored, minted, _view_as_columns(adjusted_before),
+        started, total_minted, burned, total_adjusted,
+    )  # fmt: skip
 
 
 def _compiled_periods(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
@@ -421,18 +404,11 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
     states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
     new_games, mints = _view_as_columns(map(_zeros, (names, games * keep)))
     adjusted_before = _zero_rows(width, len(stream.adjustments))
-    adjusted = [memoryview(column) for column in _read_adjustments(stream)]
+    adjusted = [memoryview(one) for one in _read_adjustments(stream)]
     trace = Trace(
-        stream,
-        _view_as_columns(states),
-        new_games,
-        array("b", b"\1" * there + bytes(names - there)),
-        joining,
-        _view_as_columns(before),
-        mints,
-        _view_as_columns(adjusted_before),
-        earlier=earlier,
-    )
+        stream, _view_as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), joining,
+        _view_as_columns(before), mints, _view_as_columns(adjusted_before), earlier=earlier,
+    )  # fmt: skip
     if earlier is not None:
         states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
         arrays.as_numpy(trace.games)[:there] = arrays.as_numpy(earlier.games)
@@ -441,31 +417,14 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
     turnover = Turnover(stream, states, adjusted_before)
     if earlier is not None:
         turnover.version = earlier.rated_by
-    for version, first, last, end in _segments(
-        stream, stream.version, [adjustment.game for adjustment in stream.adjustments]
-    ):
+    for version, first, last, end in _segments(stream, stream.version, [one.game for one in stream.adjustments]):
         own = turnover.begin(version)
         arguments = (
-            first,
-            last,
-            see_rows(_read_starts(stream, version, joining)),
-            *map(see, (stream.offsets, stream.players)),
-            way.columns,
-            0,
-            0,
-            0,
-            see_rows(states[:own]),
-            *map(see, (trace.games, trace.seen)),
-            way.totals,
-            *(one[:own] for one in way.room),
-            see_rows(way.gaps),
-            see_rows(before[:own]),
-            see(trace.mints),
-            0,
-            *(see(one)[:end] for one in adjusted),
-            see_rows(adjusted_begin[:own]),
-            see_rows(adjusted_before[:own]),
-        )
+            first, last, see_rows(_read_starts(stream, version, joining)), *map(see, (stream.offsets, stream.players)),
+            way.columns, 0, 0, 0, see_rows(states[:own]), *map(see, (trace.games, trace.seen)), way.totals,
+            *(one[:own] for one in way.room), see_rows(way.gaps), see_rows(before[:own]), see(trace.mints), 0,
+            *(see(one)[:end] for one in adjusted), see_rows(adjusted_begin[:own]), see_rows(adjusted_before[:own]),
+        )  # fmt: skip
         if way.run(version, *arguments) != NOWHERE:
             return None
         turnover.end()
@@ -485,13 +444,13 @@ def _segments(stream: Stream, scored_by: Column, adjusted_at: Sequence[int]) -> 
     adjusted_at: for every adjustment of the stream the game, or period, that it comes before
     """
     versions, count = stream.versions, len(scored_by)
-    adjusted = [(at, adjustment.version) for at, adjustment in zip(adjusted_at, stream.adjustments, strict=True)]
+    adjusted = [(at, one.version) for at, one in zip(adjusted_at, stream.adjustments, strict=True)]
     cuts = arrays.change_indices(scored_by) if count and len(versions) > 1 else [0]
     parts = {(cut, int(scored_by[cut])) for cut in cuts} if count else {*adjusted[:1]} or {(0, 0)}
     parts |= {*adjusted} if len(versions) > 1 and find_changes(versions) else set()
     in_order = sorted(parts, key=lambda part: (part[0], versions[part[1]].effective_from or MISSING))
     numbers, starts = {part: number for number, part in enumerate(in_order)}, [first for first, _ in in_order]
-    places = [numbers.get(moment, bisect_right(starts, moment[0]) - 1) for moment in adjusted]
+    places = [numbers.get(one, bisect_right(starts, one[0]) - 1) for one in adjusted]
     # of those within a rating period, an adjustment may come before a version that was in force earlier
     places = [min(places[at:]) for at in range(len(places))] if places != sorted(places) else places
     for number, (first, version) in enumerate(in_order):
@@ -501,8 +460,7 @@ def _segments(stream: Stream, scored_by: Column, adjusted_at: Sequence[int]) -> 
 def _with_units(stream: Stream, units: Sequence[int]) -> list[Inserted]:
     """Return the adjustments of a stream, with the points that versions gave which took effect."""
     return [
-        adjustment._replace(units=gained) if adjustment.enters else adjustment
-        for adjustment, gained in zip(stream.adjustments, units, strict=True)
+        one._replace(units=gained) if one.enters else one for one, gained in zip(stream.adjustments, units, strict=True)
     ]
 
 
@@ -512,18 +470,16 @@ def _find_gaps(stream: Stream, joining: Mapping[str, Joining], earlier: Trace | 
         return None
     before = None if earlier is None else earlier.gaps
     needed = list_needed([version.rule for version in stream.versions])
-    stream.gaps = measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, joining, before, needed)
+    stream.gaps = measure_gaps(
+        stream.calendar, stream.offsets, stream.players, stream.names, joining, before, needed
+    )  # fmt: skip
     return stream.gaps
 
 
 def read_rule_columns(stream: Stream, gaps: Gaps | None) -> Any:
     """Return what the rules of a stream read, with what they read of earlier games filled in."""
     # a stream without games, such as the one before a ladder's first game, may have no columns
-    if (
-        gaps is None
-        or not stream.columns
-        or not any(reads_history(version.rule.columns) for version in stream.versions)
-    ):
+    if gaps is None or not stream.columns or not any(reads_history(one.rule.columns) for one in stream.versions):
         return stream.columns
     columns = np.stack([arrays.as_numpy(column).astype(np.int64) for column in stream.columns])
     sizes = np.diff(arrays.as_numpy(stream.offsets))
@@ -553,17 +509,17 @@ def _view_as_columns(rows: Iterable[Any]) -> list[Column]:
 
 def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
     """Yield the adjustments as the loop reads them: before which game, whose, how much, and what takes effect."""
-    yield array("q", [adjustment.game for adjustment in stream.adjustments])
-    yield array("q", [adjustment.player for adjustment in stream.adjustments])
-    yield array("q", [max(-BEYOND, min(adjustment.units, BEYOND)) for adjustment in stream.adjustments])
-    yield array("q", [adjustment.enters for adjustment in stream.adjustments])
+    yield array("q", [one.game for one in stream.adjustments])
+    yield array("q", [one.player for one in stream.adjustments])
+    yield array("q", [max(-BEYOND, min(one.units, BEYOND)) for one in stream.adjustments])
+    yield array("q", [one.enters for one in stream.adjustments])
 
 
 def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, Joining], width: int) -> Any:
     """Return with what the player of each adjustment would join the ladder, as rows by state column."""
     states = [
-        starting_state(stream, stream.names[adjustment.player], stream.versions[adjustment.version], joining)
-        for adjustment in stream.adjustments
+        starting_state(stream, stream.names[one.player], stream.versions[one.version], joining)
+        for one in stream.adjustments
     ]
     # a version that keeps fewer numbers fills the first rows
     return _join_rows([(*state, *[0] * (width - len(state))) for state in states], width)
@@ -618,16 +574,11 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | 
     first, last = batch.numbered.names_from[ladder], batch.numbered.names_from[ladder + 1]
     low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
     return Trace(
-        stream,
-        [column[first:last] for column in states],
-        games[first:last],
-        seen[first:last],
-        {},
+        stream, [column[first:last] for column in states], games[first:last], seen[first:last], {},
         [column[low:high] for column in before],
-        mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]],
-        [array("q")] * len(states),
+        mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]], [array("q")] * len(states),
         *totals[ladder][:4].tolist(),
-    )
+    )  # fmt: skip
 
 
 def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
@@ -649,19 +600,9 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     compiling.around(loops.run_ladders, scored_by.rule, loops.parts_of(scored_by.rule))(
         *rule_constants(scored_by),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
-        columns,
-        begin,
-        states,
-        games,
-        seen,
-        totals,
-        stopped,
-        *compiling.room_for_a_game(width, max(batch.participants, 0)),
-        before,
-        mints,
-        none,
-        no_states,
-    )
+        columns, begin, states, games, seen, totals, stopped,
+        *compiling.room_for_a_game(width, max(batch.participants, 0)), before, mints, none, no_states,
+    )  # fmt: skip
     games, seen, mints = _view_as_columns((games, seen, mints))
     return totals, stopped, _view_as_columns(states), games, seen, _view_as_columns(before), mints
 
@@ -670,3 +611,167 @@ def rule_constants(version: Version) -> tuple[Any, Any]:
     """Return the constants and the table of a version as compiled code reads them."""
     constants, table = compiling.constants(version.constants), compiling.constants(rule_table(version.rule))
     return compiling.read_only(constants, version.rule), compiling.read_only(table, version.rule)
+
+
+# a trace is continued if at most this part of the ladder has to be replayed
+TENTH = 10
+
+
+class Replayed(NamedTuple):
+    """What a trace was made from, as JSON has it: up to which position, who was whom, and what else decides.
+
+    renames:     the live ones: old and new id, in the order of the log
+    adjustments: of the ladder: when, the position, the player's id and the points
+    seeds:       of the ladder: the player's id, the state by column and the games elsewhere
+    clubs:       the old and current name of every renamed club
+    accounts:    if the ladder's versions look at them: the player's id, the time and the account
+    """
+
+    position: int
+    renames: list[list[str]]
+    adjustments: list[list[Any]]
+    seeds: list[list[Any]]
+    clubs: list[list[str]]
+    accounts: list[list[Any]]
+
+
+def replayed_of(facts: Facts, ladder: str, versions: Sequence[Version]) -> Replayed:
+    """Return what a trace of these facts would be made from."""
+    gone, ids = facts.recorded.withdrawn, facts.players
+    looks_at_accounts = any(version.ruleset.scope.exclude_accounts for version in versions)
+    return Replayed(
+        facts.position,
+        [[ids[one.player], ids[one.new_player]] for one in facts.recorded.renames if one.position not in gone],
+        [
+            [one.occurred_at, one.position, ids[one.player], one.points]
+            for one in sorted(facts.recorded.adjustments) if one.ladder == ladder and one.position not in gone
+        ],
+        sorted([ids[person], seed.state, seed.games] for person, seed in seeds_of(facts, ladder).items()),
+        [list(names) for names in sorted(facts.clubs.items())],
+        [
+            [ids[one.player], one.occurred_at, one.account]
+            for one in facts.recorded.accounts if looks_at_accounts and one.position not in gone
+        ],
+    )  # fmt: skip
+
+
+def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
+    """Return the trace of a ladder for some facts, from one of an earlier state of the same log under the same
+    versions.
+
+    None if it is better replayed from its beginning. Raises `RuleFailure`.
+    """
+    now = replayed_of(facts, ladder, versions)
+    same_order = now.renames == since.renames or sorted(now.renames) != sorted(since.renames)
+    if not same_order or (now.accounts, now.seeds, now.clubs) != (since.accounts, since.seeds, since.clubs):
+        return None
+    changed, others = changed_rows(facts, since.position), _who_differs(since.renames, now.renames)
+    trace = trace.whole() if others else trace
+    games = min([
+        *_games_of(trace, [row for row in changed if facts.first_position[row] <= since.position]),
+        *(one.game for one in trace.stream.adjustments if trace.stream.names[one.player] in others), trace.count,
+    ])  # fmt: skip
+    # games before this one are as they were, and so they are in order
+    moments = [*_moments(facts, changed, versions), *_differing(since.adjustments, now.adjustments)]
+    moments += _first_of(facts, others)
+    games = min([games, *(trace.place(facts, moment, games)[0] for moment in moments)])
+    if games == trace.count and not moments:
+        return trace
+    if (len(changed) + trace.count - games) * TENTH > trace.count or not games:
+        return None
+    if trace.earlier is not None and games < trace.count:
+        return continued(trace.whole(), since, facts, ladder, versions)
+    row = trace.last_row if games == trace.count else trace.stream.row[games - 1]
+    boundary = (facts.occurred_at[row], facts.first_position[row])
+    earlier = trace.up_to(games, trace.place(facts, boundary, games)[1])
+    # who is whom may also decide about games that were not counted
+    among = rows_in_order(facts, None, boundary[0]) if others else None
+    behind = [] if games == trace.count else trace.stream.row[games:]
+    rows = _behind(facts, boundary, [*behind, *changed] if among is None else among)
+    rest = streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
+    if rest is None:
+        return earlier
+    rest.row = arrays.taken(rows, rest.row)
+    return replay(numbered_after(earlier.stream, rest), earlier=earlier)
+
+
+def _behind(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
+    """Those of some rows that come after a (time, position), in ascending order."""
+    rows = arrays.distinct(rows)
+    times, positions = arrays.taken(facts.occurred_at, rows), arrays.taken(facts.first_position, rows)
+    return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])
+
+
+def _moments(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
+    """Return the earliest moment of those games that may be on a ladder of the versions, if there is one."""
+    slugs = {facts.text_numbers.get(name) for name in games_of(versions)}
+    every = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in slugs)
+    first = min(every, default=None)
+    return [] if first is None else [first]
+
+
+def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
+    """Return whether a ladder of these versions depends on nothing but what `Replayed` names and the games."""
+    return (
+        versions[0].ruleset.freeze == "none"
+        and versions[0].ruleset.period == "game"
+        and all(version.ranking.running and not version.params.carry_over for version in versions)
+        and not (facts.recorded.clocks and any("seconds_played" in version.rule.columns for version in versions))
+    )
+
+
+def changed_rows(facts: Facts, position: int) -> list[int]:
+    """Return the rows of the games about which something was recorded after a position."""
+    new, live = bisect_right(facts.first_position, position), facts.live_position
+    # columns from a cache name their changes; others are short
+    changes = enumerate(live[:new]) if isinstance(live, array) else live.changes.items()
+    return [*(row for row, at in changes if at > position and row < new), *range(new, len(facts.first_position))]
+
+
+def _games_of(trace: Trace, rows: list[int]) -> list[int]:
+    """Return the first of a trace's games that is among some rows, if there is one."""
+    if not rows:
+        return []
+    if trace.earlier is not None and (first := _games_of(trace.earlier, rows)):
+        return first
+    begin = 0 if trace.earlier is None else trace.earlier.count
+    found: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(trace.stream.row), rows))[:1].tolist()
+    return [begin + game for game in found]
+
+
+def _who_differs(before: list[list[str]], after: list[list[str]]) -> set[str]:
+    """Return the ids of all who were somebody else, along chains of renames."""
+    renames = {tuple(one) for one in before}, {tuple(one) for one in after}
+    reached, found = {player for one in renames[0] ^ renames[1] for player in one}, -1
+    while found < len(reached):
+        found = len(reached)
+        reached |= {player for one in renames[0] | renames[1] if not reached.isdisjoint(one) for player in one}
+    return reached
+
+
+def _first_of(facts: Facts, names: set[str]) -> list[tuple[int, int]]:
+    """Return the moment of the first game of some ids, counted or not: who is whom may decide about that."""
+    numbers = {facts.player_numbers[name] for name in names & facts.player_numbers.keys()}
+    rows = rows_with(facts, numbers) if numbers else []
+    return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
+
+
+def _differing(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
+    """Return the moments of the first adjustments that differ."""
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    return [(one[0], one[1]) for one in (*before[same : same + 1], *after[same : same + 1])]
+
+
+def numbered_after(earlier: Stream, rest: Stream) -> Stream:
+    """Return the rest of a ladder, with the players of its earlier part first; persons are numbered alike in both."""
+    known = earlier.numbers
+    joined = {person: name for person, name in zip(rest.persons, rest.names, strict=True) if person not in known}
+    behind = {person: number for number, person in enumerate(joined, len(known))}
+    mapped = array("i", [known[person] if person in known else behind[person] for person in rest.persons])
+    return replace(
+        rest, players=arrays.taken(mapped, rest.players), batch=None,
+        adjustments=[one._replace(player=mapped[one.player]) for one in rest.adjustments],
+        persons=[*earlier.persons, *joined], names=[*earlier.names, *joined.values()],
+    )  # fmt: skip

@@ -51,25 +51,11 @@ from ratings_ledger.projections.rulesets.registry import rule, rule_names
 
 # in the order in which `init` publishes them
 SHIPPED = (
-    "galactic-points-1",
-    "b5-league-1",
-    "youplay-league-1",
-    "youplay-bluemax-1",
-    "italia-2010-1",
-    "club-catan-elo-1",
-    "catan-elo-2009-01",
-    "catan-monthly-pre-2008-03",
-    "catan-monthly-2008-03",
-    "catan-open-pre-2008-03",
-    "catan-open-2008-03",
-    "catan-annual-pre-2008-03",
-    "catan-annual-2008-03",
-    "youplay-wsim-v0",
-    "youplay-wsim-v1",
-    "youplay-wsim-v2",
-    "b5-league-2",
-    "youplay-bluemax-2",
-)
+    "galactic-points-1", "b5-league-1", "youplay-league-1", "youplay-bluemax-1", "italia-2010-1", "club-catan-elo-1",
+    "catan-elo-2009-01", "catan-monthly-pre-2008-03", "catan-monthly-2008-03", "catan-open-pre-2008-03",
+    "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0", "youplay-wsim-v1",
+    "youplay-wsim-v2", "b5-league-2", "youplay-bluemax-2",
+)  # fmt: skip
 _FILES = resources.files("ratings_ledger.projections").joinpath("shipped")
 # every other file in the folder: published on request only, most of them for a game of one's choice
 ON_REQUEST = tuple(
@@ -182,7 +168,8 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProb
     """Return a ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
     if nested_too_deeply(data):
         return None, [NESTED]
-    if problems := [RulesetProblem(key, INEXACT) for key in _inexact(data)]:
+    if problems := [RulesetProblem(key, INEXACT)
+                    for key in _inexact(data)]:  # fmt: skip
         return None, problems
     try:
         ruleset = Ruleset.model_validate(data)
@@ -191,8 +178,8 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProb
     version, problems = bind(ruleset)
     if problems == [_not_installed(ruleset)]:
         # the author of a ruleset can choose another rule; a published one waits for its package
-        available = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
-        problems = [problem._replace(message=problem.message + available) for problem in problems]
+        there = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
+        problems = [one._replace(message=one.message + there) for one in problems]
     return (ruleset if version else None), problems
 
 
@@ -216,27 +203,16 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         return None, [RulesetProblem("params", f"{found.id} cannot read them: {fault(error, None)}")]
     problems = [
         *_refuse_rule(found, params),
-        *(
-            RulesetProblem("scope.kind", f"{shown(kind)} is not a game type ({', '.join(GAME_TYPES)})")
-            for kind in ruleset.scope.kind
-            if kind not in GAME_TYPES
-        ),
-        *(
-            RulesetProblem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
-            for kind in ruleset.scope.kind
-            if kinds_of(found) and kind in GAME_TYPES and kind not in kinds_of(found)
-        ),
-        *(
-            RulesetProblem("partition.bands", f"the band {band} ends before it begins")
-            for band in ruleset.partition.bands
-            if band_range(band)[0] > band_range(band)[1]
-        ),
-        *(
-            RulesetProblem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
-            for key in ruleset.assumed
-            if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}
-        ),
-    ]
+        *(RulesetProblem("scope.kind", f"{shown(kind)} is not a game type ({', '.join(GAME_TYPES)})")
+          for kind in ruleset.scope.kind if kind not in GAME_TYPES),
+        *(RulesetProblem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
+          for kind in ruleset.scope.kind if kinds_of(found) and kind in GAME_TYPES and kind not in kinds_of(found)),
+        *(RulesetProblem("partition.bands", f"the band {band} ends before it begins")
+          for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
+        *(RulesetProblem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
+          for key in ruleset.assumed
+          if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}),
+    ]  # fmt: skip
     by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
     for key, values in (("by", by), ("bands", bands)):
         if len(set(values)) < len(values):
@@ -271,34 +247,31 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     return Version(ruleset, found, params, constants, since, position, start), []
 
 
-def _refuse_rule(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
+def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
     """Yield what keeps a rule from running at all: its list, or what it reads from games."""
-    if rule.ranking not in LISTS:
-        hint = did_you_mean(rule.ranking, LISTS)
+    if found.ranking not in LISTS:
+        hint = did_you_mean(found.ranking, LISTS)
         yield RulesetProblem(
-            "rule", f"{rule.id} names the list {shown(rule.ranking)}; there are {', '.join(LISTS)}{hint}"
+            "rule", f"{found.id} names the list {shown(found.ranking)}; there are {', '.join(LISTS)}{hint}"
         )
-    elif missing := [name for name in LISTS[rule.ranking].params if name not in type(params).model_fields]:
-        yield RulesetProblem(
-            "rule",
-            f"{rule.id} names the list {rule.ranking}, which needs the parameters "
-            f"{', '.join(missing)}; derive its params from {LISTS[rule.ranking].model}",
-        )
-    elif LISTS[rule.ranking].reads_places(params) and "place" not in rule.columns:
-        yield RulesetProblem("params.tie_breaks", f"they look at places, and {rule.id} does not read the column place")
-    common = _common_columns(rule)
+    elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
+        yield RulesetProblem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
+                              f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
+    elif LISTS[found.ranking].reads_places(params) and "place" not in found.columns:
+        yield RulesetProblem("params.tie_breaks", f"they look at places, and {found.id} does not read the column place")
+    common = _common_columns(found)
     known = {*common, *(name for columns in COLUMNS_OF.values() for name in columns)}
-    for name in rule.columns:
+    for name in found.columns:
         if name not in known:
             hint = did_you_mean(name, known)
-            message = f"{rule.id} asks for the column {shown(name)}, which no game type has; there are "
-            yield RulesetProblem("rule", message + _describe_columns(rule) + hint)
-    if known.issuperset(rule.columns) and not kinds_of(rule):
-        message = f"{rule.id} asks for the columns {', '.join(rule.columns)}, and no game type has all of them"
-        yield RulesetProblem("rule", f"{message}: there are {_describe_columns(rule)}")
-    if abs(params.start) * rule.scale > UNITS_MAX:
+            told = f"{found.id} asks for the column {shown(name)}, which no game type has; there are "
+            yield RulesetProblem("rule", told + _describe_columns(found) + hint)
+    if known.issuperset(found.columns) and not kinds_of(found):
+        told = f"{found.id} asks for the columns {', '.join(found.columns)}, and no game type has all of them"
+        yield RulesetProblem("rule", f"{told}: there are {_describe_columns(found)}")
+    if abs(params.start) * found.scale > UNITS_MAX:
         yield RulesetProblem(
-            "params.start", f"{params.start} points of {rule.scale:,} units are beyond {UNITS_MAX:,} units"
+            "params.start", f"{params.start} points of {found.scale:,} units are beyond {UNITS_MAX:,} units"
         )
 
 
@@ -343,23 +316,23 @@ def _refuse_state_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProbl
             yield RulesetProblem(member, f"{rule.id} does not read scores, so it has no effect; leave it out")
 
 
-def _prepared(rule: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
+def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
     """Return a rule's constants for some parameters, or why these cannot be used for up to `players_max` players."""
-    function: Any = rule.refuse_params
+    function: Any = found.refuse_params
     try:
-        with quiet(rule):
+        with quiet(found):
             reason = function(params, players_max)
             if reason is not None:
                 if not str(reason).strip():
                     raise Broken(f"refuse_params returned {told_value(reason)}; a reason in words or None is needed")
                 key, colon, message = str(reason).partition(": ")
                 return (), RulesetProblem(key, message) if colon else RulesetProblem("params", key)
-            function = rule.prepare
-            constants = integers(rule.prepare(params), "prepare")
-        function = rule.table
-        rule_table(rule)
+            function = found.prepare
+            constants = integers(found.prepare(params), "prepare")
+        function = found.table
+        rule_table(found)
     except FAULTS as error:
-        return (), RulesetProblem("rule", f"{rule.id} fails: {fault(error, function)}")
+        return (), RulesetProblem("rule", f"{found.id} fails: {fault(error, function)}")
     return constants, None
 
 
@@ -379,10 +352,10 @@ def _nested(params: dict[str, Any]) -> set[str]:
     return {name for value in params.values() if isinstance(value, dict) for name in value}
 
 
-def kinds_of(rule: Rule) -> list[str]:
+def kinds_of(found: Rule) -> list[str]:
     """Return the game types whose participants have everything a rule reads."""
-    common = _common_columns(rule)
-    return [name for name, columns in COLUMNS_OF.items() if {*rule.columns} <= {*common, *columns}]
+    common = _common_columns(found)
+    return [name for name, columns in COLUMNS_OF.items() if {*found.columns} <= {*common, *columns}]
 
 
 def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
@@ -419,9 +392,9 @@ def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
     if not monthly:
         return f"no ruleset is called {shown(of)}, whose places it sums"
     months = monthly[0].ruleset.partition.by
-    needed = ["month" if part == "year" else part for part in by]
-    if sorted(months) != sorted(needed) or not monthly[0].ranking.pays_gold:
-        return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(needed)} are needed"
+    wanted = ["month" if part == "year" else part for part in by]
+    if sorted(months) != sorted(wanted) or not monthly[0].ranking.pays_gold:
+        return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(wanted)} are needed"
     return None
 
 
@@ -478,9 +451,9 @@ def _start(day: str, time_zone: str) -> int:
 def _inexact(value: Any, key: str = "") -> list[str]:
     """Return the keys of floats and times, which a record cannot hold."""
     if isinstance(value, dict):
-        return [inexact for name, part in value.items() for inexact in _inexact(part, f"{key}.{name}".lstrip("."))]
+        return [found for name, part in value.items() for found in _inexact(part, f"{key}.{name}".lstrip("."))]
     if isinstance(value, list):
-        return [inexact for part in value for inexact in _inexact(part, key)]
+        return [found for part in value for found in _inexact(part, key)]
     return [] if isinstance(value, (str, int)) else [key]
 
 
@@ -521,13 +494,10 @@ def _keys_of(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
 
 
 NEEDED = {
-    "string": 'a text in quotes is needed, such as "24"',
-    "int": "a whole number is needed",
-    "bool": "true or false is needed",
-    "list": "a list is needed, in [ and ]",
-    "dict": "a table is needed",
+    "string": 'a text in quotes is needed, such as "24"', "int": "a whole number is needed",
+    "bool": "true or false is needed", "list": "a list is needed, in [ and ]", "dict": "a table is needed",
     "model": "a table is needed",
-}
+}  # fmt: skip
 
 
 def _needed(problem: ErrorDetails) -> str:
@@ -545,13 +515,9 @@ def _whose(key: str, table: str, model: type[BaseModel]) -> str:
         return ""
     if hint := did_you_mean(name, model.model_fields):
         return hint
-    rule_ids = (
-        []
-        if table != "params"
-        else [candidate.id for candidate in _rules_here() if name in candidate.params.model_fields]
-    )
-    if rule_ids:
-        return f"; {joined(rule_ids)} {'have' if len(rule_ids) > 1 else 'has'} it"
+    others = [] if table != "params" else [other.id for other in _rules_here() if name in other.params.model_fields]
+    if others:
+        return f"; {joined(others)} {'have' if len(others) > 1 else 'has'} it"
     return f"; there are {', '.join(sorted(model.model_fields))}"
 
 

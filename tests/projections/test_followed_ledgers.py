@@ -14,7 +14,7 @@ import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.queries import ladders_at
-from ratings_ledger.projections.replay import continuation
+from ratings_ledger.projections.replay import replay as replaying
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -41,7 +41,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts["decoded anew"] += 1
         return decode(*arguments, **options)
 
-    monkeypatch.setattr(continuation, "TENTH", 1)  # short ladders, too, are continued wherever they can be
+    monkeypatch.setattr(replaying, "TENTH", 1)  # short ladders, too, are continued wherever they can be
     monkeypatch.setattr(ladders_at, "FOLLOWED_EVENTS", 12)
     monkeypatch.setattr(ladders_at, "continued", counting_traces)
     monkeypatch.setattr(ladders_at, "follow_log", counting_followed)

@@ -26,7 +26,8 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.stored_columns import StoredColumn
-from ratings_ledger.projections.replay import continuation, kept_traces
+from ratings_ledger.projections.replay import kept_traces
+from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.trace import Trace
 
 ALL = "club-catan-elo/all"
@@ -46,7 +47,7 @@ def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even the shortest ladder has its trace kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "TENTH", 0)
+    monkeypatch.setattr(replaying, "TENTH", 0)
 
 
 def row_of(one: rl.Standing | None) -> Row | None:
@@ -182,7 +183,7 @@ def test_answers_from_kept_traces_are_the_same(
     parts: Counter[str] = Counter()
 
     def continued(*about: Any) -> Trace | None:
-        found = continuation.continued(*about)
+        found = replaying.continued(*about)
         parts["continued" if found and found.earlier else "as it was" if found else "replayed"] += 1
         return found
 
