@@ -110,7 +110,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
         raise Refused("list-exists", f"{data['ladder']} is already published with the same content{where}")
 
 
-def refuse_schedule(events: Events, data: dict[str, Any]) -> None:
+def refuse_list_schedule(events: Events, data: dict[str, Any]) -> None:
     """Raises `Refused` (schedule-exists) if a ladder is scheduled already."""
     for event in events.about(f"schedule:{data['ladder']}"):
         if event.type == "list.scheduled" and is_live(events, event):

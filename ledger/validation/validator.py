@@ -203,7 +203,7 @@ class Validator:
         elif type_name in leagues.TYPES:
             data = self._league_step(type_name, data)
         elif type_name == "list.scheduled":
-            published_lists.refuse_schedule(self._events, data)
+            published_lists.refuse_list_schedule(self._events, data)
         elif type_name == "list.published":
             published_lists.refuse_list(self._events, data, occurred_at, self.seen + self._waiting.count + 1)
         try:
