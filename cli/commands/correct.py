@@ -35,6 +35,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, shown
 from ratings_ledger.ledger.store.log import Log, home_zone
 from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.repeated_games import describe_sets, keep_sets
 from ratings_ledger.projections.queries.ladders_at import refuse_unknown
 
 SHOWN_GAMES = 20
@@ -111,6 +112,9 @@ def correct(
             new |= {"participants": replaced(game, cells, people, whole)} if cells else {}
             if score is None:
                 _note_scores(game.data, new)
+            new = keep_sets(game.data, new)
+            if (sets := describe_sets(game.data)) and not describe_sets(new):
+                render.note(render.plain(f"note: the sets {sets} led to another result and are left out"))
         else:
             new = under_recorded_ids(_read_game(), game, people)
     except Refused as problem:

@@ -107,17 +107,37 @@ def describe_sets(game: dict[str, Any]) -> str:
     >>> describe_sets({"participants": seats, "extra": {"scores": "7:11 9:11"}})
     '11:7 11:9'
     """
-    text = (game.get("extra") or {}).get(SETS, "")
-    parts = [_SET.fullmatch(part) for part in text.split()]
-    if not all(parts):
-        return str(text)
+    text = str((game.get("extra") or {}).get(SETS, ""))
+    return _turn_sets(text) if text and _is_first_behind(game) else text
+
+
+def keep_sets(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return a corrected game with the sets of the old one, which go with the places as scores do.
+
+    It has none if its places have other scores than the sets led to.
+    """
+    if not (sets := describe_sets(old)):
+        return new
+    extra = {name: value for name, value in new.get("extra", {}).items() if name != SETS}
+    if _scores_by_place(old) == _scores_by_place(new):
+        extra[SETS] = _turn_sets(sets) if _is_first_behind(new) else sets
+    rest = {name: value for name, value in new.items() if name != "extra"}
+    return {**rest, "extra": extra} if extra else rest
+
+
+def _is_first_behind(game: dict[str, Any]) -> bool:
     own = places(game)
-    is_turned = own[0] > min(own)
-    return " ".join(
-        f"{part[2] if is_turned else part[1]}:{part[1] if is_turned else part[2]}{part[3] or ''}"
-        for part in parts
-        if part
-    )
+    return own[0] > min(own)
+
+
+def _turn_sets(text: str) -> str:
+    """Return sets as seen from the other side; a text that is no sets as it is."""
+    parts = [_SET.fullmatch(part) for part in text.split()]
+    return " ".join(f"{part[2]}:{part[1]}{part[3] or ''}" for part in parts if part) if all(parts) else text
+
+
+def _scores_by_place(game: dict[str, Any]) -> list[tuple[int, str]]:
+    return sorted((place, str(one.get("score"))) for place, one in zip(places(game), game["participants"], strict=True))
 
 
 def _with_notes(text: str, *notes: str | None) -> str:

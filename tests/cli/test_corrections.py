@@ -405,3 +405,28 @@ def test_scores_that_do_not_fit_are_refused(
     db = copied(new_ledger)
     duel(ratings, db)
     assert refusal(ratings, db, "correct", "s-1", *arguments, *WHY) == code
+
+
+@pytest.mark.parametrize(
+    ("row", "players", "sets"),
+    [
+        ("Anna,Ben,11:7,9:11,11:3,11:8", ("Ben", "Anna"), "11:7 9:11 11:3 11:8"),
+        ("Anna,Ben,7:11,11:9,3:11,8:11", ("Anna", "Ben"), "11:7 9:11 11:3 11:8"),
+        ("Anna,Ben,11:7,9:11,11:3,11:8", ("Ben", "Anna", "--score", "3:2"), ""),
+    ],
+)
+def test_sets_go_with_the_places_or_are_left_out(
+    tmp_path: Path, ratings: Ratings, row: str, players: tuple[str, ...], sets: str
+) -> None:
+    """Corrected places keep the sets that led to their scores, seen from the better place; other scores lose them."""
+    db, table = str(tmp_path / "club.db"), tmp_path / "sets.csv"
+    table.write_text(f"Date,Player 1,Player 2,S1,S2,S3,S4\n2026-11-21,{row}\n", encoding="utf-8")
+    assert ratings("init", "--for", "tt", "--zone", "UTC", db=db).exit_code == 0
+    assert ratings("import", str(table), db=db).exit_code == 0
+
+    done = ratings("correct", "2026-11-21-1", *players, "--reason", "swapped", db=db)
+
+    shown = ratings("games", db=db).stdout
+    assert done.exit_code == 0
+    assert ("are left out" in done.stderr) == (not sets)
+    assert shown.splitlines()[-1].endswith(f"sets {sets}" if sets else "Anna (2)")
