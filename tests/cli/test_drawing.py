@@ -44,7 +44,7 @@ def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
 def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """Given a player, the picture has a dot for each game, where one was corrected, and what had been published."""
     text = drawn(ratings, db, tmp_path / "anna.svg", "anna", LADDER)
-    assert "Points of anna on elo-catan/all" in text
+    assert "Points of anna on elo-catan" in text
     assert text.count('class="dot"') == 3
     assert text.count("g-2 was corrected later") == 1
     assert text.count("published: ") == 1

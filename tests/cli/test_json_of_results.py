@@ -25,10 +25,9 @@ OTHERS = {
     "export standings": "a result, Standings, on each line",
     "export changes": "a result, PlayerChange, on each line",
     "grants": "no ledger is asked",
-    "upgrade": "a ledger that is older than this program cannot be asked",
     "zone": "one name and the position of its event",
 }
-PRINTING = {"cli/commands/grants.py", "cli/commands/upgrade.py", "cli/commands/init.py"}
+PRINTING = {"cli/commands/grants.py", "cli/commands/init.py"}
 
 
 def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -189,9 +189,7 @@ def test_ladder_without_games_is_empty(db: str, ratings: Callable[..., Any]) -> 
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["chess", "chess/all", "club-catan-elo", "club-catan-elo/", "club-catan-elo/9", f"{ALL}/x", "", "/"]
-)
+@pytest.mark.parametrize("name", ["chess", "chess/all", "club-catan-elo/", "club-catan-elo/9", f"{ALL}/x", "", "/"])
 @pytest.mark.parametrize("command", [["standings"], ["history", "anna"], ["explain", "g-1"]])
 def test_bad_ladder_is_usage_error(name: str, command: list[str], db: str, ratings: Callable[..., Any]) -> None:
     """Reading an unknown or malformed ladder is a usage error."""

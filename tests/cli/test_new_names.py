@@ -243,7 +243,7 @@ def test_refused_tie_names_the_option(cell: str, option: str, one_db: str, ratin
     """What joins two players in a cell is named with the option that reads such a table, which then takes the game."""
     table = HEADER + row(3, "Ida", f'"{cell}"')
     (refused,) = imported(ratings, one_db, table)["rejected"]
-    named = shlex.split(refused["message"].partition(", or read the table with ")[2].partition("; if")[0])
+    named = shlex.split(refused["message"].partition(", or pass ")[2].partition("; if")[0])
     assert named == ["--ties", option]
     assert imported(ratings, one_db, table, *named, "--new-names", "accept")["appended"] == 1
 
@@ -251,9 +251,9 @@ def test_refused_tie_names_the_option(cell: str, option: str, one_db: str, ratin
 def test_option_is_named_only_where_it_helps(one_db: str, ratings: Ratings) -> None:
     """No option is named for a cell joined in two ways, nor for a game recorded by hand, which is no table."""
     (refused,) = imported(ratings, one_db, HEADER + row(3, "Ida", "Anna/Ole + Uwe"))["rejected"]
-    assert refused["message"].endswith("write Anna=Ole=Uwe")
+    assert refused["message"].endswith("write Anna=Ole=Uwe if they tied")
     done = ratings("record", "--game", "chess", "--game-id", "g-3", "Ida", "Anna & Ole", db=one_db)
-    assert "write Anna=Ole; if it is not a slip" in done.stderr
+    assert "write Anna=Ole if they tied; if it is not a slip" in done.stderr
 
 
 def test_long_form_wants_a_row_each(one_db: str, ratings: Ratings) -> None:

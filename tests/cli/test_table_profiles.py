@@ -59,6 +59,8 @@ def test_profile_reads_the_next_table_alike(db: str, ratings: Ratings, club: Pat
     saved = ratings("import", table(club), *GIVEN, "--save-profile", club, db=db)
     assert (saved.exit_code, said(club)) == (0, SAID)
     assert f"note: {club} keeps how this table is read\n" in saved.stderr
+    february = table(club, "february.csv")
+    february.write_text(FEBRUARY.replace(".", "/"), encoding="utf-8")  # dots would mean day.month.year
     unclear = ratings("import", table(club, "february.csv"), "--set", "game=chess", db=db)
     assert (unclear.exit_code, "unclear-dates" in unclear.stderr) == (1, True)
     assert ratings("import", table(club, "february.csv"), "--profile", club, db=db).exit_code == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from club_seasons import KINDS, SEASONS, SHEETS, Duel, Round
+from season_sheets import KINDS, SEASONS, SHEETS, Duel, Round
 
 import ratings_ledger as rl
 

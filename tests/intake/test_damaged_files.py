@@ -19,10 +19,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from club_seasons import KINDS, SHEETS
 from corpus import CASES
 from damages import DAMAGES, RAW, TABLES, XML, parts_of
 from real_files import FILES
+from season_sheets import KINDS, SHEETS
 from test_tables_as_they_are import games, made
 
 from ratings_ledger.ledger.intake.tables.sheets import MEMORY_BYTES

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from club_seasons import SHEETS
 from damages import in_table
+from season_sheets import SHEETS
 
 from ratings_ledger.ledger.rejections import CODES
 

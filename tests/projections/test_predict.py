@@ -85,7 +85,7 @@ def test_a_prediction_in_words(ratings: Ratings, db: str) -> None:
     """The table has the sides with their ranks, chances and points at stake; CSV has the same exactly."""
     told = ratings("predict", LADDER, "anna", "ben", db=db)
     assert told.stdout == (
-        "elo-chess/all under elo-chess@1, known at position 4\n"
+        "elo-chess under elo-chess@1, known at position 4\n"
         "\n"
         "side  rank  chance  if win  if draw  if loss\n"
         "anna     1  56.8 %  +13.84    -2.16   -18.16\n"

@@ -30,7 +30,7 @@ def db(ratings: Ratings, store: str) -> str:
     """A ladder on which a rating is provisional for ten games: anna played seven elsewhere, then four with ben."""
     assert ratings("init", "--for", "chess", "--system", "club-elo", "--zone", "UTC", db=store).exit_code == 0
     seeded = event("player.seeded", ladder=LADDER, player="anna", state={"rating": "1700"}, games=7)
-    games = (drafted(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T12:00:00Z", game="chess") for n in range(1, 5))
+    games = (drafted(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T13:00:00Z", game="chess") for n in range(1, 5))
     append_drafts(store, draft(seeded), *games)
     return store
 

@@ -264,7 +264,6 @@ def test_empty_ladder_differs_from_unknown(ratings, ledger_url, filled):
     assert (empty.exit_code, json.loads(empty.stdout)["rows"]) == (0, [])
     for name in (
         "nonsense",
-        "club-catan-elo",
         "club-catan-elo/9",
         "club-catan-elo/all/all",
         "club-catan-elo/",
