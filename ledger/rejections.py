@@ -236,12 +236,20 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a mistyped one was probably meant to be."""
+    """Return the known word that a mistyped one, or a part of a name, was probably meant to be.
+
+    >>> closest("Jana", ["Jana Köhler", "Ben Koch"])
+    'Jana Köhler'
+    """
     from difflib import get_close_matches  # so that only somebody who mistyped waits for it
 
     folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), folded, n=1)
-    return folded[close[0]] if close else None
+    if close:
+        return folded[close[0]]
+    # a first or last name alone
+    whole = [name for name in folded if word.casefold() in re.split(r"[\s,]+", name)]
+    return folded[whole[0]] if len(whole) == 1 else None
 
 
 def shown(value: object, limit: int = 60) -> str:

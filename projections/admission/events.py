@@ -44,6 +44,7 @@ from ratings_ledger.projections.replay.ladders import parse_name, partition_valu
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
+    ELO,
     Version,
     bind,
     games_of,
@@ -178,7 +179,9 @@ class Admission:
         if not self.versions or game in self._scored_games or game in self._idle:
             return
         hint = did_you_mean(game, self._scored_games | self._idle.keys())
-        told = f"no published ruleset scores games of {shown(game)}; --new-game records them all the same"
+        # of a slip nobody wants a ladder
+        rated = "" if hint else f"ratings rules publish --shipped {ELO} --game {game} rates them, "
+        told = f"no published ruleset scores games of {shown(game)}; {rated}--new-game records them all the same"
         raise Refused("unknown-game", f"{told}{hint}")
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:

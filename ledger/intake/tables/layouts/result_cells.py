@@ -98,7 +98,10 @@ def parse_result(text: str) -> CellResult:
         return _checked(CellResult(pair=(str(int(match[1])), str(int(match[2]))), sets=_sets(match[3])), text)
     if _SETS.fullmatch(text):
         return _refuse_doubtful(CellResult(sets=_sets(text)), text)
-    raise Refused("bad-value", f"{shown(text)} is no result such as 1-0, 3:2, draw or 11:7 11:9 11:3")
+    raise Refused(
+        "bad-value",
+        f"{shown(text)} is no result such as 1-0, 3:2, draw or 11:7 11:9 11:3; a forfeit is +:- or 3:0 w.o.",
+    )
 
 
 def parse_set(text: str) -> tuple[int, int, str]:
