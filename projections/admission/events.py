@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 SHAPES_MAX = 10_000
 _LABELS = frozenset(LABELS)
+RATES_TEAMS = "weng-lin"  # a shipped ruleset for any game
 _PLACED = frozenset({"player", "place"})
 
 
@@ -96,7 +97,7 @@ class Admission:
         self._idle: dict[str, str] = {}
         # by game name, and whether it has teams: the rulesets that may refuse it
         self._scoring: dict[tuple[str, bool], list[list[Version]]] = {}
-        self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
+        self._homes: dict[tuple[str, str, frozenset[str], int, bool], str | None] = {}
         # by game: since when it is scored, and by which ruleset
         self._since: dict[str, tuple[int, Ruleset] | None] = {}
         # games found countable, by their shape and the versions that may score them
@@ -258,14 +259,16 @@ class Admission:
             reasons = [_why_uncountable(facts, version) for version in candidates]
             if (why := _last_of(reasons)) and (ladders := partition_values(facts, 0, versions[0].ruleset)):
                 name = "/".join([versions[0].ruleset.id, *ladders[0]])
-                raise Refused(why.code, f"{name} cannot count this game: {why.reason} (--allow-uncounted records it)")
+                hint = f"; the ruleset {RATES_TEAMS} rates teams" if why.code == "no-teams" else ""
+                told = f"{name} cannot count this game: {why.reason} (--allow-uncounted records it){hint}"
+                raise Refused(why.code, told)
             if shape is not None and len(self._countable) < SHAPES_MAX:
                 self._countable.add(seen)
 
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Return why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
-        seen = (data["game"], kind, labels, seats_of(data))
+        seen = (data["game"], kind, labels, seats_of(data), "team" in data["participants"][0])
         if seen not in self._homes:
             scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
             idle = None if scored else self._idle.get(data["game"])
@@ -435,14 +438,15 @@ def _why_uncountable(facts: Facts, version: Version) -> Uncountable | None:
 
 
 def _why_homeless(
-    versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int
+    versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int, has_teams: bool
 ) -> str | None:
     scoring = [v.ruleset for known in versions.values() for v in reversed(known) if game in v.ruleset.scope.game]
     if not versions:
         return None
     if not scoring:
         scored = {slug for known in versions.values() for version in known for slug in version.ruleset.scope.game}
-        remedy = did_you_mean(game, scored) or f"; ratings rules publish --shipped elo --game {game} adds one"
+        system = RATES_TEAMS if has_teams else ELO
+        remedy = did_you_mean(game, scored) or f"; ratings rules publish --shipped {system} --game {game} adds one"
         return f"no ruleset scores games of {game}{remedy}"
     for reason_of in (lambda ruleset: why_not_of_kind(ruleset, kind), lambda ruleset: why_not_of_size(ruleset, seats)):
         reasons = list(map(reason_of, scoring))

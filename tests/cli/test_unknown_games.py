@@ -1,5 +1,7 @@
 """Games of tables that no published ruleset scores, and refusals that are listed once."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,3 +85,18 @@ def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., 
     assert "drop one with --map 'Mood='" in told
     path.write_text("Date,White,Black,Result,Mood\n2024-11-22,anna,ben,1-0,good\n", encoding="utf-8")
     assert ratings("import", path, "--map", "Mood=", db=db).exit_code == 0
+
+
+def test_game_of_teams_gets_a_ruleset_that_rates_them(tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """What the note on a game without a ladder advises puts games of partners on a ladder."""
+    db, table = str(tmp_path / "club.db"), tmp_path / "teams.csv"
+    table.write_text("Date,Winners,Losers\n2026-11-20,Anna & Ben,Cleo & Dora\n", encoding="utf-8")
+    assert ratings("init", "--for", "chess", "--zone", "UTC", db=db).exit_code == 0
+
+    done = ratings("import", str(table), "--set", "game=codenames", "--new-game", db=db)
+    advice = re.search(r"ratings (rules publish --shipped \S+ --game \S+) adds one", done.stderr)
+
+    assert advice is not None
+    assert ratings(*advice[1].split(), db=db).exit_code == 0
+    rows = json.loads(ratings("standings", "weng-lin-codenames/all", "--format", "json", db=db).stdout)["rows"]
+    assert {row["player"] for row in rows} == {"Anna", "Ben", "Cleo", "Dora"}

@@ -497,7 +497,8 @@ def test_rejection_names_code_file_and_line(
 # the line that is named where it is not the first; None: the file as a whole
 LINES = {
     "unclear-layout": 4,
-    **dict.fromkeys(("winner-not-in-row", "others-unknown", "results-disagree", "result-became-date", "unknown-game"), 2),
+    **dict.fromkeys(("winner-not-in-row", "others-unknown", "results-disagree", "result-became-date"), 2),
+    "unknown-game": 2,
     **dict.fromkeys(("is-a-directory", "file-too-large", "empty-file", "bad-gzip", "end-missing")),
     **dict.fromkeys(("another-sheet", "not-confirmed")), "changed-in-both": 2,
     **dict.fromkeys(("is-a-spreadsheet", "bad-spreadsheet", "which-sheet", "bad-reader")),
