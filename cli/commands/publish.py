@@ -8,6 +8,7 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf, command
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
+from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import print_due_published, print_list_published
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
@@ -66,7 +67,10 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         with view.query(ladder) as query:
             data = {"ladder": query.ladder, "every": every}
         plan = how.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
-        return how.enter(SCHEDULED, plan)
+        code = how.enter(SCHEDULED, plan)
+        if code == 0:
+            render.note("note: each month is published by: ratings publish --due, such as every night from cron")
+        return code
     with view.query(ladder) as query:
         ladders, times, ladder = query.ladders, query.times, query.ladder
         if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
