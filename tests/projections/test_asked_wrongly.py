@@ -118,7 +118,7 @@ def test_proposal_is_committed_by_one_thread(ledger: Any) -> None:
         for thread in threads:
             thread.join()
         assert sum(isinstance(one, rl.Head) for one in outcomes) == 1, outcomes
-        assert {type(one).__name__ for one in outcomes} <= {"Head", "BadArgument", "Impact"}, outcomes
+        assert {type(one).__name__ for one in outcomes} <= {"Committed", "BadArgument", "Impact"}, outcomes
         assert ledger.head.position == before + 1
 
 
