@@ -315,9 +315,19 @@ class Ledger:
         """Check events of any kind, which `by` records, and write nothing yet: see `Proposal.commit`.
 
         An event is a dictionary as a line of JSON has it: `type`, `data` and `occurred_at`, by default now; a game
-        alone will do. The options are those of `ratings record`. `based_on` has by subject, such as game:wl-09, the id
-        or position of the event that was last when somebody looked; what was changed since is refused. What is wrong
-        with events is in `rejections`. Raises `BadArgument`, `ClockBehind`, `StoreUnavailable`.
+        alone will do, with `occurred_at` or without. The options are those of `ratings record`. What is wrong with
+        events is in `rejections`.
+
+        Args:
+            events: one or several of them.
+            by: who records them.
+            new_names: whether names that are close to known ones are refused.
+            based_on: by subject, such as game:wl-09, the id or position of the last event about it when somebody
+                looked, as `Snapshot.story` has them; what was changed since is refused.
+
+        Raises:
+            BadArgument: also for a subject of `based_on` that none of the events is about.
+            ClockBehind, StoreUnavailable.
         """
         given = [events] if isinstance(events, Mapping) else events
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
@@ -326,11 +336,20 @@ class Ledger:
             raise BadArgument(f"new_names is refuse or accept, not {_shown(new_names)}", "new_names")
         if based_on is not None and not isinstance(based_on, Mapping):
             raise BadArgument(f"based_on is a dictionary, not {type(based_on).__name__}", "based_on")
+        for subject, last in (based_on or {}).items():
+            if isinstance(last, bool) or not isinstance(last, str | int):
+                raise BadArgument(f"based_on[{subject!r}] is an event's id or position, not {last!r}", "based_on")
         by = _name(by)
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
         whole = [_whole_event(_as_json(event)) for event in given]
-        return _propose(self._store, whole, policy, _Known(strict, self._kept.newest), based_on=based_on)
+        plan = _propose(self._store, whole, policy, _Known(strict, self._kept.newest), based_on=based_on)
+        is_new = not plan.is_refused and not plan.result.existing
+        if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in plan.drafts()}):
+            plan.close()
+            told = f"no event is about {_shown(min(unknown))}, which based_on names; a subject is like game:wl-09"
+            raise BadArgument(told, "based_on")
+        return plan
 
     @_checked
     def publish(self, ruleset: RulesetSource, by: str) -> list[str]:

@@ -112,9 +112,10 @@ def correct(
             new |= {"participants": replaced(game, cells, people, whole)} if cells else {}
             if score is None:
                 _note_scores(game.data, new)
-            new = keep_sets(game.data, new)
-            if (sets := describe_sets(game.data)) and not describe_sets(new):
-                render.note(render.plain(f"note: the sets {sets} led to another result and are left out"))
+            if "extra" in game.data:
+                new = keep_sets(game.data, new)
+                if (sets := describe_sets(game.data)) and not describe_sets(new):
+                    render.note(render.plain(f"note: the sets {sets} led to another result and are left out"))
         else:
             new = under_recorded_ids(_read_game(), game, people)
     except Refused as problem:

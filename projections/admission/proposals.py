@@ -101,8 +101,15 @@ class Known:
 
 
 def whole_event(given: dict[str, Any]) -> dict[str, Any]:
-    """Return an event as it was given, or a game alone as the event that records it; without a time it is now."""
-    event = {"type": "game.recorded", "data": given} if "type" not in given and "game_id" in given else given
+    """Return an event as it was given, or a game alone, which may have its time, as the event that records it.
+
+    Without a time it is now.
+    """
+    event = given
+    if "type" not in given and "game_id" in given:
+        data = {name: value for name, value in given.items() if name != "occurred_at"}
+        timed = {"occurred_at": given["occurred_at"]} if "occurred_at" in given else {}
+        event = {"type": "game.recorded", "data": data, **timed}
     return {"occurred_at": format_instant(clock.now()), **event}
 
 

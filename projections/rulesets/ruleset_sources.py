@@ -51,7 +51,10 @@ def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
     if isinstance(source, os.PathLike) or (isinstance(source, str) and source.endswith(FILES)):
         return [_read_path(os.fspath(source))]
     if isinstance(source, str):
-        texts = shipped_texts_named(source, zone)
+        try:
+            texts = shipped_texts_named(source, zone)
+        except BadArgument as problem:
+            raise BadArgument(str(problem), "ruleset") from None
         return [_valid(*read_toml(text), source)._replace(is_shipped=True) for text in texts]
     told = "a Ruleset, a dictionary, a TOML text, a file or the name of a shipped one"
     raise BadArgument(f"a ruleset is {told}, not {type(source).__name__}", "ruleset")

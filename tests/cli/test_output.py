@@ -122,7 +122,9 @@ def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) 
         "game_id,occurred_at,game,1st,2nd\n"
         + "".join(f"n-{n},2024-03-01T12:00:00Z,chess,player{n},{'y' * 50}\n" for n in range(15)), encoding="utf-8",
     )  # fmt: skip
-    lines = on_terminal("--db", db, "import", str(table), "--dry-run", columns=columns, piped=True)[1].splitlines()
+    lines = on_terminal("--db", db, "import", str(table), "--new-game", "--dry-run", columns=columns, piped=True)[
+        1
+    ].splitlines()
     first = next(at for at, line in enumerate(lines) if "note: 16 new" in line)
     noted = [lines[first][lines[first].index("note: 16") :], *takewhile(re.compile("  [py]").match, lines[first + 1 :])]
     assert " ".join("".join(f"{line}\n" for line in noted).split()) == (

@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 # a name is that of a club; games of open periods are named, and ladders have short names.
 # All that came later, and is in these numbers.
 WAYS = {
-    "standings elo-chess/all": (51, 212),
-    "explain anna elo-chess/all": (57, 323),
-    "correct g-1 ben anna --reason wrong": (71, 769),
-    "record --game chess --game-id g-2 anna ben": (70, 669),
+    "standings elo-chess/all": (51, 213),
+    "explain anna elo-chess/all": (57, 324),
+    "correct g-1 ben anna --reason wrong": (71, 770),
+    "record --game chess --game-id g-2 anna ben": (70, 670),
 }
 
 

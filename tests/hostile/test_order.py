@@ -190,6 +190,8 @@ CASES = {
         "league.scheduled", {"league": "L1", "seed": "1", "games": [{"game_id": "x", "seats": ["p1", "p2"]}]},
         "league-scheduled"),
     "a zone": Case("ledger.zone_set", {"zone": "UTC"}),
+    "a schedule of lists": Case("list.scheduled", {"ladder": "elo-chess/all", "every": "month"}),
+    "a schedule of no ladder": Case("list.scheduled", {"ladder": "nowhere/all", "every": "month"}, "unknown-ladder"),
     "rows": Case("list.rows", rows("nowhere/all", DIGEST)),
     "a list of no rows": Case("list.published", listed(CHESS), "bad-list"),
     "a list of no ladder": Case("list.published", listed("nowhere/all"), "bad-list"),

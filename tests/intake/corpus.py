@@ -321,7 +321,7 @@ SHEETS = {
         refused=[
             ("2 bad-time", "'22 Nev 2024' is not a time like"),
             ("3 bad-time", "'31 Nov 2024' is a day that no calendar has"),
-            ("4 bad-time", "'22 November' is not a time like"),
+            ("4 bad-time", "'22 November' has no year"),
         ],
     ),
     "a date by name without a game": sheet(

@@ -59,7 +59,7 @@ def test_open_creates_only_where_there_is_none(tmp_path: Path) -> None:
         ({"zone": 1}, "zone", "zone is text"),
         ({"rulesets": "elo-chess"}, "rulesets", "rulesets are a list, such as ['elo-chess']"),
         ({"rulesets": ["elo"]}, "ruleset", "elo rates one game: name it, as in elo-chess"),
-        ({"rulesets": ["elo-ches", "glico-chess"]}, "wanted", "no shipped ruleset is called 'glico-chess'"),
+        ({"rulesets": ["elo-ches", "glico-chess"]}, "ruleset", "no shipped ruleset is called 'glico-chess'"),
         ({"rulesets": [3]}, "ruleset", "not int"),
         ({"rulesets": ["id = 'x'"]}, "ruleset", "version: this key must be given"),
         ({"rulesets": [Path("none.toml")]}, "ruleset", "none.toml cannot be read"),

@@ -135,3 +135,31 @@ def test_proposal_names_new_players_and_whom_they_may_be(ledger: rl.Ledger) -> N
 
     assert plan.new_players == ("hanah", "zoe")
     assert [(close.name, close.others) for close in plan.close_names] == [("hanah", {"hannah": 1})]
+
+
+def test_game_alone_may_have_its_time(ledger: rl.Ledger) -> None:
+    alone = {**game("g-9")["data"], "occurred_at": "2024-01-01T12:00:00Z"}
+
+    first, again = (ledger.propose(alone, by="mira").commit().events[0] for _ in range(2))
+
+    assert (first.appended, again) == (True, rl.CommittedEvent("game:g-9", first.position, False))
+    assert ledger.at().games("g-9").rows[0].occurred_at.isoformat() == "2024-01-01T12:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("based_on", "told"),
+    [
+        ({"gaem:g-1": 2}, "no event is about 'gaem:g-1', which based_on names"),
+        ({"game:g-2": 3}, "no event is about 'game:g-2'"),
+        ({"game:g-1": None}, "is an event's id or position, not None"),
+        ({"game:g-1": 1.5}, "is an event's id or position, not 1.5"),
+    ],
+)
+def test_what_a_change_is_based_on_is_about_its_events(ledger: rl.Ledger, based_on: Any, told: str) -> None:
+    void = {"type": "game.voided", "data": {"game_id": "g-1", "reason": "twice"}}
+
+    with pytest.raises(rl.BadArgument, match=told) as refusal:
+        ledger.propose(void, by="mira", based_on=based_on)
+
+    assert (refusal.value.argument, ledger.head.position) == ("based_on", 4)
+    assert ledger.propose(void, by="mira", based_on={"game:g-1": 2}).commit().position == 5

@@ -145,7 +145,9 @@ def _is_other_json(name: str, start: bytes) -> bool:
     """Tell whether a file is JSON, but with one value over several lines, or a list of objects."""
     text = _without_mark(start)
     first = text.partition(b"\n")[0].rstrip()
-    return first in (b"{", b"[") or (first.startswith((b"[{", b"[ {")) and Path(name).suffix != ".jsonl")
+    return (b"\n" in text and first in (b"{", b"[")) or (
+        first.startswith((b"[{", b"[ {")) and Path(name).suffix != ".jsonl"
+    )
 
 
 def _refuse_json(opened: Opened, options: TableOptions) -> Iterator[Read]:
