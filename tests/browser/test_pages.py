@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from club import HOSTILE, LADDER
+from club import HOSTILE, LADDER, SHORT
 from looking import DESK, ODD, PHONE, Club, cut_off, opened, violations
 from playwright.sync_api import Browser
 
@@ -115,7 +115,7 @@ def test_odd_names_are_text(chromium: Browser, clubs: Callable[..., Club], playe
         assert page.locator("h1").inner_text() == player
         assert player in page.title()
         assert cut_off(page) == []
-        page.get_by_role("link", name=LADDER, exact=True).first.click()
+        page.get_by_role("link", name=SHORT, exact=True).first.click()
         page.get_by_role("link", name=player, exact=True).first.click()
         page.wait_for_url(lambda url: segment(player) in url)  # until it is loaded: to close a page sooner aborts that
     assert wrong == []

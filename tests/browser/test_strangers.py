@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from club import LADDER, ok
+from club import LADDER, SHORT, ok
 from looking import PHONE, Club, number, opened
 from playwright.sync_api import Browser, Locator, Page
 
@@ -40,8 +40,8 @@ def test_who_leads(chromium: Browser, club: Club, ratings: Ratings) -> None:
     leader = told(ratings, club, "standings", LADDER)["rows"][0]
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address("index"))
-        tap(page.get_by_role("link", name=LADDER, exact=True).first)
-        rank, name, points, *_ = table(page, LADDER)[0]
+        tap(page.get_by_role("link", name=SHORT, exact=True).first)
+        rank, name, points, *_ = table(page, SHORT)[0]
         assert (rank, name.split()[0]) == ("1", leader["player"])
         assert abs(number(points) - float(leader["points_decimal"])) < 0.01
     assert wrong == []
@@ -51,7 +51,7 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
     """Two taps: a player's page says line by line what moved their points, and a third says why a game did so."""
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address("index"))
-        tap(page.get_by_role("link", name=LADDER, exact=True).first)
+        tap(page.get_by_role("link", name=SHORT, exact=True).first)
         tap(page.get_by_role("link", name="anna", exact=True).first)
         first, *lines, last = table(page, "What moved it")
         changes = [number(line[2]) for line in lines]
@@ -78,7 +78,7 @@ def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ra
         for row in published:
             page.goto(club.address("index"))
             section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
-            tap(section.get_by_role("link", name=LADDER, exact=True))
+            tap(section.get_by_role("link", name=SHORT, exact=True))
             tap(page.get_by_role("link", name=row["player"], exact=True).first)
             first, *lines, last = table(page, "since the published list")
             assert first[1] == "As published"
@@ -96,7 +96,7 @@ def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: 
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address("index"))
         section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
-        tap(section.get_by_role("link", name=LADDER, exact=True))
+        tap(section.get_by_role("link", name=SHORT, exact=True))
         assert "would differ for" in page.locator("main").inner_text()
         rows = {row[1]: row for row in table(page, "The list")}
         for row in published:

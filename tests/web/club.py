@@ -14,6 +14,7 @@ GAMES = (
     ("g-5", "2025-03-07T20:00Z", "ben", HOSTILE),
 )
 LADDER = "elo-catan/all"
+SHORT = "elo-catan"  # what people call it
 LATE = ("record", "-q", "--game", "catan", "--game-id", "g-6", "--at", "2025-03-14T20:00Z", "anna", "ben")
 
 
