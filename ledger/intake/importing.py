@@ -29,6 +29,9 @@ CHUNK_EVENTS = 50_000
 
 Ranges = dict[str, list[list[int]]]
 
+# what a block of events needs at the most
+ROOM_BYTES = 8 << 20
+
 
 class FileIntake(Intake):
     """The events of files, however many they are."""
@@ -84,6 +87,8 @@ class FileIntake(Intake):
     def _check(self, items: Iterable[Item | Rejection]) -> None:
         self._numbers = DayNumbers(self._connection)
         for block in self._blocks:
+            # raises MemoryError in time: the library that checks events ends the process where it gets none
+            bytearray(ROOM_BYTES)
             self._check_block(block)
             if self.result.rejected_count >= REJECTIONS_MAX and not self.policy.keep_going:
                 break

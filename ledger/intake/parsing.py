@@ -1,8 +1,7 @@
 """What can be said about each event by itself: from items to drafts, block by block.
 
-For a long input another process reads ahead of this one, which meanwhile checks how the events fit together. A line of
-JSON becomes a draft over there. The game of a table becomes a draft here: to read its rows takes as long as all checks,
-so both processes have half of the work.
+For a long input another process does this, ahead of this one, which meanwhile checks how the events fit together. Where
+it lacks memory, it ends without a word, and this one says so.
 """
 
 import marshal
@@ -91,11 +90,7 @@ def unpacked_block(message: bytes) -> Block:
 
 def _pack(entry: Entry, source_wanted: bool) -> bytes:
     with suppress(ValueError):  # of a value that is not of a plain type
-        if isinstance(entry, Item) and isinstance(entry.event, dict):
-            source = entry.source if source_wanted else _without_rows(entry.source)
-            raw: tuple[Any, ...] = entry._replace(source=source)
-            return marshal.dumps(tuple(raw))
-        if isinstance(entry, Item) and isinstance(entry.event, bytes):
+        if isinstance(entry, Item):
             item, names, outcome = parsed_item(entry, source_wanted)
             if isinstance(outcome, tuple):
                 flat: tuple[Any, ...] = (*item, names, *outcome[0], outcome[1])
@@ -109,13 +104,11 @@ def _unpack(packed: bytes) -> BlockEntry:
         entry: BlockEntry = pickle.loads(flat)
         return entry
     item = Item._make(flat[:_NAMES])
-    if len(flat) == _NAMES:
-        return parsed_item(item, source_wanted=True)
     names, draft, data = flat[_NAMES], flat[_NAMES + 1 : -1], flat[-1]
     return ParsedItem(item, names, (Draft._make(draft), data))
 
 
-_NAMES = len(Item._fields)  # where a flat tuple has the names, if what the item says was read
+_NAMES = len(Item._fields)  # where a flat tuple has the names
 
 
 def _without_rows(source: Any) -> list[Any] | None:

@@ -171,7 +171,7 @@ class Spool(WaitingDrafts):
     @_with_room()
     def _write(self) -> None:
         rows, first = self._unwritten, self._next
-        hundreds = ((first + at, marshal.dumps(rows[at : at + 100])) for at in range(0, len(rows), 100))
+        hundreds = ((first + at, _packed(rows[at : at + 100])) for at in range(0, len(rows), 100))
         self._database.executemany("INSERT INTO drafts VALUES (?, ?)", hundreds)
         drafts = [row[0] for row in rows]
         self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), drafts), count(first)))
@@ -186,6 +186,14 @@ class Spool(WaitingDrafts):
         self._unused_names -= self._unwritten_names
         self._unwritten_names.clear()
         rows.clear()
+
+
+def _packed(rows: list[Any]) -> bytes:
+    """Return rows of plain values as bytes. Raises `MemoryError`."""
+    try:
+        return marshal.dumps(rows)
+    except ValueError:  # what `marshal` says of any object where it gets no memory
+        raise MemoryError from None
 
 
 def _names(draft: Draft) -> tuple[str, ...]:
