@@ -249,6 +249,7 @@ def split(group, chain, by_player, rounds):
     return [final for part in smaller for final in split(part, chain[1:], by_player, rounds)]
 
 
+@pytest.mark.slow_cases
 def test_random_seasons_match_brute_force():
     """Random seasons with parts, weights and chains of every kind agree with a brute force."""
     chance, seen = random.Random(59), Counter()

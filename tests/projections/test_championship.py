@@ -66,6 +66,7 @@ def ladders(shared_url, raced):
     return Ladders(facts_of(fill(shared_url, events)))
 
 
+@pytest.mark.slow_cases
 def test_every_race_gives_the_points_of_the_source(raced, ladders):
     """In every race, everybody gets the points that the source has."""
     assert [*raced] == [*range(seasons.FIRST, seasons.LAST + 1)]
@@ -83,6 +84,7 @@ def test_every_race_gives_the_points_of_the_source(raced, ladders):
             assert gained == dict(expected), (season, game + 1)
 
 
+@pytest.mark.slow_cases
 def test_every_table_after_every_round(raced, ladders):
     """Every row of every table has the rank and the points of the source, or is named with the reason."""
     tables, compared, different, left_out = seasons.read_tables(), 0, set(), set()

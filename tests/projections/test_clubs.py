@@ -137,6 +137,7 @@ def test_interpreted_and_compiled_replays_agree(drawn: Drawn, takes: str) -> Non
         assert interpreted.is_like(compiled)
 
 
+@pytest.mark.slow_cases
 def test_changes_of_a_club_have_causes_that_sum(drawn: Drawn) -> None:
     """What changed a club's points between two positions is told by event, and sums to the difference."""
     with rl.open(drawn.url) as ledger:

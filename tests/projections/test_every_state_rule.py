@@ -184,6 +184,7 @@ def test_open_and_kept_ladders_are_continued(
     assert continued == CONTINUABLE
 
 
+@pytest.mark.slow_cases
 def test_past_knowledge_is_a_replay_of_what_was_known(ledger: Ledger, plain: Facts, expected: Answers) -> None:
     """At earlier positions of the log every ladder is what a ledger with that log alone says; later ones differ."""
     differing = set[str]()
@@ -196,6 +197,7 @@ def test_past_knowledge_is_a_replay_of_what_was_known(ledger: Ledger, plain: Fac
     assert differing == {*SYSTEMS}
 
 
+@pytest.mark.slow_cases
 def test_processes_and_clusters_compute_the_same(
     ledger: Ledger, plain: Facts, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -211,6 +213,7 @@ def test_processes_and_clusters_compute_the_same(
             assert on_cluster(ledger, cluster, plain.position) == alone
 
 
+@pytest.mark.slow_cases
 def test_stores_and_rebuilds_agree(
     store: str, store_kind: str, rounds: int, expected: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

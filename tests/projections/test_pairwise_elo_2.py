@@ -299,6 +299,7 @@ def test_few_games_are_provisional() -> None:
     assert [RULE.provisional((0,), games, params) for games in (9, 10)] == [True, False]
 
 
+@pytest.mark.slow_cases
 def test_an_nfl_like_chain_of_eight_seasons_is_that_of_forty_digits() -> None:
     """2,048 drawn games of 32 teams, with ties and neutral grounds: every rating within a hundred-thousandth of a point
     of a chain in `decimal`, though each goes on from rounded ratings.

@@ -216,6 +216,7 @@ def test_adjustment_within_a_period_counts_at_its_close(played: tuple[str, Games
         assert states_of(trace_of(name, day)) == score_plainly(games, period, day, adjusted)
 
 
+@pytest.mark.slow_cases
 def test_history_and_explanations_sum_to_the_change_of_the_period(played: tuple[str, Games, str]) -> None:
     """Rows of games change nothing, those of periods all; terms name their games, those of the explained one first."""
     name, games, _ = played

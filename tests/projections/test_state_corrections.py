@@ -140,6 +140,7 @@ def test_correction_three_periods_back_changes_what_it_must_and_nothing_else(
             assert digests_of(other, one.after) == digests_of(other, one.before), other
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", CASES)
 def test_causes_of_corrections_sum_exactly(
     name: str, log: list[Event], template: Path, tmp_path: Path, ratings: Ratings

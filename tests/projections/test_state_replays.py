@@ -137,6 +137,7 @@ def test_compiled_and_interpreted_states_are_equal(played: tuple[str, Games], mo
     assert [*compiled.states_before[1]] == [*interpreted.states_before[1]]
 
 
+@pytest.mark.slow_cases
 def test_games_are_explained_from_the_states_before_them(played: tuple[str, Games]) -> None:
     """What explains a game scores it from the trace, and gets what the replay got: 200 games, all players."""
     name, games = played

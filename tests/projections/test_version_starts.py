@@ -181,6 +181,7 @@ def balances(trace: Trace) -> bool:
     return trace.started + trace.minted + trace.adjusted - trace.burned == sum(trace.points)
 
 
+@pytest.mark.slow_cases
 def test_everybody_is_lifted_when_a_version_takes_effect(played: tuple[str, Games]) -> None:
     """At every game, around every version's first instant, and long after the last game: the oracle's states."""
     name, games = played
@@ -344,6 +345,7 @@ def test_causes_of_a_change_sum_exactly_across_versions(played: tuple[str, Games
         assert found.after != found.before
 
 
+@pytest.mark.slow_cases
 def test_numbers_carry_over_by_name_to_a_rule_that_keeps_others(
     ledger: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
