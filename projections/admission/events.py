@@ -245,8 +245,7 @@ class Admission:
 
     def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
         facts: Facts | None = None
-        has_teams = any("team" in participant for participant in data["participants"])
-        asked = data["game"], has_teams
+        asked = data["game"], _has_partners(data)
         if asked not in self._scoring:
             self._scoring[asked] = [v for v in self.versions.values() if _may_refuse(v, *asked)]
         shape = _shape(data) if self._scoring[asked] else None
@@ -268,7 +267,7 @@ class Admission:
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Return why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
-        seen = (data["game"], kind, labels, seats_of(data), "team" in data["participants"][0])
+        seen = (data["game"], kind, labels, seats_of(data), _has_partners(data))
         if seen not in self._homes:
             scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
             idle = None if scored else self._idle.get(data["game"])
@@ -468,6 +467,11 @@ def _inactive(player: str, window: list[int], activity: Activity) -> str:
         return f"{told} within {days} days"
     # the oldest game that counts today still has to count then
     return f"{told} by {local_time(min(window) + days * DAY - 1, time_zone).date()}"
+
+
+def _has_partners(game: dict[str, Any]) -> bool:
+    """Tell whether players of a game may be partners on one side."""
+    return any("team" in participant for participant in game["participants"])
 
 
 def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool:
