@@ -15,7 +15,7 @@ import click
 from ratings_ledger.cli.completion.names import named_ledger
 from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import failure_of, is_lack_of_memory
-from ratings_ledger.ledger.rejections import did_you_mean, escaped, shown
+from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote
 
 # by name: where a command is in `cli.commands`, and the first sentence of its help, so that a list of them loads none
 COMMANDS = {
@@ -180,7 +180,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = arguments[0]
         if name not in COMMANDS and not name.startswith("-"):
-            raise click.UsageError(f"no command is called {shown(name)}{did_you_mean(name, COMMANDS)}", context)
+            raise click.UsageError(f"no command is called {quote(name)}{did_you_mean(name, COMMANDS)}", context)
         return super().resolve_command(context, arguments)
 
     def invoke(self, context: click.Context) -> Any:
@@ -229,7 +229,7 @@ def program(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     for argument in sys.argv[1:] if arguments is None else arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):
-            _complain(f"the argument {shown(argument)} is not valid UTF-8")
+            _complain(f"the argument {quote(argument)} is not valid UTF-8")
             sys.exit(2)
     _keep_quiet_without_memory()
     try:
@@ -305,4 +305,4 @@ def _complain(message: str) -> None:
 def _print(text: str) -> None:
     """Lines to stderr, in which file names, arguments and what a file says cannot affect a terminal."""
     with suppress(OSError):  # if nothing can be told, the exit code still can
-        click.echo(escaped(text, kept="\n\t"), err=True, nl=False)
+        click.echo(escape_unprintable(text, kept="\n\t"), err=True, nl=False)

@@ -231,14 +231,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("mria", ["mira", "ben"])
     '; did you mean mira?'
     """
-    close = closest(word, known)
+    close = find_closest(word, known)
     return "" if close is None else f"; did you mean {close}?"
 
 
-def closest(word: str, known: Iterable[str]) -> str | None:
+def find_closest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that a mistyped one, or a part of a name, was probably meant to be.
 
-    >>> closest("Jana", ["Jana Köhler", "Ben Koch"])
+    >>> find_closest("Jana", ["Jana Köhler", "Ben Koch"])
     'Jana Köhler'
     """
     from difflib import get_close_matches  # so that only somebody who mistyped waits for it
@@ -252,7 +252,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     return folded[whole[0]] if len(whole) == 1 else None
 
 
-def shown(value: object, limit: int = 60) -> str:
+def quote(value: object, limit: int = 60) -> str:
     """Return a value as it may appear in a message: quoted, shortened, with anything unprintable escaped."""
     try:
         text = repr(value)
@@ -261,22 +261,22 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def in_list(name: str) -> str:
+def csv_item(name: str) -> str:
     """Return a name as it may stand among others separated by commas: quoted if it has a comma itself.
 
-    >>> in_list("Anna Schmidt"), in_list("Schmidt, Anna")
+    >>> csv_item("Anna Schmidt"), csv_item("Schmidt, Anna")
     ('Anna Schmidt', "'Schmidt, Anna'")
     """
     return repr(name) if "," in name else name
 
 
-def escaped(text: str, kept: str = "", halves: bool = False) -> str:
+def escape_unprintable(text: str, kept: str = "", halves: bool = False) -> str:
     """Text from outside, safe for a terminal or a page: what moves a cursor, reorders or hides becomes \\uXXXX.
 
     That covers control, direction, line separator, private and unassigned characters, halves of pairs, and anything
     invisible; spaces stay, and so does what is `kept`. Beyond U+FFFF it is \\UXXXXXXXX, or two `halves` as in JSON.
 
-    >>> escaped("Jürgen \\u202e\\x1b[2J"), escaped("\\U000e0041", halves=True)
+    >>> escape_unprintable("Jürgen \\u202e\\x1b[2J"), escape_unprintable("\\U000e0041", halves=True)
     ('Jürgen \\\\u202e\\\\u001b[2J', '\\\\udb40\\\\udc41')
     """
     if text.isprintable():
@@ -299,11 +299,11 @@ def escaped(text: str, kept: str = "", halves: bool = False) -> str:
 _NOT_ASCII = re.compile(r"[^ -~]")
 
 
-def harmless(cell: Cell) -> Cell | str:
+def formula_safe(cell: Cell) -> Cell | str:
     """Return a cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe, numbers do
     not.
 
-    >>> harmless("=1+1"), harmless("-rf"), harmless("-5/3"), harmless("anna"), harmless(-7)
+    >>> formula_safe("=1+1"), formula_safe("-rf"), formula_safe("-5/3"), formula_safe("anna"), formula_safe(-7)
     ("'=1+1", "'-rf", '-5/3', 'anna', -7)
     """
     if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(cell):

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_o
 from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
 from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, forked
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store import catalogue
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import Log, head, ledger_id
@@ -248,7 +248,7 @@ def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
-        yield Finding("not-a-record", position, f"the record is {shown(record)}")
+        yield Finding("not-a-record", position, f"the record is {quote(record)}")
         return
     leaf = leaf_hash(record)
     if leaf != row["leaf_hash"]:
@@ -283,11 +283,11 @@ def _column_findings(position: int, row: dict[str, Any], expected: EventRow) -> 
             value = value.decode("utf-8", "backslashreplace")
         wanted = getattr(expected, name)
         if value != wanted or type(value) is not type(wanted):
-            yield Finding("column", position, f"{name} is {shown(value)}, the record says {shown(wanted)}")
+            yield Finding("column", position, f"{name} is {quote(value)}, the record says {quote(wanted)}")
 
 
 def _excerpt(record: bytes) -> str:
-    return shown(record[:200].decode("utf-8", "backslashreplace"), 120)
+    return quote(record[:200].decode("utf-8", "backslashreplace"), 120)
 
 
 def _rows(
@@ -353,13 +353,13 @@ def _lines(ledger: Ledger, connection: Connection, after: int) -> Iterator[Findi
                 yield Finding("supersedes", position, problem.message)
                 continue
             if supersedes != expected:
-                wrong = f"it supersedes {shown(supersedes)} where it can only supersede {shown(expected)}"
+                wrong = f"it supersedes {quote(supersedes)} where it can only supersede {quote(expected)}"
                 yield Finding("supersedes", position, wrong)
     except (DBAPIError, LookupError, ValueError, TypeError, AttributeError) as error:
         if isinstance(error, DBAPIError):
             _raise_unless_damage(ledger, error)
         # what cannot be read is a finding of its own
-        yield Finding("storage", None, f"the chains of revisions cannot be checked: {shown(str(error))}")
+        yield Finding("storage", None, f"the chains of revisions cannot be checked: {quote(str(error))}")
 
 
 def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
@@ -410,7 +410,7 @@ def _links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Findi
     for code, query in queries.items():
         try:
             for position, what in connection.execute(text(query), given):
-                yield Finding(code, position, f"{shown(what)}: {CODES[code]}")
+                yield Finding(code, position, f"{quote(what)}: {CODES[code]}")
         except DBAPIError as error:
             _raise_unless_damage(ledger, error)
             yield Finding("storage", None, f"the links cannot be checked: {str(error.orig).splitlines()[0]}")

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ratings_ledger.ledger.events.game_clocks import ClockTimers as ClockTimers
 from ratings_ledger.ledger.events.games import LEAVER_STATUSES, STATUSES
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.expected_scores import EXPECTED_SCALES as EXPECTED_SCALES
 from ratings_ledger.projections.expected_scores import INVERSE as INVERSE
 from ratings_ledger.projections.expected_scores import ONE as ONE
@@ -371,7 +371,7 @@ def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str |
         return f"{key}: a row for at least one number of players is needed"
     for name, row in rows.items():
         if not re.fullmatch(r"[2-9]|[1-9][0-9]", name) or int(name) > players_max:
-            return f"{key}: {shown(name)} is not a number of players from 2 to {players_max}"
+            return f"{key}: {quote(name)} is not a number of players from 2 to {players_max}"
         if len(row) != int(name):
             return f"{key}.{name}: {name} players need {name} {what}, one for each place, not {len(row)}"
     return None
@@ -383,7 +383,7 @@ def refuse_percentages(key: str, rows: Rows) -> str | None:
         return reason
     for name, row in rows.items():
         if wrong := [percentage for percentage in row if not 0 <= percentage <= 100]:
-            return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {shown(wrong[0])}"
+            return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {quote(wrong[0])}"
     return None
 
 

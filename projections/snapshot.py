@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log, first_positions, head
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.leagues import league_of
@@ -156,7 +156,7 @@ class Snapshot(SnapshotReader):
         if other is not None:
             return self._in_order(one, other)
         if "/" in one:
-            raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
+            raise BadArgument(f"{quote(one)} is a ladder; name a player or a game, too", "player")
         from ratings_ledger.projections.queries.game_timelines import ladders_meant, same_on
         from ratings_ledger.projections.queries.survey import only_ladder_of
 
@@ -164,7 +164,7 @@ class Snapshot(SnapshotReader):
             own, of_game = ladders_meant(survey, one, is_player)
         if of_game and (ladder := same_on([self.explain(name, one) for name in of_game], self.note)):
             return one, ladder
-        return one, only_ladder_of(own, f" that {shown(one)} is on", self.as_of)
+        return one, only_ladder_of(own, f" that {quote(one)} is on", self.as_of)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | Failed]:
         """Yield the standings of the named ladders or of all, and in between what fails.

@@ -14,7 +14,7 @@ from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from ratings_ledger.ledger.errors import BadArgument, LedgerError
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.swapped_arguments import explain_mixup
@@ -72,11 +72,11 @@ def _look_at(name: str, value: object, kinds: Sequence[str]) -> None:
     """Raises `BadArgument` for a value of none of these types, and for one that nothing in a ledger can be."""
     if not any(KINDS[kind][0](value) for kind in kinds):
         if isinstance(value, str) and any("[str]" in kind for kind in kinds):
-            raise BadArgument(f"{name} is a list, such as [{value[:80]!r}], not the text {shown(value)}", name)
+            raise BadArgument(f"{name} is a list, such as [{value[:80]!r}], not the text {quote(value)}", name)
         told = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
         if isinstance(value, date):
             told += f", such as {value.isoformat()!r}"
-        given = f"the text {shown(value)}" if isinstance(value, str) else _named(value)
+        given = f"the text {quote(value)}" if isinstance(value, str) else _named(value)
         raise BadArgument(f"{name} is {told}, not {given}", name)
     if isinstance(value, int) and value < 0 and name in COUNTS:
         raise BadArgument(f"{name} is 0 or more, not {value}", name)

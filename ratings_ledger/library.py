@@ -35,7 +35,7 @@ from ratings_ledger.ledger.events.fields import read_by as _read_by
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Precondition
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
-from ratings_ledger.ledger.rejections import shown as _shown
+from ratings_ledger.ledger.rejections import quote as _shown
 from ratings_ledger.ledger.store import log as _log
 from ratings_ledger.ledger.store import opening as _opening
 from ratings_ledger.ledger.store.locations import hidden as _hidden

@@ -13,7 +13,7 @@ from itertools import permutations
 from typing import Any
 
 from ratings_ledger.ledger.errors import BadArgument, LedgerError, Unknown
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.snapshot import Snapshot
 
 # by the name of an argument the kinds of name that it takes
@@ -57,10 +57,10 @@ def explain_mixup(subject: Any, question: str, arguments: Mapping[str, object], 
     more = "" if len(arguments) <= len(wanted) + 1 else ", …"
     for order in permutations(given.values()):
         if all(kinds[value] & {*wanted[name]} for name, value in zip(wanted, order, strict=True)):
-            told = " and ".join(f"{shown(value)} is a {_first(kinds[value])}" for value in given.values())
+            told = " and ".join(f"{quote(value)} is a {_first(kinds[value])}" for value in given.values())
             return BadArgument(f"{told}; write {_call(question, order, more)}", misplaced[0])
     name = misplaced[0]
-    message = f"{shown(given[name])} is a {_first(kinds[given[name]])}, not a {wanted[name][0]}"
+    message = f"{quote(given[name])} is a {_first(kinds[given[name]])}, not a {wanted[name][0]}"
     if name == "ladder":
         message += _with_ladder(view, question, wanted, kinds, more)
     elif instead := INSTEAD.get((question, _first(kinds[given[name]]))):

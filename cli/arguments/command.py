@@ -9,7 +9,7 @@ import click
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 
 # the arguments of questions that are options of commands
 OPTIONS: dict[str | None, str | None] = {
@@ -93,7 +93,7 @@ class Group(click.Group):
         name = words[0]
         if name not in self.commands and not name.startswith("-"):
             hint = did_you_mean(name, self.commands) or f"; there are {', '.join(self.commands)}"
-            raise click.UsageError(f"{context.command_path} has no command {shown(name)}{hint}", context)
+            raise click.UsageError(f"{context.command_path} has no command {quote(name)}{hint}", context)
         return super().resolve_command(context, words)
 
 

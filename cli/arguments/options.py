@@ -17,7 +17,7 @@ from ratings_ledger.ledger.events.zones import read_instant
 from ratings_ledger.ledger.events.zones import zone as check_zone
 from ratings_ledger.ledger.intake.tables.dates import typed_time
 from ratings_ledger.ledger.intake.tables.table_games import game_slug
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import home_zone
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
@@ -93,7 +93,7 @@ def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
         raise click.BadParameter(problem.message) from None
     # which a record may hold
     if "\n" in name or "\t" in name:
-        raise click.BadParameter(f"{shown(name)} holds a line break or a tab; a name has neither")
+        raise click.BadParameter(f"{quote(name)} holds a line break or a tab; a name has neither")
     return name
 
 

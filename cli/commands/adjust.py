@@ -12,7 +12,7 @@ from ratings_ledger.cli.commands.correct import reason_option
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.projections.admission.adjusting import AdjustRow, adjustments, rows_of_file
 from ratings_ledger.projections.replay.ladders import short_name
@@ -69,7 +69,7 @@ def adjust(
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not added:
-        who = shown(rows[0].player) if file is None else "everybody"
+        who = quote(rows[0].player) if file is None else "everybody"
         return how.refuse(
             TYPE, Refused("nothing-to-correct", f"{who} already has these points on {short_name(ladder)}")
         )

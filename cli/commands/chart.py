@@ -13,7 +13,7 @@ from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, History, Ranks
 from ratings_ledger.projections.queries.results import ABSENT
@@ -68,7 +68,7 @@ def _points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
     lines, marks = list[Series](), list[Mark]()
     for player, one in found.items():
         if not one.steps:
-            raise Unknown(None, f"{shown(player)} has no game or adjustment on {short_name(ladder)}")
+            raise Unknown(None, f"{quote(player)} has no game or adjustment on {short_name(ladder)}")
         published = list[Point]()
         if len(found) == 1:
             published = shown_otherwise(one.steps, lambda value: f"published: {render.human(value)}")
@@ -89,7 +89,7 @@ def _ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
             raise Unknown(None, f"{short_name(ladder)} is too long to look up every rank on it")
         lines.append(rank_line(player, one.rows, by))
         if not lines[-1].points:
-            raise Unknown(None, f"{shown(player)} never had a rank on {short_name(ladder)}")
+            raise Unknown(None, f"{quote(player)} never had a rank on {short_name(ladder)}")
     # ranks are drawn as far as the points are, also where they changed last before that
     spans = [span for player in found if (span := span_of(view.history(ladder, player).steps, by)) is not None]
     return steps(

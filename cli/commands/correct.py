@@ -32,7 +32,7 @@ from ratings_ledger.ledger.intake.corrections import (
 )
 from ratings_ledger.ledger.intake.tables.aliases import of_their_own
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, home_zone
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.repeated_games import describe_sets, keep_sets
@@ -102,7 +102,7 @@ def correct(
         whole = find_whole_ids(connection, None) if is_scored else frozenset[str]()
     try:
         if game is None:
-            raise Refused("game-unknown", f"no game {shown(game_id)} is recorded; see: ratings games{hint}")
+            raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
         if edit:
             new = under_recorded_ids(_edited(game), game, people)
         elif players or given or moved or score is not None:
@@ -313,6 +313,6 @@ def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[i
     except Refused as problem:
         return how.refuse(type_name, problem)
     if how.form == "table" and found.unchanged:
-        told = render.first_of([*map(render.in_list, found.unchanged)], SHOWN_GAMES)
+        told = render.first_of([*map(render.csv_item, found.unchanged)], SHOWN_GAMES)
         render.note(render.plain(f"note: {render.count(len(found.unchanged), 'game')} already {state}: {told}"))
     return how.enter(type_name, how.propose(found.items, based_on=found.looked_at), found.unchanged)

@@ -10,7 +10,7 @@ from ratings_ledger.cli.arguments.machine_zone import find_machine_zone
 from ratings_ledger.cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format, zone_name
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.intake import ImportPolicy
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.home_zones import set_home_zone
@@ -30,7 +30,7 @@ def _system(context: click.Context, parameter: click.Parameter, value: str | Non
         games = " --game GAME" if known[value].takes_game else ""
         where = f"it has ladders of its own: ratings rules publish --shipped {value}{games}"
         raise click.BadParameter(f"{value} is not for --system; {where}")
-    raise click.BadParameter(f"no system is called {shown(value)}; there are {joined(systems())}"
+    raise click.BadParameter(f"no system is called {quote(value)}; there are {joined(systems())}"
                              f"{did_you_mean(value, systems())}")  # fmt: skip
 
 

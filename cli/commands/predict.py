@@ -11,7 +11,7 @@ from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 
 
 def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, int]:
@@ -20,7 +20,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
     for value in values:
         name, _, number = value.removeprefix("numbers.").partition("=")
         if not value.startswith("numbers.") or not re.fullmatch(r"-?\d{1,16}", number, re.ASCII):
-            raise click.BadParameter(f"{shown(value)} is not numbers.NAME=V with a whole number V")
+            raise click.BadParameter(f"{quote(value)} is not numbers.NAME=V with a whole number V")
         if name in numbers:
             raise click.BadParameter(f"numbers.{name} is set twice")
         numbers[name] = int(number)
@@ -71,5 +71,5 @@ def split_side(side: str, separator: str | None) -> list[str]:
         raise click.UsageError("--partners needs a character, such as +")
     players = [player.strip() for player in side.split(separator)] if separator else [side]
     if not all(players):
-        raise click.UsageError(f"{shown(side)} has {shown(separator or '')} without a player beside it")
+        raise click.UsageError(f"{quote(side)} has {quote(separator or '')} without a player beside it")
     return players

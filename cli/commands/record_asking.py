@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.fields import composed, read_slug
 from ratings_ledger.ledger.events.zones import local_time, read_instant
 from ratings_ledger.ledger.intake.parsing import Joints
 from ratings_ledger.ledger.intake.tables.dates import typed_time
-from ratings_ledger.ledger.rejections import Refused, closest, shown
+from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.validator import why_unlikely
 from ratings_ledger.projections.admission.proposals import Proposal
@@ -151,9 +151,9 @@ def _game(known: Suggestions) -> str:
             render.note(f"such as {', '.join(known.games[:10]) or 'catan'}")
         elif (wrong := _why_no_game(name)) is not None:
             render.note(wrong)
-        elif name in known.games or (meant := closest(name, known.games)) is None:
+        elif name in known.games or (meant := find_closest(name, known.games)) is None:
             return name
-        elif ask(f"{shown(name)} was never played: did you mean {shown(meant)}?", ("yes", "new")) == "yes":
+        elif ask(f"{quote(name)} was never played: did you mean {quote(meant)}?", ("yes", "new")) == "yes":
             return meant
         else:
             return name
@@ -204,7 +204,7 @@ def _players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
         if not all(names):
             render.note("a game has at least two players" if not cell else "a name is missing beside =")
         elif twice := next((name for name in names if (there + names).count(name) > 1), None):
-            render.note(f"{shown(twice)} is there already")
+            render.note(f"{quote(twice)} is there already")
         else:
             cells.append(joints.join(sides))
             there += names

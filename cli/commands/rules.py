@@ -28,7 +28,7 @@ from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.own_files import new_file
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import rulesets_published
 from ratings_ledger.projections.admission.proposals import propose
@@ -123,7 +123,7 @@ def _write_template(rule_id: str, game: str, zone: str) -> str:
         raise click.UsageError(str(error)) from None
     if found is None:
         hint = did_you_mean(rule_id, rule_names())
-        raise click.UsageError(f"no rule is called {shown(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
+        raise click.UsageError(f"no rule is called {quote(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
     return template(found, game, zone)
 
 

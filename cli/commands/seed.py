@@ -10,7 +10,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.admission.seeding import SeedRow, columns_of, new_seeds, parse_values, read_seeds
 from ratings_ledger.projections.replay.ladders import short_name
 
@@ -60,7 +60,7 @@ def seed(
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not new:
-        who = shown(rows[0].player) if file is None else "everybody"
+        who = quote(rows[0].player) if file is None else "everybody"
         return how.refuse(
             TYPE, Refused("nothing-to-correct", f"{who} already begins like that on {short_name(ladder)}")
         )

@@ -12,7 +12,7 @@ from ratings_ledger.cli.output.history import print_history, print_history_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.standings import print_balance, print_balance_csv, print_standings, print_standings_csv
 from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.standings import Standings
 from ratings_ledger.projections.snapshot import Snapshot
 
@@ -65,7 +65,7 @@ def _note_unranked(view: Snapshot, found: Standings) -> None:
     most = max(found.rows, key=lambda row: row.games).player
     why = next((term.detail for term in view.account(found.ladder, most).terms if term.term == "no rank"), None)
     if why is not None:
-        render.note(f"note: nobody has a rank; {render.plain(shown(most))}, who played most: {render.plain(why)}")
+        render.note(f"note: nobody has a rank; {render.plain(quote(most))}, who played most: {render.plain(why)}")
 
 
 @command(name="history")

@@ -16,7 +16,7 @@ from ratings_ledger.cli.output.rulesets import problem_line
 from ratings_ledger.cli.output.simulation import print_simulation, print_simulation_csv, settings_told
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.diff.what_if import variants
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
@@ -31,9 +31,9 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
     for value in values:
         key, equals, choices = value.partition("=")
         if not equals or not all(part.strip() for part in key.split(".")):
-            raise click.BadParameter(f"{shown(value)} is not KEY=VALUE, such as params.k_total=16,32,64")
+            raise click.BadParameter(f"{quote(value)} is not KEY=VALUE, such as params.k_total=16,32,64")
         if key.count(".") > NESTED_MAX:
-            raise click.BadParameter(f"{shown(value)} names a key of more than {NESTED_MAX} parts")
+            raise click.BadParameter(f"{quote(value)} names a key of more than {NESTED_MAX} parts")
         found.setdefault(key.strip(), []).extend(choice.strip() for choice in choices.split(","))
     return found
 
@@ -105,7 +105,7 @@ def _rulesets(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list
 def _published(view: Snapshot, name: str) -> RulesetState:
     """Return what a published ruleset says. Raises `click.UsageError` for what may have been meant as a file."""
     if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
-        raise click.UsageError(f"{shown(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")
+        raise click.UsageError(f"{quote(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")
     return view.ruleset(name)
 
 

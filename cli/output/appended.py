@@ -31,7 +31,7 @@ def print_sheet_differences(found: SheetDifferences) -> None:
     if found.otherwise:
         told = f"note: {render.count(len(found.otherwise), 'game')} of which the sheet says nothing new "
         told += "changed in the ledger, and so they stay: "
-        render.note(render.plain(told + render.first_of([*map(render.in_list, found.otherwise)], SHOWN_GAMES)))
+        render.note(render.plain(told + render.first_of([*map(render.csv_item, found.otherwise)], SHOWN_GAMES)))
     counts = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(found, kind))]
     render.echo(render.plain(f"{found.name}: {', '.join(counts) or 'nothing new'}"))
     listed = [one for one in found.games if one.what != "reordered"]

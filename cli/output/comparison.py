@@ -40,7 +40,7 @@ def print_differences(found: Differences) -> None:
         published = any(side.published is not ABSENT for one in found.ladders for side in (one.a, one.b))
         what = render.count(len(same), f"{'other ' * bool(shown)}{'list' if published else 'ladder'}")
         ladders = dict.fromkeys(same)
-        names = f": {', '.join(map(render.in_list, ladders))}" if len(ladders) <= NAMED_MAX else "."
+        names = f": {', '.join(map(render.csv_item, ladders))}" if len(ladders) <= NAMED_MAX else "."
         render.echo("\n" * bool(shown), nl=False)
         render.hanging(f"No row differs on {what}{names}", 2)
 

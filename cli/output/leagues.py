@@ -35,7 +35,7 @@ def print_league(found: LeagueState) -> None:
     render.echo(f"{found.league}: {found.game}, {found.players_per_game} players a game, {found.state}")
     if found.winners:
         render.echo(f"won by {render.plain(' and '.join(found.winners))}")
-    render.hanging(f"players: {render.plain(', '.join(map(render.in_list, found.players))) or 'nobody yet'}", 2)
+    render.hanging(f"players: {render.plain(', '.join(map(render.csv_item, found.players))) or 'nobody yet'}", 2)
     if found.table:
         render.echo()
         print_rows(found.table)
@@ -45,7 +45,7 @@ def print_league(found: LeagueState) -> None:
             (
                 one.game_id,
                 "open" if one.played is None else found.times.played(one.played),
-                ", ".join(map(render.in_list, one.seats)),
+                ", ".join(map(render.csv_item, one.seats)),
             )
             for one in found.games
         ]

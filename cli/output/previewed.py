@@ -7,7 +7,7 @@ from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER
 from ratings_ledger.ledger.intake.tables.recognition import LISTED_MAX, TableRead
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
 from ratings_ledger.projections.admission.outcomes import Recorded
 from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
@@ -72,7 +72,7 @@ def _form(table: TableRead) -> str:
 
 
 def _column(name: str, ours: str) -> str:
-    told = render.in_list(name)
+    told = render.csv_item(name)
     return told if ours.startswith(OF_PLAYER) or name.casefold() == ours else f"{told} = {ours}"
 
 
@@ -83,21 +83,21 @@ def _skipped(table: TableRead) -> Iterator[str]:
     if table.repeated:
         yield f"{_lines(table.repeated)}, the header again"
     if table.totals:
-        words = ", ".join(dict.fromkeys(shown(word) for _, word in table.totals[:LISTED_MAX]))
+        words = ", ".join(dict.fromkeys(quote(word) for _, word in table.totals[:LISTED_MAX]))
         yield f"{_lines([line for line, _ in table.totals])}, {words}"
     if table.gameless:
-        words = ", ".join(dict.fromkeys(shown(text) for _, text in table.gameless[:LISTED_MAX]))
+        words = ", ".join(dict.fromkeys(quote(text) for _, text in table.gameless[:LISTED_MAX]))
         yield f"{_lines([line for line, _ in table.gameless])} without players, {words}"
     if table.blank:
         yield render.count(table.blank, "blank line")
     if table.dropped:
         yield _columns(table.dropped)
     if table.other_sheets:
-        yield f"sheet{'s' * (len(table.other_sheets) > 1)} {', '.join(map(render.in_list, table.other_sheets))}"
+        yield f"sheet{'s' * (len(table.other_sheets) > 1)} {', '.join(map(render.csv_item, table.other_sheets))}"
 
 
 def _columns(names: Sequence[str]) -> str:
-    return f"column{'s' * (len(names) > 1)} {', '.join(map(render.in_list, names))}"
+    return f"column{'s' * (len(names) > 1)} {', '.join(map(render.csv_item, names))}"
 
 
 def _lines(lines: Sequence[int]) -> str:
@@ -149,7 +149,7 @@ def _counts(found: Preview, times: Times) -> Iterator[str]:
 
 def new_told(what: str, names: Sequence[str], like: Mapping[str, str]) -> str:
     """Return how many names are new, and the first of them, each with the one that was perhaps meant."""
-    listed = [render.in_list(name) + (f" (like {like[name]}?)" if name in like else "") for name in names]
+    listed = [render.csv_item(name) + (f" (like {like[name]}?)" if name in like else "") for name in names]
     return f"{render.count(len(names), what)}: {render.first_of(listed, TOLD_MAX)}"
 
 

@@ -1,7 +1,8 @@
 """How results look: tables for people, exact values as JSON or CSV. The one place that writes to stdout.
 
 `emit` prints a result in an output format: JSON comes from the result, any other format from a function for it. What
-others wrote goes through `ledger.rejections.escaped`, except in CSV that goes to no terminal, and the log itself.
+others wrote goes through `ledger.rejections.escape_unprintable`, except in CSV that goes to no terminal, and the log
+itself.
 """
 
 import csv
@@ -18,8 +19,8 @@ from typing import Any
 import click
 
 from ratings_ledger.ledger.rejections import count as count
-from ratings_ledger.ledger.rejections import escaped, harmless
-from ratings_ledger.ledger.rejections import in_list as in_list
+from ratings_ledger.ledger.rejections import csv_item as csv_item
+from ratings_ledger.ledger.rejections import escape_unprintable, formula_safe
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.results import Result
@@ -39,12 +40,12 @@ Columns = Mapping[str, Sequence[Cell]]
 
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
     """Lines to stdout or stderr, in which text from outside cannot affect a terminal."""
-    click.echo(escaped(text, kept="\n\t"), err=err, nl=nl)
+    click.echo(escape_unprintable(text, kept="\n\t"), err=err, nl=nl)
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON: letters as they are, anything a terminal may act on escaped, which parses to the same."""
-    return escaped(json.dumps(value, ensure_ascii=False, indent=indent), kept="\n", halves=True)
+    return escape_unprintable(json.dumps(value, ensure_ascii=False, indent=indent), kept="\n", halves=True)
 
 
 def print_json(value: Any) -> None:
@@ -68,10 +69,10 @@ def csv_text(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
     safely = context is not None and context.meta.get(SAFELY, False)
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(
-        [["" if cell is None else harmless(cell) if safely else cell for cell in row] for row in rows]
+        [["" if cell is None else formula_safe(cell) if safely else cell for cell in row] for row in rows]
     )
     text = out.getvalue()
-    return escaped(text, kept="\n") if to_stdout and sys.stdout.isatty() else text
+    return escape_unprintable(text, kept="\n") if to_stdout and sys.stdout.isatty() else text
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
@@ -262,7 +263,7 @@ def note(text: str) -> None:
     """A line on stderr, alongside the result; on a terminal it is wrapped between words."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
-        whole = escaped(text, kept="\n\t").split("\n")
+        whole = escape_unprintable(text, kept="\n\t").split("\n")
         text = "\n".join(line for one in whole for line in _wrapped(one, NOTE_INDENT, width))
     echo(text, err=True)
 

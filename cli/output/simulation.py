@@ -69,7 +69,7 @@ def _print_top(one: SimulatedLadder) -> None:
     for what, names in (("enter", one.radius.entering), ("leave", one.radius.leaving)):
         if names:
             render.hanging(
-                f"{what} the top {TOP}: {', '.join(render.in_list(render.plain(name)) for name in names)}", 2
+                f"{what} the top {TOP}: {', '.join(render.csv_item(render.plain(name)) for name in names)}", 2
             )
 
 

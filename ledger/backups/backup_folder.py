@@ -28,7 +28,7 @@ from ratings_ledger.ledger.clock import Clock, is_ahead
 from ratings_ledger.ledger.errors import AlreadyRunning, BadBackupList
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_instant
 from ratings_ledger.ledger.own_files import new_file, open_own, replace_file
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.exports import Place, compressed, export_lines, place_at, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
@@ -259,14 +259,14 @@ def read_list(folder: Path) -> list[Backup]:
         return [_listed(**member) for member in json.loads(text)["backups"]]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BadBackupList(
-            f"{path} is not a list of backups: {shown(str(error))}; move it away, and what it names is never dropped"
+            f"{path} is not a list of backups: {quote(str(error))}; move it away, and what it names is never dropped"
         ) from None
 
 
 def _listed(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> Backup:  # noqa: A002
     place = read_place(head)
     if not _FILE.fullmatch(file) or place is None or not isinstance(ledger_id, str) or type(bytes) is not int:
-        raise ValueError(f"{shown(file)} is not a backup that this program made")
+        raise ValueError(f"{quote(file)} is not a backup that this program made")
     return Backup(file, ledger_id, place, parse_instant(made_at), bytes)
 
 

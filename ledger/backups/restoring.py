@@ -17,7 +17,7 @@ from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.spool import Lines
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import append_restored, require_empty
 from ratings_ledger.ledger.store.exports import BEGINNING, End, Place, read_end
 from ratings_ledger.ledger.store.log import Head
@@ -247,7 +247,7 @@ def _fitting() -> Iterator[Callable[[EventRow], None]]:
                 raise _mismatch(row, f"{NOT_FOLLOWING}: {problem.message}") from None
             if row.supersedes != supersedes:
                 raise _mismatch(
-                    row, f"supersedes {shown(row.supersedes)} where it can only supersede {shown(supersedes)}"
+                    row, f"supersedes {quote(row.supersedes)} where it can only supersede {quote(supersedes)}"
                 )
             if not seen.add(row):
                 raise _mismatch(row, "repeats the id or the game of an earlier one")

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from ratings_ledger.ledger.events.fields import BatchName, Members, Text, composed, refuse, written
-from ratings_ledger.ledger.rejections import escaped
+from ratings_ledger.ledger.rejections import escape_unprintable
 
 NAME_MAX, SOURCE_MAX = 256, 2_000
 # a record holds at least so many; only somebody who appends between every two chunks of an import makes more than one
@@ -46,7 +46,7 @@ class ImportRecorded(Members):
 
 def batch_name(file: str) -> str:
     """Return what a batch from a file is called: the file's name without its folder."""
-    return composed(escaped(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
+    return composed(escape_unprintable(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
 
 
 # what browsers and file managers put around the name of a copy
@@ -77,7 +77,7 @@ def batch_events(
     for start in range(0, len(ranges), RANGES_MAX):
         yield {
             "name": name or batch_name(file), "ranges": ranges[start : start + RANGES_MAX],
-            "source": escaped(file)[-SOURCE_MAX:], "sha256": sha256, "sheet": sheet,
+            "source": escape_unprintable(file)[-SOURCE_MAX:], "sha256": sha256, "sheet": sheet,
         }  # fmt: skip
 
 

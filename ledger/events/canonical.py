@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from pydantic_core import to_json
 
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 INTEGER_MAX = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,12 +53,12 @@ def dump_in_order(value: Any) -> str:
 
 def _integer(digits: str) -> int:
     if len(digits) > 15 and (len(digits) > 17 or abs(int(digits)) > INTEGER_MAX):
-        raise Refused("integer-too-large", f"{shown(digits)} is outside +-(2^53 - 1) = +-{INTEGER_MAX}")
+        raise Refused("integer-too-large", f"{quote(digits)} is outside +-(2^53 - 1) = +-{INTEGER_MAX}")
     return int(digits)
 
 
 def _fraction(digits: str) -> NoReturn:
-    raise Refused("not-an-integer", f'{shown(digits)} is not a whole number; write a fraction as a string: "{digits}"')
+    raise Refused("not-an-integer", f'{quote(digits)} is not a whole number; write a fraction as a string: "{digits}"')
 
 
 def _constant(name: str) -> NoReturn:
@@ -71,7 +71,7 @@ def without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise Refused("duplicate-key", f"the member {shown(twice)} occurs twice in one object")
+        raise Refused("duplicate-key", f"the member {quote(twice)} occurs twice in one object")
     if None in found.values():
         return {key: value for key, value in pairs if value is not None}
     return found
@@ -99,7 +99,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise Refused("bad-json", "the brackets are nested too deeply") from None
     if not isinstance(value, dict):
-        raise Refused("bad-json", f"one JSON object a line is needed, this is {shown(value, 30)}")
+        raise Refused("bad-json", f"one JSON object a line is needed, this is {quote(value, 30)}")
     if _ESCAPED_SURROGATE.search(line):
         try:
             dump(value).encode("utf-8")
@@ -113,11 +113,11 @@ def parse_local(text: str) -> tuple[datetime, bool]:
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise Refused(
-            "bad-time", f"{shown(text)} is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
+            "bad-time", f"{quote(text)} is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
         )
     year, month, day, hour, minute, second, fraction, zulu, sign, off_hour, off_minute = match.groups()
     if fraction is not None and len(fraction) > 6:
-        raise Refused("bad-time", f"{shown(text)} is finer than a microsecond")
+        raise Refused("bad-time", f"{quote(text)} is finer than a microsecond")
     try:
         value = datetime(
             int(year), int(month), int(day), int(hour), int(minute), int(second or 0),
@@ -134,7 +134,7 @@ def parse_local(text: str) -> tuple[datetime, bool]:
         offset = timedelta(hours=int(off_hour), minutes=int(off_minute))
         return value.replace(tzinfo=timezone(-offset if sign == "-" else offset)), True
     except ValueError as error:
-        raise Refused("bad-time", f"{shown(text)} is not a time: {error}; years run from 0001 to 9999") from None
+        raise Refused("bad-time", f"{quote(text)} is not a time: {error}; years run from 0001 to 9999") from None
 
 
 def microseconds(value: datetime) -> int:
@@ -152,7 +152,7 @@ INSTANT_MAX = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 def parse_instant(text: object) -> int:
     """Return an RFC 3339 time with its offset in microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
     if not isinstance(text, str):
-        raise Refused("wrong-type", f"a time is a string, not {shown(text)}")
+        raise Refused("wrong-type", f"a time is a string, not {quote(text)}")
     if _PLAIN_INSTANT.fullmatch(text):
         try:
             return microseconds(datetime.fromisoformat(text))
@@ -165,7 +165,7 @@ def parse_instant(text: object) -> int:
 def _instant(text: str) -> int:
     value, aware = parse_local(text)
     if not aware:
-        raise Refused("naive-time", f"{shown(text)} has no offset; write Z or +01:00 after it")
+        raise Refused("naive-time", f"{quote(text)} has no offset; write Z or +01:00 after it")
     return microseconds(value)
 
 

@@ -31,7 +31,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
-from ratings_ledger.ledger.rejections import CODES, Refused, shown
+from ratings_ledger.ledger.rejections import CODES, Refused, quote
 
 STRICT = core_schema.CoreConfig(strict=True)
 
@@ -143,22 +143,22 @@ def _identifier(text: str, limit: int, forbidden: str) -> str:
     found = composed(text)
     _refuse_surrogates(found)
     if not 1 <= len(found) <= limit:
-        raise refuse("bad-identifier", f"{shown(text)} has {len(found)} characters; 1 to {limit} are allowed")
+        raise refuse("bad-identifier", f"{quote(text)} has {len(found)} characters; 1 to {limit} are allowed")
     for character in found:
         # Cs: half a surrogate pair, which an argument holds if it is not UTF-8
         if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
-            raise refuse("bad-identifier", f"{shown(text)} holds the control character U+{ord(character):04X}")
+            raise refuse("bad-identifier", f"{quote(text)} holds the control character U+{ord(character):04X}")
         if character in forbidden:
-            raise refuse("bad-identifier", f"{shown(text)} holds {character!r}, which separates names elsewhere")
+            raise refuse("bad-identifier", f"{quote(text)} holds {character!r}, which separates names elsewhere")
     if found != found.strip():
-        raise refuse("bad-identifier", f"{shown(text)} begins or ends with a space")
+        raise refuse("bad-identifier", f"{quote(text)} begins or ends with a space")
     return found
 
 
 def _refuse_surrogates(text: str) -> None:
     # JSON is checked while it is parsed; these come from a command line that is not UTF-8
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise refuse("lone-surrogate", f"{shown(text)} is not UTF-8")
+        raise refuse("lone-surrogate", f"{quote(text)} is not UTF-8")
 
 
 def written(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator:
@@ -166,7 +166,7 @@ def written(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
-            raise refuse(code, wrong.format(shown(text)))
+            raise refuse(code, wrong.format(quote(text)))
         return text
 
     return AfterValidator(check)
@@ -174,7 +174,7 @@ def written(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator
 
 def _decimal(text: str) -> str:
     if not _DECIMAL.fullmatch(text):
-        raise refuse("bad-decimal", f"{shown(text)} is not a decimal number such as 12 or -0.5 (15 digits each side)")
+        raise refuse("bad-decimal", f"{quote(text)} is not a decimal number such as 12 or -0.5 (15 digits each side)")
     sign, digits = ("-", text[1:]) if text[0] == "-" else ("", text.lstrip("+"))
     whole, _, fraction = digits.partition(".")
     plain = (whole.lstrip("0") or "0") + ("." + fraction.rstrip("0")).rstrip(".")
@@ -186,9 +186,9 @@ def _score(value: Any) -> Any:
         plain = _decimal(value)
         return plain if "." in plain else int(plain)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse("wrong-type", f"a score is a whole number or a decimal string, not {shown(value)}")
+        raise refuse("wrong-type", f"a score is a whole number or a decimal string, not {quote(value)}")
     if abs(value) > INTEGER_MAX:
-        raise refuse("integer-too-large", f"{shown(value)} is outside +-(2^53 - 1)")
+        raise refuse("integer-too-large", f"{quote(value)} is outside +-(2^53 - 1)")
     return value
 
 
@@ -197,9 +197,9 @@ def _team(value: Any) -> Any:
         name = _identifier(value, 64, "/=")
         return int(name) if re.fullmatch(r"[1-9]\d{0,3}", name, re.ASCII) else name
     if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse("wrong-type", f"a team is a whole number or a name, not {shown(value)}")
+        raise refuse("wrong-type", f"a team is a whole number or a name, not {quote(value)}")
     if not 1 <= value <= TEAMS_MAX:
-        raise refuse("out-of-range", f"{shown(value)} is not the number of a team, 1 to {TEAMS_MAX:,}")
+        raise refuse("out-of-range", f"{quote(value)} is not the number of a team, 1 to {TEAMS_MAX:,}")
     return value
 
 
@@ -209,7 +209,7 @@ def _text(text: str) -> str:
         unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text
     )
     if not sound or not 1 <= len(text) <= 2_000:
-        raise refuse("bad-text", f"{shown(text)}: text has 1 to 2,000 characters and no control characters")
+        raise refuse("bad-text", f"{quote(text)}: text has 1 to 2,000 characters and no control characters")
     return text
 
 
@@ -359,11 +359,11 @@ def refusal_of(error: ValidationError, member: str = "") -> Refused:
     code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
     text = problem["msg"]
     if code == "unknown-member":
-        text = f"there is no member of this name; free text goes into extra (value {shown(problem['input'])})"
+        text = f"there is no member of this name; free text goes into extra (value {quote(problem['input'])})"
     elif code == "missing-member":
         text = "this member must be given"
     elif problem["type"] in ("too_short", "too_long"):
         text = wanted(problem)
     elif problem["type"] not in CODES:
-        text = f"{wanted(problem)}, not {shown(problem['input'])}"
+        text = f"{wanted(problem)}, not {quote(problem['input'])}"
     return Refused(code, f"{where}: {text}" if where else text)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from ratings_ledger.ledger.events.fields import GameId, Members, PlayerId, refuse
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 
 Choice = Literal["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
 
@@ -53,7 +53,7 @@ class ClockTimers(Members):
 def _once(players: list[str]) -> list[str]:
     for player in players:
         if players.count(player) > 1:
-            raise refuse("player-twice", f"{shown(player)} takes part twice")
+            raise refuse("player-twice", f"{quote(player)} takes part twice")
     return players
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ratings_ledger.ledger.events.fields import CustomNumbers, Extra, GameId, Label, Members, PlayerId, Slug, Team
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 Status = Literal["finished", "abandoned", "substitute", "surrendered", "removed"]
 STATUSES: tuple[Status, ...] = ("finished", "abandoned", "substitute", "surrendered", "removed")
@@ -86,7 +86,7 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
     by_player: dict[str, dict[str, Any]] = {}
     for participant in participants:
         if by_player.setdefault(participant["player"], participant) is not participant:
-            raise Refused("player-twice", f"{shown(participant['player'])} takes part twice")
+            raise Refused("player-twice", f"{quote(participant['player'])} takes part twice")
     if len(participants) > 1 and not any("status" in p or "replaces" in p for p in participants):
         return
     replaced: set[str] = set()
@@ -95,7 +95,7 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         if (participant.get("status") == "substitute") != (leaver_name is not None):
             raise Refused(
                 "substitute-without-leaver",
-                f"{shown(name)}: a substitute, and nobody else, names the player they replace",
+                f"{quote(name)}: a substitute, and nobody else, names the player they replace",
             )
         if leaver_name is None:
             continue
@@ -103,16 +103,16 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         if leaver.get("status") not in LEAVER_STATUSES:
             raise Refused(
                 "substitute-without-leaver",
-                f"{shown(name)} replaces {shown(leaver_name)}, who did not leave this game "
+                f"{quote(name)} replaces {quote(leaver_name)}, who did not leave this game "
                 f"(status {', '.join(LEAVER_STATUSES)})",
             )
         if leaver_name in replaced:
-            raise Refused("leaver-replaced-twice", f"{shown(leaver_name)} is replaced twice")
+            raise Refused("leaver-replaced-twice", f"{quote(leaver_name)} is replaced twice")
         replaced.add(leaver_name)
         for member in (*shared, "seat", "team"):
             if leaver.get(member, participant.get(member)) != participant.get(member):
                 raise Refused(
-                    "seat-disagrees", f"{shown(leaver_name)} and {shown(name)} share a seat, but not the {member}"
+                    "seat-disagrees", f"{quote(leaver_name)} and {quote(name)} share a seat, but not the {member}"
                 )
     if len(participants) - len(replaced) < 2:
         raise Refused(
@@ -145,7 +145,7 @@ def check_sides(game: dict[str, Any], shared: tuple[str, ...], places: Callable[
             if name in of_game:
                 raise Refused(
                     "number-twice",
-                    f"numbers.{name} is given for the game and for {shown(participant['player'])}; one place is enough",
+                    f"numbers.{name} is given for the game and for {quote(participant['player'])}; one place is enough",
                 )
 
 
@@ -154,7 +154,7 @@ def _check_teams(
 ) -> None:
     alone = next((seat for seat, team in teams.items() if team is None), None)
     if alone is not None:
-        raise Refused("team-missing", f"{shown(alone)} has no team; either all participants have one, or none has")
+        raise Refused("team-missing", f"{quote(alone)} has no team; either all participants have one, or none has")
     if len(set(teams.values())) < 2:
         raise Refused("one-side", f"everybody is in team {next(iter(teams.values()))}; a game has at least two sides")
     of_seat = {member: seat_values(game, methodcaller("get", member)) for member in shared}
@@ -166,7 +166,7 @@ def _check_teams(
         for member, values in of_seat.items():
             if values[seat] != values[mate]:
                 raise Refused(
-                    "side-disagrees", f"{shown(mate)} and {shown(seat)} are in team {team}, but differ in {member}"
+                    "side-disagrees", f"{quote(mate)} and {quote(seat)} are in team {team}, but differ in {member}"
                 )
 
 

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.fields import (
     refuse,
     written,
 )
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 # what rows may take of a record of 65,535 bytes, in canonical JSON
 PART_BYTES = 60_000
@@ -31,7 +31,7 @@ PARTS_MAX = 100_000
 def _exact(text: str) -> str:
     written = len(text) <= 200 and re.fullmatch(r"-?\d+(/[1-9]\d*)?", text, re.ASCII)
     if not written or str(Fraction(text)) != text:
-        raise refuse("bad-value", f'{shown(text)} is not a reduced exact number such as "1008" or "20/3"')
+        raise refuse("bad-value", f'{quote(text)} is not a reduced exact number such as "1008" or "20/3"')
     return text
 
 

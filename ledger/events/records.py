@@ -26,7 +26,7 @@ from ratings_ledger.ledger.events.canonical import (
 )
 from ratings_ledger.ledger.events.fields import read_by, read_id
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_data, upcast
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 RECORD_BYTES_MAX = 65_535
 RECORD_MEMBERS = frozenset(
@@ -128,15 +128,15 @@ def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
     members = event.keys()
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
         odd = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
-        raise Refused("unknown-member", f"a record has exactly the members of a record; {shown(odd[0])} is amiss")
+        raise Refused("unknown-member", f"a record has exactly the members of a record; {quote(odd[0])} is amiss")
     for member in ("by", "id", "type"):
         if not isinstance(event[member], str):
-            raise Refused("wrong-type", f"{member} is a string, not {shown(event[member])}")
+            raise Refused("wrong-type", f"{member} is a string, not {quote(event[member])}")
     for member in ("position", "schema_version"):
         if isinstance(event[member], bool) or not isinstance(event[member], int):
-            raise Refused("wrong-type", f"{member} is a whole number, not {shown(event[member])}")
+            raise Refused("wrong-type", f"{member} is a whole number, not {quote(event[member])}")
     if event["type"] not in TYPES:
-        raise Refused("unknown-type", f"{shown(event['type'])} is not a type of event")
+        raise Refused("unknown-type", f"{quote(event['type'])} is not a type of event")
     if not isinstance(event["data"], dict):
         raise Refused("wrong-type", "data is an object")
     try:
@@ -208,7 +208,7 @@ def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any
         event = json.loads(record)
         name, version = event["type"], event["schema_version"]
         if name not in TYPES:
-            raise Refused("unknown-type", f"{shown(name)} is not a type of event here; did a newer program write it?")
+            raise Refused("unknown-type", f"{quote(name)} is not a type of event here; did a newer program write it?")
         game, current = name == "game.recorded", TYPES[name].schema_version
         if not game:
             # the models of other types let values pass that no record holds, such as fractions
@@ -227,7 +227,7 @@ def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any
         )
         _refuse_large(record)
     except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise Refused("bad-value", f"the record is not that of an event: {shown(str(error))}") from None
+        raise Refused("bad-value", f"the record is not that of an event: {quote(str(error))}") from None
     if written != record:
         raise Refused("bad-value", f"the record is not written as an event at position {position} is")
     return event, instant, data

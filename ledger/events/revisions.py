@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from ratings_ledger.ledger.events.canonical import dump, parse_object
 from ratings_ledger.ledger.events.types import Draft, corrected_game
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 GAME_EVENTS = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
 # the type of an event in the log that cannot be read: it changes nothing, but still has its place
@@ -120,13 +120,13 @@ def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple
     game = live_game(events.about(f"game:{name}"))
     if game is None:
         hint = events.similar("game", name)
-        raise Refused("game-unknown", f"no game {shown(name)} is recorded; see: ratings games{hint}")
+        raise Refused("game-unknown", f"no game {quote(name)} is recorded; see: ratings games{hint}")
     if game.voided and type_name != "game.reinstated":
         raise Refused(
-            "game-voided", f"{shown(name)} is voided{_at(game.last)}; a voided game is reinstated before it is changed"
+            "game-voided", f"{quote(name)} is voided{_at(game.last)}; a voided game is reinstated before it is changed"
         )
     if not game.voided and type_name == "game.reinstated":
-        raise Refused("game-live", f"{shown(name)} is not voided, so there is nothing to reinstate")
+        raise Refused("game-live", f"{quote(name)} is not voided, so there is nothing to reinstate")
     return game.last.event_id, game
 
 
@@ -134,23 +134,23 @@ def _end_of_line(events: Events, event_id: str) -> str:
     """Return the event that an `event.voided` of this event supersedes. Raises `Refused`."""
     target = events.event(event_id)
     if target is None:
-        raise Refused("event-unknown", f"no event has the id {shown(event_id)}; see: ratings log")
+        raise Refused("event-unknown", f"no event has the id {quote(event_id)}; see: ratings log")
     if target.type == UNREADABLE:
-        raise Refused("event-unknown", f"{shown(event_id)} does not count: no event says this; see: ratings verify")
+        raise Refused("event-unknown", f"{quote(event_id)} does not count: no event says this; see: ratings verify")
     if target.type in GAME_EVENTS:
         raise Refused(
-            "event-of-game", f"{shown(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
+            "event-of-game", f"{quote(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
         )
     root = root_of(events, target)
     if root is None:
-        raise Refused("event-unknown", f"{shown(event_id)} does not count: it withdraws nothing; see: ratings verify")
+        raise Refused("event-unknown", f"{quote(event_id)} does not count: it withdraws nothing; see: ratings verify")
     last, withdrawn = target, False
     for successor in successors(events, target):
         last, withdrawn = successor, withdrawn ^ _withdraws(events, successor, root)
         if withdrawn and target.type == "event.voided":
             break  # a withdrawn void stays withdrawn, whatever has happened to its target since
     if withdrawn:
-        raise Refused("event-voided", f"{shown(event_id)} is already withdrawn, by {shown(last.event_id)}{_at(last)}")
+        raise Refused("event-voided", f"{quote(event_id)} is already withdrawn, by {quote(last.event_id)}{_at(last)}")
     return last.event_id
 
 
@@ -215,11 +215,11 @@ def refuse_stale(events: Events, draft: Draft) -> None:
     if other is not None:
         raise Refused(
             "changed-meanwhile",
-            f"{shown(what)} was changed meanwhile by the event {shown(other.event_id)}{_at(other)}; look at it again: "
+            f"{quote(what)} was changed meanwhile by the event {quote(other.event_id)}{_at(other)}; look at it again: "
             "ratings log",
         )
     if events.event(draft.supersedes) is None:
-        raise Refused("changed-meanwhile", f"what this changes of {shown(what)} could not be recorded itself")
+        raise Refused("changed-meanwhile", f"what this changes of {quote(what)} could not be recorded itself")
 
 
 def voided_ids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.events.fields import (
 )
 from ratings_ledger.ledger.events.games import Status
 from ratings_ledger.ledger.events.zones import zone
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 
 def _date(text: str) -> str:
@@ -36,7 +36,7 @@ def _date(text: str) -> str:
             return text
     except ValueError:
         pass
-    raise refuse("bad-value", f"{shown(text)} is not a date like 2010-03-05")
+    raise refuse("bad-value", f"{quote(text)} is not a date like 2010-03-05")
 
 
 def _check_zone(name: str) -> str:
@@ -69,14 +69,14 @@ def _check_season_by(value: Any) -> Any:
     if isinstance(value, list) and value and all(type(month) is int and 1 <= month <= 12 for month in value):
         if value == sorted(set(value)):
             return value
-        raise refuse("bad-value", f"the months {shown(value)} are not in order, each once")
-    raise refuse("bad-value", f'{shown(value)} is neither "season" nor a list of the months in which seasons begin')
+        raise refuse("bad-value", f"the months {quote(value)} are not in order, each once")
+    raise refuse("bad-value", f'{quote(value)} is neither "season" nor a list of the months in which seasons begin')
 
 
 def _check_absent(value: Any) -> Any:
     if value is None or value == "refuse" or (type(value) is int and abs(value) <= INTEGER_MAX):
         return value
-    raise refuse("bad-value", f'{shown(value)} is neither "refuse" nor a whole number')
+    raise refuse("bad-value", f'{quote(value)} is neither "refuse" nor a whole number')
 
 
 class NumberRange(Members):

@@ -36,7 +36,7 @@ from ratings_ledger.ledger.events.rulesets import Partition as Partition
 from ratings_ledger.ledger.events.rulesets import Ruleset as Ruleset
 from ratings_ledger.ledger.events.rulesets import Scope as Scope
 from ratings_ledger.ledger.events.rulesets import ZoneName
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
 LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
@@ -290,7 +290,7 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < current:
         raise Refused(
             "unknown-schema-version",
-            f"{type_name} version {shown(version)} is not known here (1 to {current}); a newer program wrote it",
+            f"{type_name} version {quote(version)} is not known here (1 to {current}); a newer program wrote it",
         )
     for step in range(version, current):
         data = steps[type_name, step](data)
@@ -305,15 +305,15 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     """
     if not KNOWN_MEMBERS.issuperset(event):
         unknown = min(event.keys() - KNOWN_MEMBERS)
-        raise Refused("unknown-member", f"{shown(unknown)} is not a member of an event ({_listed(EVENT_MEMBERS)})")
+        raise Refused("unknown-member", f"{quote(unknown)} is not a member of an event ({_listed(EVENT_MEMBERS)})")
     try:
         type_name, at, data = event["type"], event["occurred_at"], event["data"]
     except KeyError as missing:
         raise Refused("missing-member", f"the event has no {missing}") from None
     if not isinstance(type_name, str) or (event_type := TYPES.get(type_name)) is None:
-        raise Refused("unknown-type", f"{shown(type_name)} is not a type of event ({_listed(TYPES)})")
+        raise Refused("unknown-type", f"{quote(type_name)} is not a type of event ({_listed(TYPES)})")
     if not isinstance(data, dict):
-        raise Refused("wrong-type", f"data is an object, not {shown(data)}")
+        raise Refused("wrong-type", f"data is an object, not {quote(data)}")
     occurred_at, current = parse_instant(at), event_type.schema_version
     if "schema_version" in event:
         data = upcast(type_name, event["schema_version"], current, data)
@@ -342,7 +342,7 @@ def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
         if read["game"]["game_id"] != read["game_id"]:
             raise Refused(
                 "game-id-changed",
-                f"a correction keeps the game_id {shown(read['game_id'])}; {shown(read['game']['game_id'])} would be "
+                f"a correction keeps the game_id {quote(read['game_id'])}; {quote(read['game']['game_id'])} would be "
                 "another game: void this one and record that one",
             )
     return read
@@ -351,7 +351,7 @@ def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
 def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     kind = GAME_TYPES.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
     if kind is None:
-        raise Refused("unknown-kind", f"{shown(name)} is not a game type ({_listed(GAME_TYPES)})")
+        raise Refused("unknown-kind", f"{quote(name)} is not a game type ({_listed(GAME_TYPES)})")
     try:
         game = normalised(kind.model, data)
     except ValidationError as error:

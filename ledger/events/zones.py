@@ -7,7 +7,7 @@ from importlib import resources
 from zoneinfo import ZoneInfo
 
 from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, microseconds, parse_local
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 
 _WITHOUT_DAY = re.compile(r"(?!0000)[0-9]{4}(-(?:0[1-9]|1[0-2]))?")
 
@@ -19,7 +19,7 @@ def zone(name: str) -> ZoneInfo:
         with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
             return ZoneInfo.from_file(file, key=name)
     hint = did_you_mean(name, _names()) or "; names look like Europe/Berlin or UTC"
-    raise Refused("unknown-zone", f"{shown(name)} is not a time zone{hint}")
+    raise Refused("unknown-zone", f"{quote(name)} is not a time zone{hint}")
 
 
 @cache
@@ -66,7 +66,7 @@ def read_instant(text: str, zone_name: str | None) -> int:
     if zone_name is None:
         raise Refused(
             "naive-time",
-            f"{shown(text)} has no offset; add one, name the zone with --zone Europe/Berlin, or the ledger's for good: "
+            f"{quote(text)} has no offset; add one, name the zone with --zone Europe/Berlin, or the ledger's for good: "
             "ratings zone Europe/Berlin",
         )
     return local_instant(value, zone_name)
@@ -95,8 +95,8 @@ def day_start(day: date, zone_name: str) -> int:
 def _date(text: str) -> date | None:
     if without_day := _WITHOUT_DAY.fullmatch(text):
         day = f"{text}-01" if without_day[1] else f"{text}-12-31"
-        raise Refused("bad-time", f"{shown(text)} lacks the day; write year-month-day, such as {day}")
+        raise Refused("bad-time", f"{quote(text)} lacks the day; write year-month-day, such as {day}")
     try:
         return date.fromisoformat(text) if len(text) == 10 and text[4] == text[7] == "-" else None
     except ValueError as error:
-        raise Refused("bad-time", f"{shown(text)} is not a date: {error}") from None
+        raise Refused("bad-time", f"{quote(text)} is not a date: {error}") from None

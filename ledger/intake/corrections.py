@@ -23,7 +23,7 @@ from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progr
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import Joints, TypedSide, ends_in_score
 from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
 from ratings_ledger.ledger.validation.identities import Identities
@@ -123,12 +123,12 @@ def _correct(
     assert isinstance(event, dict)
     name = composed(event["data"]["game_id"])
     if (game := live_game(log.about(f"game:{name}"))) is None:
-        told = f"no game {shown(name)} is recorded; new games go in with: ratings import"
+        told = f"no game {quote(name)} is recorded; new games go in with: ratings import"
         found.items.append(Rejection("game-unknown", told, item.file, item.line))
         return
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
         # the number that the table counted may be that of another game
-        told = f"{shown(name)} is another game; a table without numbers is compared by: ratings import FILE --sync"
+        told = f"{quote(name)} is another game; a table without numbers is compared by: ratings import FILE --sync"
         found.items.append(Rejection("id-conflict", told, item.file, item.line))
         return
     new = as_it_should_be(game, people, event["data"], columns)
@@ -256,11 +256,11 @@ def _contradiction_of_scores(game: dict[str, Any], new: list[dict[str, Any]]) ->
     if not any("score" in one for one in game["participants"]):
         return None
     if unscored := next((one["player"] for one in new if "score" not in one and "replaces" not in one), None):
-        return Refused("score-missing", f"{shown(unscored)} has no score, unlike the players of the game so far")
+        return Refused("score-missing", f"{quote(unscored)} has no score, unlike the players of the game so far")
     for place, seats in groupby(new, itemgetter("place")):
         tied = [one for one in seats if "score" in one]
         if len({str(one["score"]) for one in tied}) > 1:
-            names = " and ".join(shown(one["player"]) for one in tied)
+            names = " and ".join(quote(one["player"]) for one in tied)
             return Refused("score-contradicts-place", f"{names} are tied at place {place} but have different scores")
     return None
 
@@ -306,4 +306,4 @@ def refuse_same(before: RevisedGame, draft: Draft) -> None:
     dated = new.pop("occurred_at", None)
     same = dated is None or dated == format_instant(before.occurred_at)
     if same and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
-        raise Refused("nothing-to-correct", f"{shown(new['game_id'])} is already recorded like this")
+        raise Refused("nothing-to-correct", f"{quote(new['game_id'])} is already recorded like this")

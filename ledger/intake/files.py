@@ -23,7 +23,7 @@ from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, simple_table
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.table_games import under_slug
-from ratings_ledger.ledger.rejections import Refused, Rejection, in_list
+from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item
 
 # how far a compressed file may expand: to this many bytes, or this many times its size; events compress to a tenth,
 # rarely to a fiftieth; and how much of it may expand to nothing
@@ -239,6 +239,6 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
         yield FileNote(name, describe_forfeits(forfeits, options.forfeits))
     for what, used in (("games", games), ("aliases", aliases)):
         if used:
-            told = [f"{in_list(written)} = {in_list(meant)}" for written, meant in used.items()]
+            told = [f"{csv_item(written)} = {csv_item(meant)}" for written, meant in used.items()]
             more = f" and {len(told) - TOLD_MAX:,} more" if len(told) > TOLD_MAX else ""
             yield FileNote(name, f"{what}: {', '.join(told[:TOLD_MAX])}{more}")

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.matching import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.processes.memory import rarely_collecting
-from ratings_ledger.ledger.rejections import Rejection, count, shown
+from ratings_ledger.ledger.rejections import Rejection, count, quote
 from ratings_ledger.ledger.store.appending import Appended, Closing
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
@@ -244,4 +244,4 @@ class FileIntake(Intake):
 def rows_apart(subject: str) -> Rejection:
     """Return the refusal of a game whose rows are not together."""
     game_id = subject.removeprefix("game:")
-    return Rejection("rows-apart", f"the rows of {shown(game_id)} are not together; sort the file by game_id")
+    return Rejection("rows-apart", f"the rows of {quote(game_id)} are not together; sort the file by game_id")

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parsed
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import (
     Appended,
     Closing,
@@ -394,7 +394,7 @@ class Intake:
         if last is not None and self._based_on[draft.subject] not in (last.event_id, last.position):
             what = draft.subject.partition(":")[2]
             raise Refused(
-                "changed-meanwhile", f"{shown(what)} was last changed at position {last.position}; look at it again"
+                "changed-meanwhile", f"{quote(what)} was last changed at position {last.position}; look at it again"
             )
 
     def _build(self, draft: Draft) -> None:
@@ -412,7 +412,7 @@ class Intake:
             return None
         return Rejection(
             "id-conflict",
-            f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
+            f"the id {quote(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
         )
 
     def _with_way_out(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
@@ -572,7 +572,7 @@ class RepeatedClockEvents:
             where = f"{item.file}:{item.line}: " if item.file else ""
             what = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier one"
             self._first = self._first or (
-                f"{where}this {draft.type} of {shown(data['player'])} in {shown(data['game_id'])} says what {what} "
+                f"{where}this {draft.type} of {quote(data['player'])} in {quote(data['game_id'])} says what {what} "
                 f"says, also at {data['at']} ms, so both count as one event"
             )
 

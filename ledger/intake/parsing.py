@@ -20,7 +20,7 @@ from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item
 from ratings_ledger.ledger.intake.tables.partners import split_partners
 from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of
 from ratings_ledger.ledger.processes.forking import ahead
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.validation.names import is_nobody
 from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
 
@@ -202,7 +202,7 @@ class Joints(NamedTuple):
         if scored is not None and composed(players[-1]) not in self.whole:
             players, score = self._players(scored[1]), scored[2]
             if ends_in_score(players[-1]) and composed(players[-1]) not in self.whole:
-                told = f"{shown(text)} has two scores; no new id ends in a colon and a number"
+                told = f"{quote(text)} has two scores; no new id ends in a colon and a number"
                 raise Refused("bad-identifier", told)
         return TypedSide(players, score)
 
@@ -250,18 +250,18 @@ def _refuse_scores(cells: list[str], split: list[list[TypedSide]], low: bool) ->
         return
     if None in scores:
         cell = next(cell for cell, sides in zip(cells, split, strict=True) if any(not side.score for side in sides))
-        told = f"{shown(cell)} has no score; write it behind a colon, such as {_scored(cell)}, or give nobody one"
+        told = f"{quote(cell)} has no score; write it behind a colon, such as {_scored(cell)}, or give nobody one"
         raise Refused("score-missing", told)
     merits = [[Decimal(str(_number(side.score or ""))) * (-1 if low else 1) for side in sides] for sides in split]
     for cell, tied in zip(cells, merits, strict=True):
         if len({*tied}) > 1:
-            raise Refused("score-contradicts-place", f"{shown(cell)} ties players whose scores differ")
+            raise Refused("score-contradicts-place", f"{quote(cell)} ties players whose scores differ")
     for (cell, (merit, *_)), (other, (worse, *_)) in pairwise(zip(cells, merits, strict=True)):
         if worse > merit:
-            told = f"{shown(other)} stands behind {shown(cell)} but has the better score; write the winner first"
+            told = f"{quote(other)} stands behind {quote(cell)} but has the better score; write the winner first"
             raise Refused("score-contradicts-place", told)
         if worse == merit:
-            told = f"{shown(cell)} and {shown(other)} have the same score; tied players are joined by ="
+            told = f"{quote(cell)} and {quote(other)} have the same score; tied players are joined by ="
             decided = "if something else decided, give the places without scores, or both as JSON"
             raise Refused("score-contradicts-place", f"{told}: {cell}{TIE}{other}; {decided}")
 

@@ -42,7 +42,7 @@ from ratings_ledger.ledger.intake.matching import (
 )
 from ratings_ledger.ledger.intake.parsing import read_written
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
-from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, in_list, shown
+from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, csv_item, quote
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.batches import recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
@@ -141,7 +141,7 @@ def synced(connection: Connection, file: str, options: TableOptions, reason: str
     if found.is_first and sheet.rows:
         found.entries.append(FileNote(file, _nothing_told(connection, name, sheet.columns.sheet)))
     elif name != batch_name(file):
-        found.entries.append(FileNote(file, f"compared with what was imported as {shown(name)}, of which it is a copy"))
+        found.entries.append(FileNote(file, f"compared with what was imported as {quote(name)}, of which it is a copy"))
     asking = _Asking(found, file, people, f"edited in {name}" if reason is None else reason, format_instant(decided_at))
     kept = {one.position for one in pairs.given.values()}
     gone = [one for one in given if one.position not in kept and not one.base.voided]
@@ -169,18 +169,17 @@ def _imported_name(connection: Connection, name: str) -> str:
 
 def _nothing_told(connection: Connection, name: str, sheet: str | None) -> str:
     """Return what to do about a table of which nothing is known."""
-    what = "this name" if sheet is None else f"this name from the sheet {shown(sheet)}"
+    what = "this name" if sheet is None else f"this name from the sheet {quote(sheet)}"
     told = f"nothing was imported under {what} before, so there is nothing to compare"
     batches = recorded_batches(connection)
-    sheets = dict.fromkeys(shown(one.sheet) for one in batches if one.name == name and one.sheet is not None)
+    sheets = dict.fromkeys(quote(one.sheet) for one in batches if one.name == name and one.sheet is not None)
     if sheet is not None and sheets:
-        return (
-            f"{told}; {in_list(name)} was imported from {' and '.join(sheets)}; if that is this sheet, name it so again"
-        )
+        places = " and ".join(sheets)
+        return f"{told}; {csv_item(name)} was imported from {places}; if that is this sheet, name it so again"
     names = list(dict.fromkeys(one.name for one in reversed(batches)))[:LAST_NAMES]
     if not names:
         return told
-    listed = ", ".join(map(shown, names))
+    listed = ", ".join(map(quote, names))
     return f"{told}; imported last: {listed}; if it is one of these, give the file that name"
 
 
@@ -231,7 +230,7 @@ def _twice(row: SheetGame) -> Rejection:
     """Return the refusal of a game that a sheet has with another content already."""
     if row.item.rows_of is not None:
         return rows_apart(row.game_id)._replace(file=row.item.file, line=row.item.line)
-    told = f"the sheet has another game with the id {shown(row.game_id)}; each needs an id of its own"
+    told = f"the sheet has another game with the id {quote(row.game_id)}; each needs an id of its own"
     return Rejection("id-conflict", told, row.item.file, row.item.line)
 
 
@@ -362,7 +361,7 @@ class _Asking:
         there = "voided" if one.now.voided else result_of(self.people.present(one.now.data))
         here = "not there any more" if row is None else result_of(self.people.present(row.data))
         told = (
-            f"{shown(one.game_id)} was changed in the ledger at position {one.now.last.position} ({there}), and "
+            f"{quote(one.game_id)} was changed in the ledger at position {one.now.last.position} ({there}), and "
             f"since in the sheet ({here}); make one say what the other does: ratings correct, void, reinstate, or edit "
             "it"
         )

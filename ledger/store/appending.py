@@ -35,7 +35,7 @@ from ratings_ledger.ledger.events.revisions import (
 )
 from ratings_ledger.ledger.events.types import Draft, Ruleset, meaning
 from ratings_ledger.ledger.processes.memory import memory_is_limited, rarely_collecting
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
 from ratings_ledger.ledger.store.opening import Ledger
@@ -141,14 +141,14 @@ def version_exists(ruleset: Ruleset) -> Rejection:
 def id_conflict(draft: Draft) -> Rejection:
     """Return the refusal of a draft whose id is taken by different content."""
     if draft.type == "game.recorded" and draft.event_id == draft.subject:
-        game_id = shown(draft.subject.removeprefix("game:"))
+        game_id = quote(draft.subject.removeprefix("game:"))
         return Rejection(
             "id-conflict",
             f"the game {game_id} is recorded already with another content: ratings correct puts it right; another game "
             "needs another game_id",
         )
     return Rejection(
-        "id-conflict", f"an event with the id {shown(draft.event_id)} but different content is already recorded"
+        "id-conflict", f"an event with the id {quote(draft.event_id)} but different content is already recorded"
     )
 
 
@@ -156,7 +156,7 @@ def game_exists(draft: Draft, event_id: str) -> Rejection:
     """Return the refusal of a draft whose game is recorded under a different event id."""
     return Rejection(
         "game-exists",
-        f"{shown(draft.subject.removeprefix('game:'))} is already recorded, by the event {shown(event_id)}",
+        f"{quote(draft.subject.removeprefix('game:'))} is already recorded, by the event {quote(event_id)}",
     )
 
 

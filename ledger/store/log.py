@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.canonical import dump, format_instant
 from ratings_ledger.ledger.events.records import ZERO, is_head, read
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.schema import NEWEST, events, ledger_identity
 
@@ -54,7 +54,7 @@ def ledger_id(connection: Connection) -> str:
     """
     found = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
     if len(found) != 1 or not isinstance(found[0], str) or not _UUID.fullmatch(found[0]):
-        there = shown(str(found[0])) if len(found) == 1 else f"{len(found)} ids"
+        there = quote(str(found[0])) if len(found) == 1 else f"{len(found)} ids"
         raise NotALedger(f"the ledger has no id of its own: its table ledger_identity holds {there}, not one UUID")
     return found[0]
 

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ratings_ledger.ledger.errors import BadArgument, LedgerExists, NoLedger, NotALedger, OldSchema, StoreUnavailable
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.dialect import BUSY_SECONDS, DIALECTS, Dialect
 from ratings_ledger.ledger.store.locations import hidden
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
@@ -163,9 +163,9 @@ def parse_url(name: str) -> URL:
     except (ArgumentError, ValueError):
         url = None
     if url is None or ("://" not in name and _LIKE_URL.match(name)):
-        raise NotALedger(f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
+        raise NotALedger(f"{quote(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
     if "@" in (url.host or "") or "@" in (url.username or ""):
-        raise NotALedger(f"{shown(hidden(name))} has more than one @; in a password, write it as %40")
+        raise NotALedger(f"{quote(hidden(name))} has more than one @; in a password, write it as %40")
     if url.get_backend_name() not in DIALECTS:
         raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
     return url

@@ -1,11 +1,11 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
 import os
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -20,7 +20,7 @@ from ratings_ledger.ledger.errors import (
     StoreDamaged,
     StoreUnavailable,
 )
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.catalogue import generated_objects
 from ratings_ledger.ledger.store.dialect import Connections, NamedEvent, Setting, transaction
 from ratings_ledger.ledger.store.guards import (
@@ -193,10 +193,10 @@ def _refuse_mixed(connection: Any, location: str) -> None:
     if len(places) > 1:
         (schema, _), (other, tables) = places[:2]
         path = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()[0]
-        option = quote(f"-csearch_path={schema}")
+        option = urllib.parse.quote(f"-csearch_path={schema}")
         raise NotALedger(
-            f"{location}: search_path = {path} leads to the ledger in the schema {shown(schema)}, but to {tables} in "
-            f"the schema {shown(other)}; name the ledger's schema alone in the URL: options={option}"
+            f"{location}: search_path = {path} leads to the ledger in the schema {quote(schema)}, but to {tables} in "
+            f"the schema {quote(other)}; name the ledger's schema alone in the URL: options={option}"
         )
 
 

@@ -28,7 +28,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import Column, DefaultClause, Index
 
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, refuse_difference
 from ratings_ledger.ledger.store.guards import (
     POSTGRES_APPEND,
@@ -363,7 +363,7 @@ def _compared(kind: str, wanted: dict[tuple[str, str], str], found: dict[tuple[s
         if (table, name) not in found:
             yield f"the {kind} {name} of {table} is missing"
         elif found[table, name] != told:
-            yield f"the {kind} {name} of {table} is {shown(found[table, name], 200)}, and should be {told}"
+            yield f"the {kind} {name} of {table} is {quote(found[table, name], 200)}, and should be {told}"
         else:
             yield None
     for table, name in sorted(found.keys() - wanted.keys()):

@@ -12,13 +12,13 @@ import shlex
 import sqlite3
 import stat
 import sys
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine
@@ -36,7 +36,7 @@ from ratings_ledger.ledger.errors import (
 )
 from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
 from ratings_ledger.ledger.processes.identity import is_there
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, refuse_difference
 from ratings_ledger.ledger.store.dialect import (
     BUSY_SECONDS,
@@ -104,7 +104,7 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
     try:
         is_folder, has_file = path.is_dir(), path.exists()
     except OSError as problem:  # a name that is too long, or a folder that this account may not look into
-        raise StoreUnavailable(f"{shown(str(path))} cannot be reached: {problem.strerror}") from None
+        raise StoreUnavailable(f"{quote(str(path))} cannot be reached: {problem.strerror}") from None
     if is_folder:
         raise NotALedger(f"{path} is a folder; name the ledger's file")
     if not create and not has_file:
@@ -114,7 +114,7 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
     if unknown := sorted(url.query.keys() - {"timeout"}):
         raise NotALedger(f"the URL's {unknown[0]!r} is not known for SQLite; only timeout, in seconds, is")
 
-    name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
+    name = f"file:{urllib.parse.quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
     return _engine_on(name, PRAGMAS, pool, busy_seconds)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import head, known_of, read_records_at, read_where, withdrawn_ids
 
 
@@ -64,7 +64,7 @@ def named_batches(connection: Connection, name: str, until: int | None = None) -
         found = [one for one in every if str(one.position) == name]
         if not found:
             hint = did_you_mean(name, {one.name for one in every}) or "; see: ratings log --type import.recorded"
-            raise Refused("batch-unknown", f"no import is recorded under the name {shown(name)}{hint}")
+            raise Refused("batch-unknown", f"no import is recorded under the name {quote(name)}{hint}")
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import Events, KnownEvent, live_games
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import head, read_live
 
 Name = TypeVar("Name")
@@ -80,7 +80,7 @@ class Identities:
             name = participant["player"]
             other = seen.setdefault(self.current(name), name)
             if other != name:
-                raise Refused("player-twice", f"{shown(other)} and {shown(name)} are one person since a rename")
+                raise Refused("player-twice", f"{quote(other)} and {quote(name)} are one person since a rename")
 
     def refuse_rename(
         self, player: str, new_player: str, position_of: Callable[[str], int | None] = lambda _: None
@@ -90,13 +90,13 @@ class Identities:
         """
         if player in self._next:
             there = self._next[player]
-            remedy = f"rename {shown(self.current(player))}, or {_withdraw(position_of(player))}"
-            raise Refused("renamed-already", f"{shown(player)} is already renamed to {shown(there)}; {remedy}")
+            remedy = f"rename {quote(self.current(player))}, or {_withdraw(position_of(player))}"
+            raise Refused("renamed-already", f"{quote(player)} is already renamed to {quote(there)}; {remedy}")
         if player == new_player:
-            raise Refused("rename-loop", f"{shown(player)} is the same id; a rename needs another one")
+            raise Refused("rename-loop", f"{quote(player)} is the same id; a rename needs another one")
         if self.current(new_player) == player:
-            way = f"{_withdraw(position_of(new_player))}; if anything is recorded under {shown(player)}, rename it then"
-            raise Refused("rename-loop", f"{shown(new_player)} already leads to {shown(player)}; to go back, {way}")
+            way = f"{_withdraw(position_of(new_player))}; if anything is recorded under {quote(player)}, rename it then"
+            raise Refused("rename-loop", f"{quote(new_player)} already leads to {quote(player)}; to go back, {way}")
 
 
 def _withdraw(position: int | None) -> str:

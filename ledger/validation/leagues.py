@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import Events, KnownEvent, is_live, live_games
-from ratings_ledger.ledger.rejections import Refused, in_list, shown
+from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 from ratings_ledger.ledger.store.log import read_live
 
 PLAYERS = 8
@@ -66,7 +66,7 @@ def known_league(events: Events, name: str) -> League:
     found = league_of(events, name)
     if found is None:
         hint = events.similar("league", name)
-        raise Refused("league-unknown", f"there is no league {shown(name)}; see: ratings league list{hint}")
+        raise Refused("league-unknown", f"there is no league {quote(name)}; see: ratings league list{hint}")
     return found
 
 
@@ -76,11 +76,11 @@ def refuse_created(events: Events, name: str, candidates: Iterable[KnownEvent]) 
     `candidates` are all events that may be about it.
     """
     if (league := league_of(events, name)) is not None:
-        raise Refused("league-exists", f"the league {shown(name)} already exists, created by {league.created.event_id}")
+        raise Refused("league-exists", f"the league {quote(name)} already exists, created by {league.created.event_id}")
     for game in live_games(candidates, events):
         if game.data.get("league") == name:
             raise Refused(
-                "league-exists", f"games such as {shown(game.data['game_id'])} are already recorded for {shown(name)}"
+                "league-exists", f"games such as {quote(game.data['game_id'])} are already recorded for {quote(name)}"
             )
 
 
@@ -90,7 +90,7 @@ def refuse_one_person(events: Events, named: Iterable[KnownEvent], others: set[s
         if event.type == "league.joined" and is_live(events, event):
             league = known_league(events, event.data["league"])
             if there := others.intersection(league.players):
-                told = f"{shown(event.data['player'])} and {shown(min(there))} are in the league {shown(league.name)}"
+                told = f"{quote(event.data['player'])} and {quote(min(there))} are in the league {quote(league.name)}"
                 raise Refused("players-met", f"{told}, so they are two people")
 
 
@@ -98,15 +98,15 @@ def refuse_joined(league: League, player: str, current: Callable[[str], str]) ->
     """Raises `Refused` (league-joined, league-full) if a player cannot subscribe; `current` gives a person's id."""
     for there in league.players:
         if current(there) == current(player):
-            also = "" if there == player else f", as {shown(there)}"
-            raise Refused("league-joined", f"{shown(player)} is already in the league {shown(league.name)}{also}")
+            also = "" if there == player else f", as {quote(there)}"
+            raise Refused("league-joined", f"{quote(player)} is already in the league {quote(league.name)}{also}")
     if len(league.players) >= PLAYERS:
-        raise Refused("league-full", f"the league {shown(league.name)} already has its {PLAYERS} players")
+        raise Refused("league-full", f"the league {quote(league.name)} already has its {PLAYERS} players")
 
 
 def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str, Any]]) -> None:
     """Raises `Refused` (league-not-full, league-scheduled, bad-schedule) if a league cannot get this schedule."""
-    name = shown(league.name)
+    name = quote(league.name)
     if league.scheduled is not None:
         raise Refused("league-scheduled", f"the league {name} already has a schedule, from {league.scheduled.event_id}")
     if len(league.players) < PLAYERS:
@@ -119,19 +119,19 @@ def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str,
         raise Refused("bad-schedule", f"two games of the league {name} have one game_id")
     for game in games:
         if events.about(f"game:{game['game_id']}"):
-            raise Refused("bad-schedule", f"a game {shown(game['game_id'])} is recorded already")
+            raise Refused("bad-schedule", f"a game {quote(game['game_id'])} is recorded already")
     for seats in seated:
         if len(seats) != league.size or len({*seats}) < len(seats) or not {*seats} <= {*league.players}:
-            told = ", ".join(map(in_list, seats))
+            told = ", ".join(map(csv_item, seats))
             raise Refused("bad-schedule", f"{league.size} different players of {name} play in each game, not {told}")
     for player in league.players:
         if (games_of := sum(player in seats for seats in seated)) != wanted * league.size // PLAYERS:
-            raise Refused("bad-schedule", f"everybody plays equally often in {name}; {shown(player)} {games_of} times")
+            raise Refused("bad-schedule", f"everybody plays equally often in {name}; {quote(player)} {games_of} times")
 
 
 def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str], str]) -> None:
     """Raises `Refused` (not-scheduled, not-as-scheduled) unless a game and its players are on the league's schedule."""
-    name, game_id = shown(league.name), shown(data["game_id"])
+    name, game_id = quote(league.name), quote(data["game_id"])
     if data["game"] != league.game:
         raise Refused("not-as-scheduled", f"the league {name} plays {league.game}, not {data['game']}")
     if data["game_id"] not in league.games:
@@ -144,12 +144,12 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
     # those who sat down first; a substitute takes over somebody's seat
     first = {current(p["player"]): p.get("seat") for p in data["participants"] if "replaces" not in p}
     if {*first} != {*seats}:
-        theirs, others = (", ".join(map(in_list, names)) for names in (seats, sorted(first)))
+        theirs, others = (", ".join(map(csv_item, names)) for names in (seats, sorted(first)))
         raise Refused("not-as-scheduled", f"{game_id} is scheduled for {theirs}, not {others}")
     for player, seat in first.items():
         if seat not in (None, seats.index(player) + 1):
             raise Refused(
-                "not-as-scheduled", f"{shown(player)} has seat {seats.index(player) + 1} in {game_id}, not {seat}"
+                "not-as-scheduled", f"{quote(player)} has seat {seats.index(player) + 1} in {game_id}, not {seat}"
             )
 
 
@@ -158,12 +158,12 @@ def refuse_withdrawn(events: Events, event: KnownEvent) -> None:
     league = league_of(events, event.data["league"])
     if league is None or event.type not in TYPES:
         return
-    name = shown(league.name)
+    name = quote(league.name)
     if event.type == "league.scheduled":
         for game_id in league.games:
             history = events.about(f"game:{game_id}")
             if history and history[-1].type != "game.voided":
-                raise Refused("still-needed", f"{shown(game_id)} of the league {name} is played; void that game first")
+                raise Refused("still-needed", f"{quote(game_id)} of the league {name} is played; void that game first")
     elif league.scheduled is not None:
         raise Refused("still-needed", f"the league {name} has a schedule; void {league.scheduled.event_id} first")
     elif event.type == "league.created" and league.players:

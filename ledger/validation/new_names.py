@@ -5,15 +5,15 @@ recorded by hand, it is refused; in events written by a program it is accepted, 
 """
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
-from shlex import quote
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.rejections import Rejection, count, shown
+from ratings_ledger.ledger.rejections import Rejection, count, quote
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.names import (
     alike,
@@ -95,7 +95,7 @@ class CloseName(NamedTuple):
 def _marked(name: str, *others: str) -> str:
     """Return a name as it is quoted, with the characters that cannot be told from those of others by eye."""
     odd = list_odd_characters(name, *others)
-    return shown(name) + (f" with {', '.join(odd)}" if odd else "")
+    return quote(name) + (f" with {', '.join(odd)}" if odd else "")
 
 
 def close_told(close: Collection[Any]) -> str:
@@ -236,7 +236,7 @@ class Newcomers:
         if not (found := unseen(name)):
             return None
         first = self._first[name]
-        message = f"{shown(name)} holds {found}, which is invisible; leave it out"
+        message = f"{quote(name)} holds {found}, which is invisible; leave it out"
         return Rejection("bad-identifier", message, first.file, first.line)
 
     def _refusal(self, name: str, known: Collection[str]) -> Rejection | None:
@@ -254,7 +254,7 @@ class Newcomers:
             rejection = Rejection("close-name", told if self._strict else f"{told}; {ACCEPT}")
         elif is_player and self._strict:
             like = f" (like {self.alike[name][0]}?)" if name in self.alike else ""
-            rejection = Rejection("new-player", f"{shown(name)} is new{like}, and --strict takes no new names")
+            rejection = Rejection("new-player", f"{quote(name)} is new{like}, and --strict takes no new names")
         else:
             return None
         return rejection._replace(file=first.file, line=first.line)
@@ -270,7 +270,7 @@ class Newcomers:
 
 def nobody_refusal(name: str) -> Rejection:
     """Return the refusal of a word for nobody in the place of a player."""
-    told = f"{shown(name)} stands for nobody: leave the cell empty, or the row out if nobody played"
+    told = f"{quote(name)} stands for nobody: leave the cell empty, or the row out if nobody played"
     return Rejection(
         "nobody", told if "/" in name else f"{told}; if a player is called so, --new-names accept takes it"
     )
@@ -291,11 +291,12 @@ def tied_refusal(name: str, parts: Iterable[str], first: First) -> Rejection:
     how = "a row for each of them, with the same place" if first.long else f"{'='.join(parts)} if they tied"
     # which are options for the columns of places in a table
     if first.table and not first.long and (joint := _joint(name)):
-        how += f", or pass --ties {quote(joint)}; if they are partners on one side, pass --partners {quote(joint)}"
+        sign = shlex.quote(joint)
+        how += f", or pass --ties {sign}; if they are partners on one side, pass --partners {sign}"
     elif first.long:
         how += ", and the same team if they are partners"
     accept = "" if "/" in name else f"; {ACCEPT}"
-    return Rejection("tied-players", f"{shown(name)} looks like more than one player: write {how}{accept}")
+    return Rejection("tied-players", f"{quote(name)} looks like more than one player: write {how}{accept}")
 
 
 def _joint(name: str) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import parse_instant, parse_object
 from ratings_ledger.ledger.events.published_lists import digest_of
 from ratings_ledger.ledger.events.revisions import Events, KnownEvent, is_live
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import read_live, read_records_at
 
 TYPES = frozenset({"list.rows", "list.published"})
@@ -89,11 +89,11 @@ def published_rows(events: Events, digest: str, parts: int, before: int = 2**62)
 
 def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position: int) -> None:
     """Raises `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
-    name = shown(data["ladder"])
+    name = quote(data["ladder"])
     if data["known_at"] >= position:
         raise Refused("bad-list", f"{name} is known at {data['known_at']}, which is not before its own {position}")
     if data["ruleset"].partition("@")[0] != data["ladder"].partition("/")[0]:
-        raise Refused("bad-list", f"{shown(data['ruleset'])} does not rank {name}")
+        raise Refused("bad-list", f"{quote(data['ruleset'])} does not rank {name}")
     rows = published_rows(events, data["digest"], data["parts"])
     if len(rows) != data["row_count"] or digest_of(data["ruleset"], rows) != data["digest"]:
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
@@ -130,4 +130,4 @@ def refuse_rows_withdrawn(events: Events, data: dict[str, Any]) -> None:
     for event in events.about(f"ladder:{data['ladder']}"):
         named = event.type == "list.published" and event.data["digest"] == data["digest"]
         if named and is_live(events, event):
-            raise Refused("still-needed", f"the published list {shown(event.event_id)} consists of these rows; void it")
+            raise Refused("still-needed", f"the published list {quote(event.event_id)} consists of these rows; void it")

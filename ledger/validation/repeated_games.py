@@ -5,14 +5,14 @@ the game's first record says something else.
 """
 
 import re
-from shlex import quote
+import shlex
 from typing import Any
 
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import Events, KnownEvent, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
-from ratings_ledger.ledger.rejections import Rejection, in_list, shown
+from ratings_ledger.ledger.rejections import Rejection, csv_item, quote
 from ratings_ledger.ledger.validation.identities import Identities
 
 SECOND = 1_000_000  # microseconds
@@ -31,13 +31,13 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
     there, here = people.present(game.data), people.present(parse_object(draft.data.encode()))
     if game.voided:
         return conflict._replace(
-            message=f"the game {shown(here['game_id'])} is recorded, and voided at position {game.last.position}"
+            message=f"the game {quote(here['game_id'])} is recorded, and voided at position {game.last.position}"
         )
     if is_same_time(draft.occurred_at, game.occurred_at) and said(there) == said(here):
         return None
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
     return conflict._replace(
-        message=f"the game {shown(here['game_id'])} is recorded already with another content: {told}"
+        message=f"the game {quote(here['game_id'])} is recorded already with another content: {told}"
     )
 
 
@@ -56,8 +56,8 @@ def way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
     """Return what to do about a game of a file, if it has one, that has the id of a voided one: first that counts
     again. Then either the file is compared with what it gave before, or its games are corrected.
     """
-    alone = f"ratings reinstate {quote(void.data['game_id'])} --reason TEXT, for this game alone"
-    compared, corrected = f"import {quote(file)} --sync", f"correct --file {quote(file)} --reason TEXT"
+    alone = f"ratings reinstate {shlex.quote(void.data['game_id'])} --reason TEXT, for this game alone"
+    compared, corrected = f"import {shlex.quote(file)} --sync", f"correct --file {shlex.quote(file)} --reason TEXT"
     then = f"{compared if is_compared else corrected} with the same options" if file else "correct"
     return f"ratings undo {void.position} takes that back (or {alone}); then ratings {then} puts it right"
 
@@ -68,7 +68,7 @@ def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, 
     `column` is where the table has its ids.
     """
     if is_of_another_day and not is_by_day:
-        drop = f": --map {quote(f'{column}=')} drops that column, and numbers games by day" if column else ""
+        drop = f": --map {shlex.quote(f'{column}=')} drops that column, and numbers games by day" if column else ""
         moves = f"{'--sync' if is_edited else 'ratings correct'} moves it"
         return f"a game of another day is another game, and needs another game_id{drop}; if it is this one, {moves}"
     if is_edited:
@@ -91,9 +91,9 @@ def result_of(game: dict[str, Any], has_scores: bool = False) -> str:
     placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
     if placed[0][0] == 0:
         sides = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
-        return ", ".join(_with_notes(in_list(name), side, scores.get(name)) for side, name in sides)
+        return ", ".join(_with_notes(csv_item(name), side, scores.get(name)) for side, name in sides)
     sets = [f"sets {told}"] if has_scores and (told := describe_sets(game)) else []
-    return ", ".join([*(_with_notes(f"{place} {in_list(name)}", scores.get(name)) for place, name in placed), *sets])
+    return ", ".join([*(_with_notes(f"{place} {csv_item(name)}", scores.get(name)) for place, name in placed), *sets])
 
 
 SETS = "scores"  # the member of `extra` with the sets of a game, the participants in their order

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.revisions import (
     withdrawn,
 )
 from ratings_ledger.ledger.events.types import TYPES, Draft, corrected_game
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import (
     Head,
     Log,
@@ -260,11 +260,11 @@ class Validator:
         named = [event for event in self._naming(some) if players_of(event) & some]
         if not named:
             hint = self._events.similar("player", player)
-            raise Refused("player-unknown", f"nothing is recorded about {shown(player)}; see: ratings games{hint}")
+            raise Refused("player-unknown", f"nothing is recorded about {quote(player)}; see: ratings games{hint}")
         if (game_id := meeting(named, self._events, some, others)) is not None:
             raise Refused(
                 "players-met",
-                f"{shown(player)} and {shown(new_player)} met in {shown(game_id)}, so they are two people; if that "
+                f"{quote(player)} and {quote(new_player)} met in {quote(game_id)}, so they are two people; if that "
                 "game is wrong, correct it first",
             )
         leagues.refuse_one_person(self._events, named, others)
@@ -275,7 +275,7 @@ class Validator:
         self._clubs.refuse_rename(club, new_club, partial(self._position_of_rename, "club"))
         ids = self._clubs.ids(club)
         if not any(clubs_of(event) & ids for event in self._naming(ids)):
-            raise Refused("club-unknown", f"nobody has played for {shown(club)}; see: ratings games")
+            raise Refused("club-unknown", f"nobody has played for {quote(club)}; see: ratings games")
         self._clubs.add(club, new_club)
 
     def _position_of_rename(self, what: str, name: str) -> int | None:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import (
     head,
     home_zone,
@@ -74,12 +74,12 @@ def last_act(connection: Connection, by: str) -> Act:
         if before is None:
             raise problem
         end = act_of(connection, before.position or 0, by).position
-        told = f"what {shown(by)} recorded before that ends at position {end}: ratings undo {end} takes it back"
+        told = f"what {quote(by)} recorded before that ends at position {end}: ratings undo {end} takes it back"
         raise Refused(problem.code, f"{problem.message}; {told}")
     names = [name for name in last_recorders(connection, NAMES_TOLD) if name != by]
-    there = f"; the last to record something: {', '.join(map(shown, names))}" if names else ""
+    there = f"; the last to record something: {', '.join(map(quote, names))}" if names else ""
     command = f"; such as: ratings undo --by {shlex.quote(names[0])}" if names else ""
-    raise Refused("nothing-to-undo", f"{shown(by)} recorded nothing that can be taken back{there}{command}")
+    raise Refused("nothing-to-undo", f"{quote(by)} recorded nothing that can be taken back{there}{command}")
 
 
 def _newest_of(

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.intake.files import read_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
 from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
 from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.replay import starting_points
@@ -77,7 +77,7 @@ def _check(table: SimpleTable) -> None:
     header = table.header
     for name in header:
         if name not in COLUMNS:
-            told = f"{shown(name)} is none of {', '.join(COLUMNS)}{did_you_mean(name, COLUMNS)}"
+            told = f"{quote(name)} is none of {', '.join(COLUMNS)}{did_you_mean(name, COLUMNS)}"
             raise Refused("unknown-column", told, table.line)
     if twice := [name for name in header if header.count(name) > 1]:
         raise Refused("unknown-column", f"the column {twice[0]} occurs twice", table.line)
@@ -106,7 +106,7 @@ def _differences(had: _Had, rows: list[AdjustRow]) -> Iterator[tuple[AdjustRow, 
     for row in rows:
         player = had.ladders.facts.current(row.player)
         if (first := seen.setdefault(player, row.line)) != row.line:
-            raise Refused("player-twice", f"{shown(row.player)} is in lines {first} and {row.line} of {row.file}")
+            raise Refused("player-twice", f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}")
         if row.to is None:
             yield row, str(row.points)
             continue
@@ -115,7 +115,7 @@ def _differences(had: _Had, rows: list[AdjustRow]) -> Iterator[tuple[AdjustRow, 
         if Fraction(text) != difference:
             raise Refused(
                 "finer-than-scale",
-                f"{shown(row.player)} has {before} points on {had.ladder}; {difference} more is not a decimal number",
+                f"{quote(row.player)} has {before} points on {had.ladder}; {difference} more is not a decimal number",
             )
         if difference:
             yield row, text

@@ -14,7 +14,7 @@ from dataclasses import replace
 from random import Random
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.replay.containment import check, failed
 from ratings_ledger.projections.replay.gaps import Calendar
@@ -32,11 +32,11 @@ def read_given_columns(texts: Sequence[str], rule: Rule) -> dict[str, range]:
     for text in texts:
         parts = re.fullmatch(r"([a-z][a-z0-9_.]*)=(-?\d{1,18})(?:\.\.(-?\d{1,18}))?", text, re.ASCII)
         if parts is None:
-            raise BadArgument(f"{shown(text)} is not a column with its numbers, such as seat=1..2", "columns")
+            raise BadArgument(f"{quote(text)} is not a column with its numbers, such as seat=1..2", "columns")
         name, low, high = parts[1], int(parts[2]), int(parts[3] or parts[2])
         if name not in rule.columns:
             hint = did_you_mean(name, rule.columns)
-            told = f"{rule.id} does not read the column {shown(name)}; it reads {', '.join(rule.columns) or 'none'}"
+            told = f"{rule.id} does not read the column {quote(name)}; it reads {', '.join(rule.columns) or 'none'}"
             raise BadArgument(told + hint, "columns")
         if high < low:
             raise BadArgument(f"{name}: {high} is below {low}", "columns")

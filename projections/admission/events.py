@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.games import seats_of
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.appending import version_exists
 from ratings_ledger.ledger.store.log import read_live
 from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
@@ -182,7 +182,7 @@ class Admission:
         hint = did_you_mean(game, self._scored_games | self._idle.keys())
         # of a slip nobody wants a ladder
         rated = "" if hint else f"ratings rules publish --shipped {ELO} --game {game} rates them, "
-        told = f"no published ruleset scores games of {shown(game)}; {rated}--new-game records them all the same"
+        told = f"no published ruleset scores games of {quote(game)}; {rated}--new-game records them all the same"
         raise Refused("unknown-game", f"{told}{hint}")
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
@@ -291,14 +291,14 @@ class Admission:
         name = parse_name(ladder)
         versions = self.versions.get(name.ruleset_id)
         if name.ruleset_id in self._unusable:
-            raise Refused("bad-ruleset", f"{shown(ladder)}: {self._unusable[name.ruleset_id]}")
+            raise Refused("bad-ruleset", f"{quote(ladder)}: {self._unusable[name.ruleset_id]}")
         if versions is None:
             hint = did_you_mean(name.ruleset_id, self.versions)
             raise Refused(
-                "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(ladder)}){hint}"
+                "unknown-ladder", f"no ruleset is called {quote(name.ruleset_id)} (ladder {quote(ladder)}){hint}"
             )
         if reason := refuse_name(name, versions[0].ruleset):
-            raise Refused("unknown-ladder", f"{shown(ladder)} is not a ladder: {reason}")
+            raise Refused("unknown-ladder", f"{quote(ladder)} is not a ladder: {reason}")
         return versions
 
     def _adjustment(self, data: dict[str, Any]) -> None:
@@ -462,7 +462,7 @@ def _inactive(player: str, window: list[int], activity: Activity) -> str:
     """Return how many finished games somebody lacks, and by when they have to play them."""
     wanted, days, time_zone = activity
     missing = wanted - len(window)
-    told = f"{shown(player)} has finished {len(window)} of {wanted} games in the last {days} days; {missing} more"
+    told = f"{quote(player)} has finished {len(window)} of {wanted} games in the last {days} days; {missing} more"
     if not window:
         return f"{told} within {days} days"
     # the oldest game that counts today still has to count then

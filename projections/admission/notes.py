@@ -9,15 +9,15 @@ Months, years and bands of players do not matter here: new ones come up by thems
 
 from __future__ import annotations
 
+import shlex
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from shlex import quote
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import Both, Events
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, first_positions, read_live
 from ratings_ledger.ledger.validation.leagues import PLAYERS, league_of, scheduled_games
 from ratings_ledger.ledger.validation.names import alike, close_names
@@ -112,7 +112,7 @@ class NewLadders:
         if begun.labels in there or created:
             return
         if self._strict:
-            told = f"{shown(begun.name)} has no game yet{self._hint(begun)} (without --strict this one begins it)"
+            told = f"{quote(begun.name)} has no game yet{self._hint(begun)} (without --strict this one begins it)"
             raise Refused("new-ladder", told)
         there.add(begun.labels)
         self.found.append(begun)
@@ -231,13 +231,13 @@ class LeagueNotes:
         """Return what the waiting events leave open."""
         nameless = [
             f"{game_id} is scheduled in the league {name}, but does not say so; fix it with: "
-            f"ratings correct {quote(game_id)} --league {quote(name)} --reason TEXT"
+            f"ratings correct {shlex.quote(game_id)} --league {shlex.quote(name)} --reason TEXT"
             for name, game_id in self._nameless.items()
         ]
         leagues = [league_of(Both(Log(connection), waiting), name) for name in self._joined]
         return nameless + [
             f"the league {league.name} has its {PLAYERS} players and no schedule; draw it with: "
-            f"ratings league schedule {quote(league.name)}"
+            f"ratings league schedule {shlex.quote(league.name)}"
             for league in leagues
             if league is not None and len(league.players) == PLAYERS and league.scheduled is None
         ]
@@ -259,9 +259,9 @@ class LeagueNotes:
                 recent = activity.recent(finished[facts.person_of(p)], facts.occurred_at[row] - 1)
                 if len(recent) < activity.games:
                     found.setdefault(league, []).append(
-                        f"{shown(facts.name_of(p))} played {game_id} of the league {league} with {len(recent)} of "
+                        f"{quote(facts.name_of(p))} played {game_id} of the league {league} with {len(recent)} of "
                         f"{activity.games} games finished in the {activity.days} days before; league games are for "
-                        f"active players. It counts; to withdraw it: ratings void {quote(game_id)} --reason TEXT"
+                        f"active players. It counts; to withdraw it: ratings void {shlex.quote(game_id)} --reason TEXT"
                     )
         return [
             first + (f" ({len(others):,} more like this in {league})" if others else "")

@@ -12,7 +12,7 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.rejections import in_list
+from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.ledger.validation.repeated_games import result_of
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
@@ -139,7 +139,7 @@ def _result(game: dict[str, Any]) -> str:
     more = [[str(one[name]) for name in ("score", "status") if one.get(name, "finished") != "finished"]
             for _, one in placed]  # fmt: skip
     return ", ".join(
-        f"{place} {in_list(one['player'])}" + (f" ({', '.join(said)})" if said else "")
+        f"{place} {csv_item(one['player'])}" + (f" ({', '.join(said)})" if said else "")
         for (place, one), said in zip(placed, more, strict=True)
     )
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import known_of, read_live, read_where
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections import arrays
@@ -49,7 +49,7 @@ def refuse_columns(ladder: str, versions: Sequence[Version], state: Mapping[str,
     known = {column.name: column for version in versions for column in state_columns(version.rule)}
     for name, text in state.items():
         if name not in known:
-            told = f"{ladder} keeps {joined([*known])} about a player, not {shown(name)}{did_you_mean(name, known)}"
+            told = f"{ladder} keeps {joined([*known])} about a player, not {quote(name)}{did_you_mean(name, known)}"
             raise Refused("seed-column", told)
         value = Decimal(text)
         for version in versions:
@@ -94,10 +94,10 @@ class SeedChecks:
         refuse_columns(ladder, versions, data["state"])
         person = self._people.current(player)
         if seeds := self._live.get(ladder, {}).get(person):
-            told = f"{shown(player)} is already seeded on {ladder} with {seeds[0].describe()}"
+            told = f"{quote(player)} is already seeded on {ladder} with {seeds[0].describe()}"
             raise Refused("seed-exists", f"{told}; {_withdraw(seeds)}")
         if checks_games and self._has_games(versions, ladder, player, person):
-            told = f"{shown(player)} already has a game that counts on {ladder}; a seed comes before the first"
+            told = f"{quote(player)} already has a game that counts on {ladder}; a seed comes before the first"
             raise Refused("seed-late", f"{told}; to change the points from now on: ratings adjust")
         self._put(data)
 
@@ -119,7 +119,7 @@ class SeedChecks:
         for ladder, people in self._live.items():
             for left, right in zip(people.get(player, [])[:1], people.get(person, [])[:1], strict=False):
                 if (left.state, left.games) != (right.state, right.games):
-                    seeds = [f"{shown(seed.player)} with {seed.describe()}" for seed in (left, right)]
+                    seeds = [f"{quote(seed.player)} with {seed.describe()}" for seed in (left, right)]
                     told = f"{ladder} has different seeds: {joined(seeds)}"
                     raise Refused("seeds-differ", f"{told}; {_withdraw([right])}")
         self._people.add(player, new_player)

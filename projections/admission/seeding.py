@@ -9,7 +9,7 @@ from ratings_ledger.ledger.events.fields import composed, read_decimal
 from ratings_ledger.ledger.intake.files import read_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
 from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.replay.ladders import seeds_of, state_columns
 from ratings_ledger.projections.snapshot import Snapshot
@@ -35,9 +35,9 @@ def parse_values(values: tuple[str, ...]) -> dict[str, str]:
     for text in values:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise Refused("bad-value", f"{shown(text)} is not a column and its value, such as rating=1650")
+            raise Refused("bad-value", f"{quote(text)} is not a column and its value, such as rating=1650")
         if name in state:
-            raise Refused("bad-value", f"{shown(name)} has two values, {state[name]} and {value}; leave one out")
+            raise Refused("bad-value", f"{quote(name)} has two values, {state[name]} and {value}; leave one out")
         state[name] = read_decimal(value)
     return state
 
@@ -63,7 +63,7 @@ def _check_header(table: SimpleTable, columns: tuple[str, ...]) -> None:
     header, known = table.header, (*ABOUT, *columns)
     for name in header:
         if name not in known:
-            told = f"{shown(name)} is none of {', '.join(known)}{did_you_mean(name, known)}"
+            told = f"{quote(name)} is none of {', '.join(known)}{did_you_mean(name, known)}"
             raise Refused("unknown-column", told, table.line)
     if twice := [name for name in header if header.count(name) > 1]:
         raise Refused("unknown-column", f"the column {twice[0]} occurs twice", table.line)
@@ -82,7 +82,7 @@ def _read_row(usual: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
             state = {name: with_point(name, text) for name, text in state.items()}
         games = cells.get("games", "0")
         if not re.fullmatch(r"\d{1,9}", games, re.ASCII):
-            raise Refused("not-an-integer", f"games: {shown(games)} is not a number of games")
+            raise Refused("not-an-integer", f"games: {quote(games)} is not a number of games")
         return usual._replace(
             player=composed(cells["player"]),
             state={name: read_decimal(text) for name, text in state.items()},
@@ -109,5 +109,5 @@ def new_seeds(view: Snapshot, ladder: str, rows: list[SeedRow]) -> list[SeedRow]
         for row in rows:
             player = facts.current(row.player)
             if (first := lines.setdefault(player, row.line)) != row.line:
-                raise Refused("player-twice", f"{shown(row.player)} is in lines {first} and {row.line} of {row.file}")
+                raise Refused("player-twice", f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}")
         return [row for row in rows if seeds.get(facts.current(row.player)) != (row.state, row.games)]

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.revisions import (
 from ratings_ledger.ledger.events.types import meaning
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records, read_records_at
 from ratings_ledger.projections.admission.acts import Act
 from ratings_ledger.projections.admission.outcomes import Undone, head_of, refusals
@@ -146,7 +146,7 @@ class _Undoing:
 
     def _refuse(self, subject: str, last: KnownEvent) -> None:
         (record,) = read_records_at(self._connection, [last.position or 0]).values()
-        what, by = shown(subject.partition(":")[2]), shown(parse_object(record.encode())["by"])
+        what, by = quote(subject.partition(":")[2]), quote(parse_object(record.encode())["by"])
         told = f"{what} was changed since, by {by} at position {last.position} ({last.type})"
         self.items.append(Rejection("changed-since", f"{told}; first take that back: ratings undo {last.position}"))
 

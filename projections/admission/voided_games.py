@@ -9,7 +9,7 @@ from shlex import quote
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import KnownEvent
-from ratings_ledger.ledger.rejections import count, in_list
+from ratings_ledger.ledger.rejections import count, csv_item
 from ratings_ledger.projections.admission.acts import Act, act_of
 from ratings_ledger.projections.admission.undoing import UNDONE
 
@@ -37,9 +37,9 @@ def voided_told(connection: Connection, voided: Mapping[str, KnownEvent]) -> lis
 
 def _are_voided(names: list[str]) -> str:
     if len(names) == 1:
-        return f"{in_list(names[0])} is voided, so it does not count"
+        return f"{csv_item(names[0])} is voided, so it does not count"
     more = f" and {len(names) - NAMES_TOLD:,} more" if len(names) > NAMES_TOLD else ""
-    listed = ", ".join(map(in_list, names[:NAMES_TOLD]))
+    listed = ", ".join(map(csv_item, names[:NAMES_TOLD]))
     return f"{len(names):,} games are voided, so they do not count: {listed}{more}"
 
 

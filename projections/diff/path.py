@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import club_identities, clubs_of, identities, players_of
 from ratings_ledger.projections.diff.affected import (
@@ -264,7 +264,7 @@ class _Path:
         if version is None:
             return newest(versions_of(self.facts, self.ladder, self.rules))
         if reason := refuse_name(self.name, version.ruleset):
-            raise UnknownLadder(f"{shown(self.ladder)} is not a ladder: {reason}")
+            raise UnknownLadder(f"{quote(self.ladder)} is not a ladder: {reason}")
         return version
 
     @property

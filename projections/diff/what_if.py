@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import BadArgument, RulesetRefused, Unknown
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import Refused, closest, shown
+from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
@@ -129,7 +129,7 @@ def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
         message += (
             f"; {joined(ruleset_names)} {'score' if len(ruleset_names) > 1 else 'scores'} its games: did you mean "
         )
-        message += f'id = "{closest(ruleset.id, ruleset_names) or ruleset_names[0]}"?'
+        message += f'id = "{find_closest(ruleset.id, ruleset_names) or ruleset_names[0]}"?'
     return message
 
 
@@ -139,7 +139,7 @@ def refuse_simulated(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
     if name.ruleset_id != ruleset.id:
         versions_of(facts, ladder)
     elif reason := refuse_name(name, ruleset):
-        raise BadArgument(f"{shown(ladder)} is not a ladder: {reason}", "ladder")
+        raise BadArgument(f"{quote(ladder)} is not a ladder: {reason}", "ladder")
 
 
 def _variant(
@@ -240,9 +240,9 @@ def _with(data: Data, key: str, value: str) -> Data:
     name, _, rest = key.partition(".")
     section = data.get(name, {} if rest else None)
     if rest and not isinstance(section, dict):
-        raise Refused("bad-value", f"{shown(name)} is not a table, so there is no {shown(key)}")
+        raise Refused("bad-value", f"{quote(name)} is not a table, so there is no {quote(key)}")
     if not rest and isinstance(section, (dict, list)):
-        raise Refused("bad-value", f"{shown(name)} holds several values; change them in a file")
+        raise Refused("bad-value", f"{quote(name)} holds several values; change them in a file")
     others = {other: kept for other, kept in data.items() if other != name}
     if rest:
         return {**others, name: _with(section or {}, rest, value)}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 from ratings_ledger.ledger.events.game_clocks import Choice, ClockTimers
-from ratings_ledger.ledger.rejections import Rejection, shown
+from ratings_ledger.ledger.rejections import Rejection, quote
 from ratings_ledger.projections.game_clock.state import (
     GameClock,
     PauseQuestion,
@@ -84,11 +84,11 @@ def _start(data: Data, current: Callable[[str], str]) -> GameClock:
 def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
     """Return why nothing of this type can happen then, or None."""
     if type_name not in (*PLAYER_EVENTS, *GAME_EVENTS, "clock.started"):
-        return ClockProblem("unknown-type", f"{shown(type_name)} is not an event of a clock")
+        return ClockProblem("unknown-type", f"{quote(type_name)} is not an event of a clock")
     if type_name == "clock.started":
         return ClockProblem(
             "clock-started-twice",
-            f"the clock of {shown(clock.game_id)} was already started at {clock.started_at}; a clock is started once",
+            f"the clock of {quote(clock.game_id)} was already started at {clock.started_at}; a clock is started once",
         )
     if clock.stopped_at is not None:
         return ClockProblem("clock-stopped", f"the clock was stopped at {clock.stopped_at}; nothing comes after that")
@@ -115,7 +115,7 @@ def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | N
             if player_clock.removed_at is None
             else f"was removed at {player_clock.removed_at}: main timer at 0"
         )
-        message = f"{shown(player_clock.player)} {how}; a {type_name} at {clock.now} is too late"
+        message = f"{quote(player_clock.player)} {how}; a {type_name} at {clock.now} is too late"
         return ClockProblem("clock-player-out", message)
     if type_name in SIGNS_OF_LIFE:
         _hear(clock, player_clock)
@@ -124,8 +124,8 @@ def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | N
 
 def unknown_player(clock: GameClock, player: str) -> ClockProblem:
     """Return nobody of this name is playing."""
-    known = ", ".join(shown(name) for name in clock.players)
-    return ClockProblem("clock-player-unknown", f"{shown(player)} is not playing; the clock was started for {known}")
+    known = ", ".join(quote(name) for name in clock.players)
+    return ClockProblem("clock-player-unknown", f"{quote(player)} is not playing; the clock was started for {known}")
 
 
 def _hear(clock: GameClock, player_clock: PlayerClock) -> None:
@@ -140,11 +140,11 @@ def _hear(clock: GameClock, player_clock: PlayerClock) -> None:
 def _offered(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     choice = data["choice"]
     if choice not in CHOICES:
-        return ClockProblem("bad-value", f"{shown(choice)} is not a choice ({', '.join(CHOICES)})")
+        return ClockProblem("bad-value", f"{quote(choice)} is not a choice ({', '.join(CHOICES)})")
     if player_clock.choice is not None:
         return ClockProblem(
             "clock-choice-open",
-            f"{shown(player_clock.player)} still has to choose: {player_clock.choice}; "
+            f"{quote(player_clock.player)} still has to choose: {player_clock.choice}; "
             "clock.decided comes before the next offer",
         )
     player_clock.choice, player_clock.auxiliary_ms = choice, clock.timers.auxiliary_ms(choice, player_clock.is_first)
@@ -156,12 +156,12 @@ def _decided(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockPr
     decided = data.get("choice") or player_clock.choice
     if player_clock.choice is None:
         return ClockProblem(
-            "clock-choice-missing", f"{shown(player_clock.player)} has nothing to choose; clock.offered comes first"
+            "clock-choice-missing", f"{quote(player_clock.player)} has nothing to choose; clock.offered comes first"
         )
     if decided != player_clock.choice:
         return ClockProblem(
             "clock-choice-missing",
-            f"{shown(player_clock.player)} was offered {player_clock.choice}, not {shown(decided)}",
+            f"{quote(player_clock.player)} was offered {player_clock.choice}, not {quote(decided)}",
         )
     left, percent = player_clock.auxiliary_ms, clock.timers.reward_percent
     in_time = f"{left} ms were left; {percent} % of them are added"
@@ -177,7 +177,7 @@ def _auction_started(clock: GameClock, player_clock: PlayerClock, data: Data) ->
     if player_clock.main_ms < cost:
         return ClockProblem(
             "clock-time-short",
-            f"{shown(player_clock.player)} has {player_clock.main_ms} ms left on the main timer at {clock.now}; "
+            f"{quote(player_clock.player)} has {player_clock.main_ms} ms left on the main timer at {clock.now}; "
             f"starting an auction costs {cost} ms",
         )
     player_clock.tell(clock.now, "auction", "started a player auction", -cost)
@@ -192,7 +192,7 @@ def _heartbeat(clock: GameClock, player_clock: PlayerClock, data: Data) -> Clock
 
 def _pause_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.question is not None:
-        who, left = shown(clock.question.asked_by), clock.question.left_ms
+        who, left = quote(clock.question.asked_by), clock.question.left_ms
         message = f"{who} has already asked for a pause, {left} ms are left to answer; answer with clock.pause_answered"
         return ClockProblem("clock-pause-open", message)
     if clock.pause_granted_at is not None:
@@ -206,11 +206,11 @@ def _pause_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> Clo
 def _pause_answered(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     answer = data["answer"]
     if answer not in ("yes", "no"):
-        return ClockProblem("bad-value", f"{shown(answer)} is not an answer (yes, no)")
+        return ClockProblem("bad-value", f"{quote(answer)} is not an answer (yes, no)")
     if clock.question is None:
         return ClockProblem("clock-no-question", f"nobody is asking for a pause at {clock.now} ({clock.pause_told})")
     if answer == "no":
-        deny_pause(clock, f"{shown(player_clock.player)} said no")
+        deny_pause(clock, f"{quote(player_clock.player)} said no")
         return None
     clock.question = clock.question._replace(yes=clock.question.yes | {player_clock.player})
     count_yes(clock)

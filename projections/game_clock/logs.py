@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import is_live
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, head, read_live
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.projections.game_clock.events import replay_clock, take_event
@@ -66,7 +66,7 @@ class Clocks:
         self._load(data["game_id"])
         events = self._events[data["game_id"]]
         if not events or (events[-1]["type"], events[-1]["data"]["at"]) != (type_name, data["at"]):
-            raise Refused("still-needed", f"later events of the clock of {shown(data['game_id'])} depend on it")
+            raise Refused("still-needed", f"later events of the clock of {quote(data['game_id'])} depend on it")
         events.pop()
         clock = replay_clock(events, self._people.current)
         assert not isinstance(clock, Rejection)
@@ -78,7 +78,7 @@ class Clocks:
         self._people.add(player, new_player)
         if (game_id := self._contradicted(sound)) is not None:
             self._people.remove(player)
-            message = f"{shown(player)} and {shown(new_player)} both play by the clock of {shown(game_id)}"
+            message = f"{quote(player)} and {quote(new_player)} both play by the clock of {quote(game_id)}"
             raise Refused("players-met", f"{message}, so they are two people")
 
     def rename_back(self, player: str, new_player: str) -> None:
@@ -87,7 +87,7 @@ class Clocks:
         self._people.remove(player)
         if (game_id := self._contradicted(sound)) is not None:
             self._people.add(player, new_player)
-            message = f"events of the clock of {shown(game_id)} name a player by an id that this rename gave"
+            message = f"events of the clock of {quote(game_id)} name a player by an id that this rename gave"
             raise Refused("still-needed", f"{message}; void those first, beginning with the last")
 
     def _sound_games(self, ids: set[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.rejections import Rejection, shown
+from ratings_ledger.ledger.rejections import Rejection, quote
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import rulesets_at
@@ -86,7 +86,7 @@ def events_of_clock(
     """
     events = clock_events(connection, rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
-        raise Unknown(None, f"no clock of a game {shown(game_id)} is recorded")
+        raise Unknown(None, f"no clock of a game {quote(game_id)} is recorded")
     current = identities(connection, until).current
     players = {player for event in events for player in event["data"].get("players", ())}
     if len(set(map(current, players))) < len(players):

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, record_instant
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import beginning_of, end_of, local_time
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
     has_games_before,
     head,
@@ -280,7 +280,7 @@ class CoordinateSpec(NamedTuple):
         """Return the coordinates, in the zone of a ladder's ruleset. Raises `BadArgument`."""
         found = self.among(connection, ladder, note)
         if found.rules != self.rules:
-            told = f"{shown(str(self.rules))} is no version of the ruleset of {ladder}"
+            told = f"{quote(str(self.rules))} is no version of the ruleset of {ladder}"
             raise BadArgument(told, "coordinates")
         return found
 
@@ -321,13 +321,13 @@ def parse_coordinates(text: str) -> CoordinateSpec:
         if not equals:
             name, value = ("published", "yes") if name == "published" else ("known-at", name)
         if not (named and value):
-            raise BadArgument(f"{shown(text)}: {shown(part)} is no coordinate; write {FORM}{hint}", "coordinates")
+            raise BadArgument(f"{quote(text)}: {quote(part)} is no coordinate; write {FORM}{hint}", "coordinates")
         if name in said:
-            raise BadArgument(f"{shown(text)} says {name} twice", "coordinates")
+            raise BadArgument(f"{quote(text)} says {name} twice", "coordinates")
         if value != "now":
             said[name] = value
     if "published" in said and "rules" in said:
-        raise BadArgument(f"{shown(text)}: a published list has its own version", "coordinates")
+        raise BadArgument(f"{quote(text)}: a published list has its own version", "coordinates")
     return CoordinateSpec(text, "published" in said, said.get("as-of"), said.get("known-at"), said.get("rules"))
 
 
@@ -366,4 +366,4 @@ def ruleset_ids(connection: Connection) -> set[str]:
 
 def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
     there = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
-    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")
+    return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")

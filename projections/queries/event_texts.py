@@ -17,7 +17,7 @@ from ratings_ledger.ledger.events.revisions import (
     live_game,
     root_of,
 )
-from ratings_ledger.ledger.rejections import in_list
+from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.ledger.store.log import (
     Log,
 )
@@ -143,7 +143,7 @@ def opponents_of(game: dict[str, Any], player: str) -> list[tuple[str, str | Non
 
 def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
     """Describe a player's opponents in a game, each like `anna (10)`."""
-    return [in_list(name) + (f" ({score})" if score else "") for name, score in opponents_of(game, player)]
+    return [csv_item(name) + (f" ({score})" if score else "") for name, score in opponents_of(game, player)]
 
 
 def _score(participant: dict[str, Any]) -> str | None:

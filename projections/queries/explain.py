@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
     first_positions,
     read_records_at,
@@ -202,7 +202,7 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     if row == NONE:
         later = {} if recorded else first_positions(connection, [game_id])
         told = "".join(f" up to position {facts.position}; it was at {one}" for one in later.values())
-        raise Unknown("game-unknown", f"no game {shown(game_id)} is recorded{told}")
+        raise Unknown("game-unknown", f"no game {quote(game_id)} is recorded{told}")
     return row
 
 

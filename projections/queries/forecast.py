@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import BadArgument, CannotPredict
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.contract import (
     FINISHED,
     HISTORY_COLUMNS,
@@ -247,7 +247,7 @@ def _refuse_sides(sides: Sequence[tuple[str, ...]]) -> None:
         raise BadArgument("a game has at least two sides, each with a player", "sides")
     names = [name for side in sides for name in side]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise BadArgument(f"{shown(twice)} takes part twice", "sides")
+        raise BadArgument(f"{quote(twice)} takes part twice", "sides")
 
 
 def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
@@ -255,7 +255,7 @@ def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
     for number, side in enumerate(sides):
         if {*side} == {*home}:
             return number
-    raise BadArgument(f"{shown(joined(home))} is none of the sides", "home")
+    raise BadArgument(f"{quote(joined(home))} is none of the sides", "home")
 
 
 def _refuse_numbers(version: Version, numbers: Mapping[str, int]) -> None:
@@ -264,7 +264,7 @@ def _refuse_numbers(version: Version, numbers: Mapping[str, int]) -> None:
     for name, value in numbers.items():
         if name not in known:
             there = f"it reads {joined(known)}" if known else "it reads none"
-            raise BadArgument(f"{version.rule.id} reads no number {shown(name)}; {there}", "set")
+            raise BadArgument(f"{version.rule.id} reads no number {quote(name)}; {there}", "set")
         allowed = version.ruleset.numbers.get(name)
         if allowed is not None and not allowed.min <= value <= allowed.max:
             raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "set")

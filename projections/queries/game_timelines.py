@@ -11,7 +11,7 @@ from typing import Any
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.events.types import corrected_game
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
     first_positions,
     games_by_position,
@@ -247,7 +247,7 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
     there = ladders_of_player(seen, one) if of_game is None else of_game
     own = longest_first(every, there)
     if not own and not there:
-        raise BadArgument(f"{shown(one)} is on no ladder; see: ratings games", "player")
+        raise BadArgument(f"{quote(one)} is on no ladder; see: ratings games", "player")
     return own, () if of_game is None else [row.ladder for row in own] or there
 
 

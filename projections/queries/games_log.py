@@ -16,7 +16,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import dump_text
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, live_game, successors
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
     Log,
     head,
@@ -183,7 +183,7 @@ def refuse_unknown_types(types: Iterable[str]) -> None:
     """Raise `BadArgument` for what is no type of event."""
     for name in types:
         if name not in TYPES:
-            raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
+            raise BadArgument(f"{quote(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
 
 
 def _recorded(connection: Connection, until: int, events: Iterable[dict[str, Any]]) -> tuple[RecordedEvent, ...]:

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.events.published_lists import digest_of_text
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.processes.memory import give_back
-from ratings_ledger.ledger.rejections import closest, did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, find_closest, quote
 from ratings_ledger.ledger.store.log import chain_hash_at, head
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.contract import State
@@ -180,7 +180,7 @@ def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tu
     labels = tuple(name.values[place] for place in places)
     for number, label in enumerate(labels if labels not in there else ()):
         others = [one[number] for one in sorted(there) if apart(one, number) == apart(labels, number)]
-        if (close := closest(label, others)) is not None:
+        if (close := find_closest(label, others)) is not None:
             return places[number], close
     return None
 
@@ -712,14 +712,14 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
         _refuse_withdrawn(facts, rules or "")
         raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
     if reason := refuse_name(name, versions[0].ruleset):
-        raise UnknownLadder(f"{shown(ladder)} is not a ladder: {reason}{_day_meant(name, versions[0].ruleset)}")
+        raise UnknownLadder(f"{quote(ladder)} is not a ladder: {reason}{_day_meant(name, versions[0].ruleset)}")
     if rules is None:
         return versions
     if not (chosen := _only(versions, rules)):
         _refuse_withdrawn(facts, rules)
         names = ", ".join(version.ruleset.name for version in versions)
         hint = did_you_mean(rules, [version.ruleset.name for version in versions])
-        raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names}){hint}")
+        raise UnknownLadder(f"{quote(rules)} is not a published version for {ladder} (there are {names}){hint}")
     return chosen
 
 
@@ -755,7 +755,7 @@ def check_version(facts: Facts, rules: str | None) -> None:
         names = ", ".join(version.ruleset.name for version in there) or "none"
         hint = did_you_mean(rules, [version.ruleset.name for version in every])
         raise UnknownLadder(
-            f"no version {shown(rules)} is published at position {facts.position} (there are {names}){hint}"
+            f"no version {quote(rules)} is published at position {facts.position} (there are {names}){hint}"
         )
 
 
@@ -784,4 +784,4 @@ def refuse_unknown(facts: Facts, player: str) -> None:
     """Raises `Unknown` (player-unknown) for somebody the facts know nothing about."""
     if not facts.knows(player):
         hint = did_you_mean(player, known_players(facts))
-        raise Unknown("player-unknown", f"nothing is recorded about {shown(player)}{hint}")
+        raise Unknown("player-unknown", f"nothing is recorded about {quote(player)}{hint}")

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import LedgerError, Unknown
 from ratings_ledger.ledger.events.revisions import live_game
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, known_events, read_live, read_records
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.leagues import PLAYERS, League, known_league, league_of
@@ -235,7 +235,7 @@ def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, ti
     stream = ladders.stream(ladder)
     everybody = _subscribers(connection, ladders.facts, stream) or {*stream.names}
     if player not in everybody and player not in stream.names:
-        raise Unknown(None, f"{shown(player)} has no game on {ladder}")
+        raise Unknown(None, f"{quote(player)} has no game on {ladder}")
     others = everybody - {player}
     has_ids = any("b5" in version.ruleset.scope.kind for version in stream.versions)
     ids = league_ids(connection, ladders.facts, stream.versions) if has_ids else {}

@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.games import STATUSES
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
 from ratings_ledger.projections.facts.players import known_players, rows_with
@@ -161,9 +161,9 @@ def player_statistics(seen: Survey, player: str, game: str | None = None) -> Pla
     player = facts.current(player)
     found = PlayerStatistics(**_statistics(seen, player, game, _gold(seen, player)))
     if not found.started and not found.substituted:
-        what = ("" if game is None else f" {shown(game)}") + ("" if seen.asked is None else f" up to {seen.asked}")
+        what = ("" if game is None else f" {quote(game)}") + ("" if seen.asked is None else f" up to {seen.asked}")
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
-        raise Unknown("player-unknown", f"{shown(player)} has not played{what}; see: ratings games{hint}")
+        raise Unknown("player-unknown", f"{quote(player)} has not played{what}; see: ratings games{hint}")
     return found
 
 
@@ -173,7 +173,7 @@ def person_of(seen: Survey, player: str) -> Person:
     # a club may be called like a player who has another id by now
     player = player if player in everybody else facts.current(player)
     if player not in everybody:
-        raise Unknown("player-unknown", f"{shown(player)} is on no ladder{did_you_mean(player, everybody)}")
+        raise Unknown("player-unknown", f"{quote(player)} is on no ladder{did_you_mean(player, everybody)}")
     ids = _ids(facts, player)
     at = last_positions_of_people(seen.connection, seen.everything, rows_with(facts, ids)).get(player)
     last = None if at is None else last_event_at(seen.connection, at)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.ledger.store.log import known_of, read_records_at, read_where, withdrawn_ids
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Answer, Result, Rows
@@ -236,7 +236,7 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
         chosen = next(recorded for recorded in published if recorded.position == position)
     if chosen is None:
         hint = did_you_mean(name, [one.ruleset.name if version else one.ruleset.id for one in versions])
-        told = f"no ruleset {shown(name)} is published at position {until}; see: ratings rules list{hint}"
+        told = f"no ruleset {quote(name)} is published at position {until}; see: ratings rules list{hint}"
         raise BadArgument(told, "name")
     return RulesetState(
         chosen.event["data"],

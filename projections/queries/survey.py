@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.zones import day_start, local_time
-from ratings_ledger.ledger.rejections import count, shown
+from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, instant_played, moment
 from ratings_ledger.projections.queries.ladders_at import (
@@ -332,7 +332,7 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
     from ratings_ledger.projections.queries.published import publication_rows
 
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
-        raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")
+        raise BadArgument(f"{quote(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
     for ladders, stream in seen.streams(timed := timed_rulesets(seen)):
         ruleset = stream.versions[0].ruleset

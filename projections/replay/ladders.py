@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State, StateValues
@@ -255,9 +255,9 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
         )
     for part, value in zip(by, name.values, strict=True):
         if part == "players" and bands and value not in bands:
-            return f"{shown(value)} is none of the bands {', '.join(bands)}{did_you_mean(value, bands)}"
+            return f"{quote(value)} is none of the bands {', '.join(bands)}{did_you_mean(value, bands)}"
         if not (part == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(part, ".+"), value, re.ASCII):
-            return f"{shown(value)} is no {part}; the ladders are named {form}"
+            return f"{quote(value)} is no {part}; the ladders are named {form}"
     return None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, NoReturn
 
-from ratings_ledger.ledger.rejections import escaped, shown
+from ratings_ledger.ledger.rejections import escape_unprintable, quote
 from ratings_ledger.projections.contract import INT64_MAX, UNITS_MAX, Numbers, Rule, StateValues
 from ratings_ledger.projections.rulesets.arithmetic import find_inexact
 
@@ -52,7 +52,7 @@ def _text(value: Any) -> str:
         if isinstance(error, INTERRUPTIONS):
             raise
         return f"a {type(value).__name__} that cannot be read"
-    return escaped(text[:MESSAGE_MAX])
+    return escape_unprintable(text[:MESSAGE_MAX])
 
 
 def _line_in(traceback: TracebackType | None, file: str) -> int | None:
@@ -137,7 +137,7 @@ def read_state(rule: Rule, values: Any, what: str) -> StateValues:
 
 def told_value(value: Any) -> str:
     """Return a value that a rule returned, in a few words."""
-    return "nothing" if value is None else shown(str(value)) if isinstance(value, str) else _text(value)[:80]
+    return "nothing" if value is None else quote(str(value)) if isinstance(value, str) else _text(value)[:80]
 
 
 @cache

@@ -8,7 +8,7 @@ from importlib import resources
 from importlib.util import find_spec
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.rulesets.registry import rule_names
 
 _FOLDER = resources.files("ratings_ledger.projections").joinpath("rulesets", "package_template")
@@ -19,7 +19,7 @@ def refuse_package_name(name: str) -> str | None:
     """Return why a package with a rule cannot have this name, a slug, or None."""
     module = _module_of(name)
     if not module.isidentifier() or keyword.iskeyword(module):
-        return f"{shown(name)} cannot be the name of a Python module; begin with a letter, as in my-{name}"
+        return f"{quote(name)} cannot be the name of a Python module; begin with a letter, as in my-{name}"
     if f"{name}/1" in rule_names():
         return f"there is a rule {name}/1 already; take another name"
     if find_spec(module) is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import read_slug
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.rulesets.versions import ELO, ON_REQUEST, SHIPPED, shipped_file
 
@@ -102,7 +102,7 @@ def find_shipped(name: str) -> ShippedRuleset:
     known = shipped_rulesets()
     if name not in known:
         hint = did_you_mean(name, known)
-        message = f"no shipped ruleset is called {shown(name)}; see: ratings rules list --shipped{hint}"
+        message = f"no shipped ruleset is called {quote(name)}; see: ratings rules list --shipped{hint}"
         raise BadArgument(message, "wanted")
     return known[name]
 
@@ -129,6 +129,6 @@ def find_shipped_text(name: str) -> str:
     if not at:
         return ruleset.texts[-1]
     if version not in ruleset.versions:
-        message = f"{ruleset.id} has no version {shown(version)}; there are {', '.join(ruleset.versions)}"
+        message = f"{ruleset.id} has no version {quote(version)}; there are {', '.join(ruleset.versions)}"
         raise BadArgument(message + did_you_mean(version, ruleset.versions), "wanted")
     return ruleset.texts[ruleset.versions.index(version)]

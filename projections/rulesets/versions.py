@@ -22,7 +22,7 @@ from ratings_ledger.ledger.events.fields import NUMBER_NAME, wanted
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import day_start
-from ratings_ledger.ledger.rejections import did_you_mean, shown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import (
     COMMON_COLUMNS,
     NUMBERS,
@@ -184,7 +184,7 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProb
 
 
 def _not_installed(ruleset: Ruleset) -> RulesetProblem:
-    return RulesetProblem("rule", f"{shown(ruleset.rule)} is not installed")
+    return RulesetProblem("rule", f"{quote(ruleset.rule)} is not installed")
 
 
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
@@ -203,7 +203,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         return None, [RulesetProblem("params", f"{found.id} cannot read them: {fault(error, None)}")]
     problems = [
         *_refuse_rule(found, params),
-        *(RulesetProblem("scope.kind", f"{shown(kind)} is not a game type ({', '.join(GAME_TYPES)})")
+        *(RulesetProblem("scope.kind", f"{quote(kind)} is not a game type ({', '.join(GAME_TYPES)})")
           for kind in ruleset.scope.kind if kind not in GAME_TYPES),
         *(RulesetProblem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
           for kind in ruleset.scope.kind if kinds_of(found) and kind in GAME_TYPES and kind not in kinds_of(found)),
@@ -252,7 +252,7 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
     if found.ranking not in LISTS:
         hint = did_you_mean(found.ranking, LISTS)
         yield RulesetProblem(
-            "rule", f"{found.id} names the list {shown(found.ranking)}; there are {', '.join(LISTS)}{hint}"
+            "rule", f"{found.id} names the list {quote(found.ranking)}; there are {', '.join(LISTS)}{hint}"
         )
     elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
         yield RulesetProblem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
@@ -264,7 +264,7 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
     for name in found.columns:
         if name not in known:
             hint = did_you_mean(name, known)
-            told = f"{found.id} asks for the column {shown(name)}, which no game type has; there are "
+            told = f"{found.id} asks for the column {quote(name)}, which no game type has; there are "
             yield RulesetProblem("rule", told + _describe_columns(found) + hint)
     if known.issuperset(found.columns) and not kinds_of(found):
         told = f"{found.id} asks for the columns {', '.join(found.columns)}, and no game type has all of them"
@@ -390,7 +390,7 @@ def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
     """
     of, by = getattr(annual.params, "of", ""), annual.ruleset.partition.by
     if not monthly:
-        return f"no ruleset is called {shown(of)}, whose places it sums"
+        return f"no ruleset is called {quote(of)}, whose places it sums"
     months = monthly[0].ruleset.partition.by
     wanted = ["month" if part == "year" else part for part in by]
     if sorted(months) != sorted(wanted) or not monthly[0].ranking.pays_gold:
@@ -470,7 +470,7 @@ def _problems(error: ValidationError, table: str, model: type[BaseModel], data: 
         }.get(problem["type"])
         place = key, None if is_form else number
         forms.setdefault(place, []).append(own or _needed(problem))
-        values[place] = "" if own else f" (it is {shown(problem['input'])})"
+        values[place] = "" if own else f" (it is {quote(problem['input'])})"
     return [
         RulesetProblem(place[0], "; or ".join(dict.fromkeys(needed)) + values[place]) for place, needed in forms.items()
     ]

@@ -19,7 +19,7 @@ from sqlalchemy.types import NullType
 from ratings_ledger.ledger.clock import Clock
 from ratings_ledger.ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, format_instant
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import driver_cursor
 from ratings_ledger.ledger.store.opening import Ledger
@@ -442,8 +442,8 @@ def standings_differing(connection: Connection, stored: Row[Any], replayed: Buil
     expected = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
     for name, value in expected.items():
         if getattr(stored, name) != value:
-            actual = shown(getattr(stored, name))
-            yield f"{stored.ladder}: {name} is stored as {actual}, a replay has {shown(value)}"
+            actual = quote(getattr(stored, name))
+            yield f"{stored.ladder}: {name} is stored as {actual}, a replay has {quote(value)}"
 
 
 def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:

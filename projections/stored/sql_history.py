@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Boolean, Connection, Integer, Row, Table, delete, func, insert, select, type_coerce
 
 from ratings_ledger.ledger.errors import LockLost
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.stored import generations
@@ -240,7 +240,7 @@ def games_differing(connection: Connection, stored: Sequence[Row[Any]], facts: F
             stored_rows = _rows(connection, table, row.part)
             if stored_rows != expected:
                 first = next((a for a, b in zip(stored_rows, expected, strict=False) if a != b), None)
-                where = "" if first is None else f", the first at position {shown(str(first[0]))}"
+                where = "" if first is None else f", the first at position {quote(str(first[0]))}"
                 return f"the stored games differ from the log{where}"
     return "there are stored games that the log does not have" if parts else None
 

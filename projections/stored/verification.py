@@ -1,9 +1,9 @@
 """`verify` for the projections: published lists and stored standings against a replay where they were computed."""
 
+import shlex
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from shlex import quote
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Row
@@ -14,7 +14,7 @@ from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged, WorkerLo
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.processes.forking import TooSlow
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import Place, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_where
 from ratings_ledger.ledger.store.opening import Ledger
@@ -72,7 +72,7 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
                     "clock",
                     facts.live_position[row],
                     f"{game_id}: {facts.name_of(p)} is {status} in the result, but its clock {removed}; see: "
-                    f"ratings clock show {quote(game_id)}",
+                    f"ratings clock show {shlex.quote(game_id)}",
                 )
 
 
@@ -292,14 +292,14 @@ def _standings(message: str) -> Finding:
 def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
     """Return what in the rows of a generation has a different type from what is written, or None."""
     for row in (generation, *ladders):
-        what = f"generation {generation.generation}" if row is generation else shown(str(row.ladder))
+        what = f"generation {generation.generation}" if row is generation else quote(str(row.ladder))
         for name, value in row._mapping.items():
             wanted: Any = bytes if name == "chain_hash" else str if name in ("ladder", "ruleset", "digest") else int
             value = bytes(value) if isinstance(value, memoryview) else value
             if name == "built_at" and value is None:
                 continue
             if not isinstance(value, wanted) or (wanted is int and not -1 <= value < 2**62):
-                return f"{what}: {name} is stored as {shown(str(value)[:40])}"
+                return f"{what}: {name} is stored as {quote(str(value)[:40])}"
     return None
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import BadArgument, Unknown
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.diff.comparison import Difference, Differences, DifferingRow
 from ratings_ledger.projections.diff.predictions import Predicted
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, Times, parse_coordinates
@@ -139,7 +139,7 @@ def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Pro
     for player in players:
         found = visit.view.profile(ladder, player)
         if not found.steps:
-            raise Unknown("player-unknown", f"{shown(player)} has no game on {short_name(ladder)}")
+            raise Unknown("player-unknown", f"{quote(player)} has no game on {short_name(ladder)}")
         if found.player not in seen:
             seen.add(found.player)
             yield known_at_last(found, visit.view.last_event(ladder, found.player))

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from ratings_ledger.ledger.events.canonical import EPOCH
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.ledger.rejections import harmless
+from ratings_ledger.ledger.rejections import formula_safe
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
@@ -173,7 +173,7 @@ def _cell(value: Any) -> str:
         return " ".join(map(_cell, value))
     if not isinstance(value, str):
         return _JSON.encode(value)
-    return harmless(value)
+    return formula_safe(value)
 
 
 Written = Callable[[Fraction | None], str]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
@@ -46,7 +46,7 @@ def person_page(visit: Visit, player: str) -> Page:
     """Return a player's rank on every ladder, their earlier ids, and what they did. Raises as `Snapshot.person`."""
     found = visit.view.person(player)
     if found.player != player:
-        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
     lasts = [visit.view.last_event(row.ladder, player) for row in found.rows]
     lasts += [found.last] if found.last else []  # nobody has one who was only given points
     last = max(lasts, key=lambda one: one.position)
@@ -62,9 +62,9 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
     """
     found = visit.view.profile(ladder, player)
     if found.player != player:
-        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
     if found.standing is None and not found.steps:
-        raise Unknown("player-unknown", f"{shown(player)} is not on {short_name(ladder)}")
+        raise Unknown("player-unknown", f"{quote(player)} is not on {short_name(ladder)}")
     is_long = found.standing is not None and found.standing.games > LINES
     statement = visit.view.statement(ladder, player, LINES if is_long else None)
     has_more = statement is not None and (is_long or statement.published is not None)
@@ -103,9 +103,9 @@ def games_page(visit: Visit, player: str, ladder: str) -> Page:
     """Return every game and adjustment of somebody on a ladder, by month. Raises as `player_page` does."""
     found = visit.view.history(ladder, player)
     if found.player != player:
-        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
     if not found.steps:
-        raise Unknown("player-unknown", f"{shown(player)} has no games of their own on {short_name(ladder)}")
+        raise Unknown("player-unknown", f"{quote(player)} has no games of their own on {short_name(ladder)}")
     last = visit.view.last_event(ladder, player)
     found, months = known_at_last(found, last), [*_months(found.steps, found.times)]
     told = {
@@ -132,9 +132,9 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
     """Return somebody's rank on a ladder over time, which depends on everybody there. Raises as `player_page` does."""
     found = visit.view.ranks(ladder, player)
     if found.player != player:
-        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
     if not found.rows and not visit.view.standings(ladder, [player]).rows:
-        raise Unknown("player-unknown", f"{shown(player)} is not on {short_name(ladder)}")
+        raise Unknown("player-unknown", f"{quote(player)} is not on {short_name(ladder)}")
     last = visit.view.last_event_of_ranks(found)
     found, course = known_at_last(found, last), visit.view.history(ladder, player).steps
     rows = found.rows or ()

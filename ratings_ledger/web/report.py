@@ -19,7 +19,7 @@ from markupsafe import Markup
 from ratings_ledger import Ledger
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.rejections import shown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import Place, place_at
 from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections.diff.attribution import PointsAttributed
@@ -220,10 +220,10 @@ def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> 
         found = next(filter(None, (_profile(later, ladder, one) for one in ids)), None)
         if found is not None:
             began = f"; it began at {last.times.second(found.course[0].occurred_at)}" if found.course else ""
-            return f"{shown(player)} had nothing on {short_name(ladder)} by {last.times.second(last.at.until)}{began}"
+            return f"{quote(player)} had nothing on {short_name(ladder)} by {last.times.second(last.at.until)}{began}"
     there = [row.ladder for row in now.people.get(now.view.person(player).player, ())]
     more = f" and {len(there) - LADDERS_TOLD:,} more" if len(there) > LADDERS_TOLD else ""
-    return f"{shown(player)} is not on {short_name(ladder)}; they are on {', '.join(there[:LADDERS_TOLD])}{more}"
+    return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(there[:LADDERS_TOLD])}{more}"
 
 
 def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:

@@ -37,7 +37,7 @@ from ratings_ledger.ledger.errors import (
     Unknown,
     WorkerLost,
 )
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Head, chain_hash_at, known_of, read_where
 from ratings_ledger.ledger.store.opening import parse_url
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
@@ -501,7 +501,7 @@ def _query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
     found: dict[str, list[str]] = {name: [] for name in members_of(path)}
     for name, value in members:
         if name not in found:
-            raise _No(400, f"{shown(name)} is nothing that can be asked for here; there are {', '.join(found)}.")
+            raise _No(400, f"{quote(name)} is nothing that can be asked for here; there are {', '.join(found)}.")
         if found[name] and name not in REPEATED:
             raise _No(400, f"{name} is asked for twice.")
         if value:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from html import escape
 from unicodedata import category, east_asian_width
 
-from ratings_ledger.ledger.rejections import escaped
+from ratings_ledger.ledger.rejections import escape_unprintable
 
 # hundredths of the size of a font, which no character is wider than
 WIDEST = 102
@@ -80,7 +80,7 @@ def text_width(text: str, size: int) -> int:
 
 def cut(text: str, room: int, size: int) -> str:
     """Return a text, or as much of its beginning as has room, in tenths, with an ellipsis."""
-    text = escaped(text)
+    text = escape_unprintable(text)
     if len(text) * WIDEST * size <= 10 * room or text_width(text, size) <= room:
         return text
     kept, width = [], text_width("…", size)
@@ -94,7 +94,7 @@ def cut(text: str, room: int, size: int) -> str:
 
 def safe(text: str) -> str:
     """Text for SVG: markup is text, and what moves, reorders or hides other text is shown."""
-    return escape(escaped(text))
+    return escape(escape_unprintable(text))
 
 
 @lru_cache(20_000)  # a page has thousands, of which most are the same

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from ratings_ledger.cli.main import ratings as program
-from ratings_ledger.ledger.rejections import FORMULA_STARTS, harmless
+from ratings_ledger.ledger.rejections import FORMULA_STARTS, formula_safe
 
 Ratings = Callable[..., Any]
 
@@ -97,7 +97,7 @@ def test_safe_csv_has_no_formulas(
         [row for row in csv.reader(io.StringIO(done.stdout)) if row[1:2] != ["clock"]]
         for done in (verbatim, safe)
     )
-    assert [[harmless(cell) for cell in row] for row in before] == after
+    assert [[formula_safe(cell) for cell in row] for row in before] == after
     for cell in (cell for row in after for cell in row):
         assert not cell.startswith(FORMULA_STARTS) or is_number(cell), cell
 
@@ -125,13 +125,13 @@ def test_verbatim_csv_reads_back_unchanged(db: str, ratings: Ratings) -> None:
 @pytest.mark.parametrize("text", [*FORMULAS, *WHITE])
 def test_only_formula_like_text_gets_apostrophe(text: str) -> None:
     """Text that begins like a formula gets an apostrophe, and no other text does."""
-    assert harmless(text) == (f"'{text}" if text[0] in "=+-@\t\r\n＝＋－＠" else text)
+    assert formula_safe(text) == (f"'{text}" if text[0] in "=+-@\t\r\n＝＋－＠" else text)
 
 
 @pytest.mark.parametrize("cell", ["-5", "0", "-1.5", "-20/3", "12", None, True, -3])
 def test_numbers_stay_unchanged(cell: Any) -> None:
     """Numbers and other values that are not text stay as they are."""
-    assert harmless(cell) is cell
+    assert formula_safe(cell) is cell
 
 
 @pytest.mark.parametrize("form", [(), ("--format", "json"), ("--format", "table")])

@@ -20,7 +20,7 @@ from forged_events import append
 from ledgers import writing
 from terminals import on_terminal
 
-from ratings_ledger.ledger.rejections import escaped, shown
+from ratings_ledger.ledger.rejections import escape_unprintable, quote
 
 Ratings = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
@@ -289,8 +289,8 @@ def test_escaped_json_parses_the_same(at_length: bool) -> None:
         if not at_length and block % 16 and block >= 8:
             continue
         text = "".join(map(chr, range(block << 10, (block + 1) << 10)))
-        written = escaped(json.dumps(text, ensure_ascii=False), halves=True)
+        written = escape_unprintable(json.dumps(text, ensure_ascii=False), halves=True)
         assert json.loads(written) == text
         assert hidden(written) == set()
-        assert hidden(escaped(text)) == hidden(shown(text)) == set()
+        assert hidden(escape_unprintable(text)) == hidden(quote(text)) == set()
         assert {c for c in text if c.isalpha()} <= set(written)

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.events.games import (
     seat_values,
     seats_of,
 )
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 PLAYERS_MIN = 3
 COLUMNS = {
@@ -71,9 +71,9 @@ def check(game: dict[str, Any]) -> None:
     for member in ("power", "influence"):
         for seat, value in seat_values(game, methodcaller("get", member)).items():
             if value is None:
-                raise Refused("missing-member", f"{shown(seat)} has no {member}; places are decided by it")
+                raise Refused("missing-member", f"{quote(seat)} has no {member}; places are decided by it")
     if game.get("referee") in [participant["player"] for participant in participants]:
-        raise Refused("referee-plays", f"the referee {shown(game['referee'])} is one of the players")
+        raise Refused("referee-plays", f"the referee {quote(game['referee'])} is one of the players")
     _check_victory_points_total(game)
     _check_victory_points_given(game)
 
@@ -139,7 +139,7 @@ def _check_victory_points_given(game: dict[str, Any]) -> None:
     if given == 0 and len(winners) == 1:
         raise Refused(
             "victory-points-all-kept",
-            f"{shown(*winners)} wins alone and keeps all victory points; give at least one away",
+            f"{quote(*winners)} wins alone and keeps all victory points; give at least one away",
         )
 
 

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from ratings_ledger.ledger.events.fields import Label
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, check_seats, sat, seat_values
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 # numbers of whole sides and other players are here, too, so that a rule need not know who does not count on its ladder
 COLUMNS = {
@@ -149,25 +149,25 @@ def _check_units(game: dict[str, Any]) -> None:
         leaver, name = substitute.get("replaces"), substitute["player"]
         # a leaver's default says nothing
         if leaver is not None and said[leaver] not in (UNITS, said[name]):
-            raise Refused("seat-disagrees", f"{shown(leaver)} and {shown(name)} share a seat, but not the units")
+            raise Refused("seat-disagrees", f"{quote(leaver)} and {quote(name)} share a seat, but not the units")
     for participant, units in zip(game["participants"], _units(game), strict=True):
         if (lost := participant.get("units_lost", 0)) > units:
             had = f"{max(units, 0)} left on the seat" if "replaces" in participant else f"{units}"
-            raise Refused("units-lost-exceed", f"{shown(participant['player'])}: units lost {lost}, units {had}")
+            raise Refused("units-lost-exceed", f"{quote(participant['player'])}: units lost {lost}, units {had}")
 
 
 def _check_sides(game: dict[str, Any]) -> None:
     named = seat_values(game, lambda participant: participant.get("side"))
     for seat, side in named.items():
         if side is None:
-            raise Refused("missing-member", f"{shown(seat)} has no side")
+            raise Refused("missing-member", f"{quote(seat)} has no side")
     names = sorted(set(named.values()))
     if len(names) != 2:
         raise Refused("battle-sides", f"a battle has exactly two sides, this one has {len(names)}: {', '.join(names)}")
     sides, units = _sides(game), _units(game)
     for side, name in enumerate(names):
         if _sum_of_side(sides, side, units) == 0:
-            raise Refused("battle-sides", f"the side {shown(name)} has no units")
+            raise Refused("battle-sides", f"the side {quote(name)} has no units")
 
 
 def _check_kills(game: dict[str, Any]) -> None:
@@ -175,5 +175,5 @@ def _check_kills(game: dict[str, Any]) -> None:
     losses = [_sum_of_side(sides, side, lost) for side in (0, 1)]
     for participant, side, killed in zip(game["participants"], sides, kills, strict=True):
         if killed and not losses[1 - side]:
-            name = shown(participant["player"])
+            name = quote(participant["player"])
             raise Refused("kills-without-losses", f"{name}: kills {killed}, units that the enemy lost 0")

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.games import (
     sat,
     seat_values,
 )
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 Power = Literal["Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"]
 POWERS: tuple[Power, ...] = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
@@ -107,9 +107,9 @@ def _check_powers(game: dict[str, Any]) -> None:
     played: dict[str, str] = {}
     for seat, power in _powers(game).items():
         if power is None:
-            raise Refused("missing-member", f"{shown(seat)} has no power")
+            raise Refused("missing-member", f"{quote(seat)} has no power")
         if power in played:
-            raise Refused("power-twice", f"{shown(played[power])} and {shown(seat)} both play {power}")
+            raise Refused("power-twice", f"{quote(played[power])} and {quote(seat)} both play {power}")
         played[power] = seat
     if missing := [power for power in POWERS if power not in played]:
         raise Refused("power-missing", f"nobody plays {', '.join(missing)}; a game has all seven powers")
@@ -119,5 +119,5 @@ def _check_years(years: list[str]) -> None:
     expected = [str(FIRST_YEAR + index) for index in range(max(len(years), 1))]
     if missing := sorted({*expected} - {*years}):
         others = sorted({*years} - {*expected})
-        there = f"{missing[0]} is missing" + (f", but there is {shown(others[0])}" if others else "")
+        there = f"{missing[0]} is missing" + (f", but there is {quote(others[0])}" if others else "")
         raise Refused("years-not-gapless", f"the years run from {FIRST_YEAR} without gaps; {there}")

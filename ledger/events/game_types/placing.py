@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.games import (
     sat,
     seat_values,
 )
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 
 class PlacingParticipant(Participant):
@@ -52,7 +52,7 @@ def check(game: dict[str, Any]) -> None:
     scores = _by_seat(game, "score")
     if None in places.values() and (any(places.values()) or None in scores.values()):
         missing = next(player for player, place in places.items() if place is None)
-        raise Refused("place-missing", f"{shown(missing)} has no place; all participants have one, or all have a score")
+        raise Refused("place-missing", f"{quote(missing)} has no place; all participants have one, or all have a score")
     if None in places.values():
         return
     _check_gaps(sorted(places.values()), _places_of_sides(game, places))
@@ -64,7 +64,7 @@ def check(game: dict[str, Any]) -> None:
         if worse_place > place and worse_merit < merit:
             raise Refused(
                 "score-contradicts-place",
-                f"{shown(worse)} at place {worse_place} has a better score than {shown(player)} at place {place}",
+                f"{quote(worse)} at place {worse_place} has a better score than {quote(player)} at place {place}",
             )
 
 

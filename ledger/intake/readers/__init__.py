@@ -26,7 +26,7 @@ from ratings_ledger.ledger.intake.tables.csv_files import table_events
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.sheets import PROTECTED, SAVE
 from ratings_ledger.ledger.own_files import naming
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 ENTRY_POINT_GROUP = "ratings.readers"
 ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -119,21 +119,21 @@ def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterato
 def _misfits(found: Any) -> Iterator[str]:
     """Yield what keeps something from being an event as readers yield them, and what would be right."""
     if not isinstance(found, tuple | list) or len(found) != 4:
-        yield f"{shown(found)}; a tuple of line, event, source and game id is needed"
+        yield f"{quote(found)}; a tuple of line, event, source and game id is needed"
         return
     line, event, source, rows_of = found
     if not isinstance(line, int) or line < 1:
-        yield f"the line {shown(line)}; a number from 1 is needed"
-    where = f"in line {shown(line)}"
+        yield f"the line {quote(line)}; a number from 1 is needed"
+    where = f"in line {quote(line)}"
     if not isinstance(event, bytes | dict | Refused):
-        yield f"the event {shown(event)} {where}; a dict, the bytes of a JSON object or a Refused is needed"
+        yield f"the event {quote(event)} {where}; a dict, the bytes of a JSON object or a Refused is needed"
     if rows_of is not None and not isinstance(rows_of, str):
-        yield f"the game id {shown(rows_of)} {where}; a text or None is needed"
+        yield f"the game id {quote(rows_of)} {where}; a text or None is needed"
     if source is not None and not isinstance(source, str) and not callable(source):
         try:
             json.dumps(source)
         except (TypeError, ValueError):
-            yield f"the source {shown(source)} {where}; None, a text or what JSON can hold is needed"
+            yield f"the source {quote(source)} {where}; None, a text or what JSON can hold is needed"
 
 
 def _looks_like_json(name: str, start: bytes) -> bool:

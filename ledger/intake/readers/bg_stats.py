@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_text
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 FILE_BYTES_MAX = 200_000_000
 _NUMBER = r"\d{1,12}(?:[.,]\d{1,6})?"
@@ -48,11 +48,11 @@ class _Export:
     def event(self, play: Any) -> dict[str, Any] | None:
         """Return the event of a play; None if it is left out. Raises `Refused`."""
         if not isinstance(play, dict) or not isinstance(play.get("uuid"), str):
-            raise Refused("missing-member", f"{shown(play)} has no uuid")
+            raise Refused("missing-member", f"{quote(play)} has no uuid")
         game = self._games.get(play.get("gameRefId"))
         if game is None or not isinstance(game.get("name"), str):
             raise Refused(
-                "bad-value", f"play {play['uuid']}: gameRefId {shown(play.get('gameRefId'))} is no game of the export"
+                "bad-value", f"play {play['uuid']}: gameRefId {quote(play.get('gameRefId'))} is no game of the export"
             )
         if game.get("cooperative") is True:
             self.left_out.add("of cooperative games")
@@ -93,7 +93,7 @@ class _Export:
             player = self._players.get(one.get("playerRefId"))
             name = None if player is None else player.get("name")
             if player is None or not isinstance(name, str):
-                told = f"playerRefId {shown(one.get('playerRefId'))} is no player of the export"
+                told = f"playerRefId {quote(one.get('playerRefId'))} is no player of the export"
                 raise Refused("bad-value", f"play {play['uuid']}: {told}")
             if player.get("isAnonymous") is True and name not in self._options.aliases:
                 self.left_out.add("with an anonymous player, unless --aliases says who it is")
@@ -150,7 +150,7 @@ def _score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
     if not text:
         return None
     if not _SUM.fullmatch(text):
-        told = f"the score {shown(score)} of {shown(name)} is no number and no sum such as 3+20+5"
+        told = f"the score {quote(score)} of {quote(name)} is no number and no sum such as 3+20+5"
         raise Refused("bad-decimal", f"play {play['uuid']}: {told}")
     return sum((Decimal(part.replace(",", ".")) for part in _PART.findall(text)), Decimal(0))
 
@@ -197,7 +197,7 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
         data = json.loads(content.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError) as problem:
         raise Refused(
-            "bad-json", f"the export of BG Stats is cut off or damaged: {shown(str(problem))}; export it again"
+            "bad-json", f"the export of BG Stats is cut off or damaged: {quote(str(problem))}; export it again"
         ) from None
     plays = data.get("plays") if isinstance(data, dict) else None
     if not isinstance(plays, list):

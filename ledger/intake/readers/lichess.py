@@ -17,7 +17,7 @@ from ratings_ledger.ledger.intake.json_lines import numbered_lines
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 SITE = "lichess.org/"
 _ID = re.compile(r"\w{8}", re.ASCII)
@@ -48,17 +48,17 @@ class _LichessFile:
         game_id = game.get("id")
         if not isinstance(game_id, str) or not _ID.fullmatch(game_id):
             raise Refused(
-                "bad-value", f"id: {shown(game_id)} is not that of a game of Lichess, which has 8 letters or digits"
+                "bad-value", f"id: {quote(game_id)} is not that of a game of Lichess, which has 8 letters or digits"
             )
         names = [_name(game, colour) for colour in ("white", "black")]
         if None in names:
             self.left_out.add("with the computer or somebody without an account")
             return None
         if winner not in _PLACES or not isinstance(status, str) or (winner is None and status not in _DRAWN):
-            raise Refused("bad-value", f"winner: {shown(winner)} does not go with the status {shown(status)}")
+            raise Refused("bad-value", f"winner: {quote(winner)} does not go with the status {quote(status)}")
         data = {"game": "chess", **self._shared.members, "game_id": SITE + game_id}
         if "game" not in self._shared.members and (variant := game.get("variant", "standard")) != "standard":
-            told = f"variant: {shown(variant)} is not standard chess, so it needs a name as a game"
+            told = f"variant: {quote(variant)} is not standard chess, so it needs a name as a game"
             raise Refused("bad-value", f"{told}: put such games in a file of their own, with --set game=NAME")
         data["participants"] = [
             {"player": name, "place": place} for name, place in zip(names, _PLACES[winner], strict=True)
@@ -76,9 +76,9 @@ def _object(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        raise Refused("bad-json", f"{shown(line[:60])} is not a JSON object") from None
+        raise Refused("bad-json", f"{quote(line[:60])} is not a JSON object") from None
     if not isinstance(found, dict):
-        raise Refused("bad-json", f"{shown(found)} is not a JSON object")
+        raise Refused("bad-json", f"{quote(found)} is not a JSON object")
     return found
 
 
@@ -106,7 +106,7 @@ def _instant(game: dict[str, Any]) -> str:
         return format_instant(at // 1_000 * 1_000_000)
     except (ValueError, OverflowError, Refused):
         told = "is not a number of milliseconds since 1970"
-        raise Refused("bad-time", f"createdAt: {shown(at)} {told}") from None
+        raise Refused("bad-time", f"createdAt: {quote(at)} {told}") from None
 
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NOBODY_CA
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_text
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 PIECE_BYTES = 1 << 20
 # no game has so many bytes; a comment without an end would take in the rest of the file
@@ -173,12 +173,12 @@ def _odd_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes], by
 def _end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
     """Return where the tags of the next game begin; None if more has to be read first. Raises `_Unended`."""
     # outside of comments there is no quotation mark but in tags
-    quote = buffer.find(b'"', begin)
-    if quote < 0 and not is_last:
+    mark = buffer.find(b'"', begin)
+    if mark < 0 and not is_last:
         return None
     end, newline = len(buffer), begin - 1
-    if quote >= 0:
-        while (newline := buffer.find(b"\n[", newline + 1, quote)) >= 0:
+    if mark >= 0:
+        while (newline := buffer.find(b"\n[", newline + 1, mark)) >= 0:
             if _TAG_BEGINS.match(buffer, newline + 1) is not None:
                 break
         end = newline + 1
@@ -224,14 +224,14 @@ class _PgnFile:
                     self.left_out.add("with letters that are not UTF-8", "read as Windows-1252")
                     return text
             byte = raw[problem.start]
-            told = f"the byte 0x{byte:02X} of {shown(raw[:40])} is no letter of {self._encoding or 'UTF-8'}"
+            told = f"the byte 0x{byte:02X} of {quote(raw[:40])} is no letter of {self._encoding or 'UTF-8'}"
             raise Refused("bad-utf8", f"{told}; name the encoding with --encoding") from None
 
     def event(self, game: TaggedGame) -> tuple[dict[str, Any], bool] | None:
         """Return the event of a game, and whether it has an id of its own; None if it is left out. Raises `Refused`."""
         tags = game.tags
         if game.bad is not None:
-            raise Refused("bad-value", f'{shown(game.bad)} is no tag such as [White "anna"]')
+            raise Refused("bad-value", f'{quote(game.bad)} is no tag such as [White "anna"]')
         result = tags.get("Result")
         if result is None:
             raise Refused("missing-member", 'the game has no tag Result, such as [Result "1-0"]')
@@ -253,7 +253,7 @@ class _PgnFile:
         forfeit = _FORFEITS.get(result)
         places = PLACES[forfeit] if forfeit else _RESULTS.get(result)
         if places is None:
-            told = f"Result: {shown(result)} is none of 1-0, 0-1, 1/2-1/2, +/-, -/+ and -/-"
+            told = f"Result: {quote(result)} is none of 1-0, 0-1, 1/2-1/2, +/-, -/+ and -/-"
             raise Refused("bad-value", f"{told}; an unfinished game has *")
         if forfeit is None and ended in _NOT_PLAYED:
             forfeit = _WON.get(places)
@@ -275,7 +275,7 @@ class _PgnFile:
     def _check_variant(self, variant: str) -> None:
         if not self._has_game:
             name = re.sub(r"\W+", "-", variant.casefold()).strip("-")
-            told = f"Variant: {shown(variant)} is not standard chess, so it needs a name as a game"
+            told = f"Variant: {quote(variant)} is not standard chess, so it needs a name as a game"
             raise Refused("bad-value", f"{told}: put such games in a file of their own, with --set game={name}")
         self.variants[variant] += 1
 
@@ -283,7 +283,7 @@ class _PgnFile:
 def _player(tags: dict[str, str], colour: str) -> str:
     name = tags.get(colour, "").strip()
     if not name.strip("?"):
-        there = f"{colour}: {shown(name)} names nobody" if colour in tags else f"the game has no tag {colour}"
+        there = f"{colour}: {quote(name)} names nobody" if colour in tags else f"the game has no tag {colour}"
         raise Refused("missing-member", f"{there}; put the player's name there, or take the game out of the file")
     return name
 
@@ -297,7 +297,7 @@ def _day(tags: dict[str, str], fixed: str | None) -> str:
     match = _DAY.fullmatch(text)
     if match is not None:
         return f"{match[1]}-{match[2]}-{match[3]}"
-    there = f"{name}: {shown(text)}" if text else "the game has no Date, which"
+    there = f"{name}: {quote(text)}" if text else "the game has no Date, which"
     right = "put it there as 2024.11.22, or say it for all games of the file: --set occurred_at=2024-11-22"
     raise Refused("bad-time", f"{there} does not say the day; {right}")
 

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_text
 from ratings_ledger.ledger.intake.tables.table_games import game_slug
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 FILE_BYTES_MAX = 8 << 20
 # where rounds begin in a line, and how wide they are
@@ -75,11 +75,11 @@ class _Tournament:
         start, name = line[4:8].strip(), line[14:47].strip()
         try:
             if not start.isdecimal() or not name:
-                raise Refused("bad-value", f"{shown(line[:47])} has no start number in columns 5-8 and name in 15-47")
+                raise Refused("bad-value", f"{quote(line[:47])} has no start number in columns 5-8 and name in 15-47")
             key = int(start)
             for other in self.players.values():
                 if other.name == name:
-                    told = f"{shown(name)} is also the player of line {other.line}; give them different names"
+                    told = f"{quote(name)} is also the player of line {other.line}; give them different names"
                     raise Refused("player-twice", told)
             if key in self.players:
                 told = f"the start number {key} is also that of line {self.players[key].line}"
@@ -140,7 +140,7 @@ def _entries(line: str) -> Iterator[_Entry | None]:
         elif (opponent and not opponent.isdecimal()) or (cell[4] + cell[6] + cell[8:]).strip():
             number = (at - ROUNDS_AT) // ROUND_WIDTH + 1
             raise Refused(
-                "bad-value", f"round {number}: {shown(cell)} is none such as '  12 w 1' in columns {at + 1}-{at + 8}"
+                "bad-value", f"round {number}: {quote(cell)} is none such as '  12 w 1' in columns {at + 1}-{at + 8}"
             )
         else:
             yield _Entry(int(opponent or 0), colour, result.strip())
@@ -182,7 +182,7 @@ class _TrfFile:
         if opponent is None:
             raise Refused(
                 "bad-value",
-                f"round {number + 1}: {shown(player.name)} has the opponent {entry.opponent}, who has no line",
+                f"round {number + 1}: {quote(player.name)} has the opponent {entry.opponent}, who has no line",
             )
         other = opponent.rounds[number] if number < len(opponent.rounds) else None
         if other is not None and other.opponent == start and start > entry.opponent:

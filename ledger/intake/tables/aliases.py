@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.fields import composed, read_player
-from ratings_ledger.ledger.rejections import Refused, Rejection, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 
 MEMBERS = ("player", "replaces", "referee")
 
@@ -37,7 +37,7 @@ def alias_of(name: str, player: str, file: str, line: int | None) -> Alias:
     try:
         return Alias(name, read_player(player.strip()), file, line)
     except Refused as problem:
-        raise Refused("bad-alias", f"{shown(name)} stands for no player: {problem.message}") from None
+        raise Refused("bad-alias", f"{quote(name)} stands for no player: {problem.message}") from None
 
 
 def aliases_in(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alias | Rejection]:
@@ -46,7 +46,7 @@ def aliases_in(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alias 
         try:
             name, equals, player = line.decode().partition("=")
             if not equals or "=" in player:
-                raise Refused("bad-alias", f"{shown(line.decode())} is not NAME = PLAYER")
+                raise Refused("bad-alias", f"{quote(line.decode())} is not NAME = PLAYER")
             yield alias_of(name, player, file, number)
         except UnicodeDecodeError:
             yield Rejection("bad-alias", "the line is not UTF-8; save the file as UTF-8", file, number)
@@ -65,12 +65,12 @@ def agreed(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[R
             continue
         before = known.get(alias.name)
         if before is not None and before.file == alias.file and before.player != alias.player:
-            told = f"{shown(alias.name)} is {shown(before.player)}{_in(before)} and {shown(alias.player)}; choose one"
+            told = f"{quote(alias.name)} is {quote(before.player)}{_in(before)} and {quote(alias.player)}; choose one"
             problems.append(Rejection("bad-alias", told, alias.file, alias.line))
         known[alias.name] = alias
     for alias in known.values():
         if (further := known.get(alias.player)) is not None and further.player != further.name:
-            told = f"{shown(alias.player)} is itself an alias, of {shown(further.player)}{_in(further)}"
+            told = f"{quote(alias.player)} is itself an alias, of {quote(further.player)}{_in(further)}"
             end = _end(alias, known)
             right = f"write {alias.name} = {end}" if end else "they lead back to each other"
             problems.append(Rejection("bad-alias", f"{told}; {right}", alias.file, alias.line))
@@ -142,5 +142,5 @@ def _both(one: str, other: str, player: str) -> str:
     """Return what is wrong if two names of one game are one player."""
     if player in (one, other):
         alias = other if player == one else one
-        return f"{shown(alias)} is an alias of {shown(player)}, who takes part in the game as well"
-    return f"{shown(one)} and {shown(other)} are both aliases of {shown(player)}, and take part in one game"
+        return f"{quote(alias)} is an alias of {quote(player)}, who takes part in the game as well"
+    return f"{quote(one)} and {quote(other)} are both aliases of {quote(player)}, and take part in one game"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX, format_instant
 from ratings_ledger.ledger.events.fields import NUMBER_NAME, read_decimal
 from ratings_ledger.ledger.events.zones import read_instant
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 GAME_COLUMNS = (
     "game_id",
@@ -143,7 +143,7 @@ def read_names(
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
     problems = [
         Refused(
-            "missing-column", f"--map names the column {shown(missing)}, left of the =, which the file does not have"
+            "missing-column", f"--map names the column {quote(missing)}, left of the =, which the file does not have"
         )
         for missing in sorted(wanted - {name.casefold() for name in names})
     ]
@@ -154,7 +154,7 @@ def read_names(
         if ours and ours not in known and not _ORDINAL.fullmatch(ours) and not is_number(ours)
     ]
     if unknown:
-        listed = ", ".join(map(shown, unknown))
+        listed = ", ".join(map(quote, unknown))
         told = (
             f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS'{_how_to_drop(unknown)} "
             f"(known: {COLUMN_WORDS})"
@@ -166,10 +166,10 @@ def read_names(
     places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
     kinds = [places.get(name, name) for name in given]
     twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
-    problems += [Refused("column-twice", f"two columns are called {shown(name)}") for name in twice]
+    problems += [Refused("column-twice", f"two columns are called {quote(name)}") for name in twice]
     wide = bool(places)
     if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
-        listed = ", ".join(map(shown, odd))
+        listed = ", ".join(map(quote, odd))
         told = f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
         problems.append(Refused("unknown-column", told))
     said = {*given, *options.fixed} - {"game_id"}
@@ -244,7 +244,7 @@ def not_utf8(text: str) -> bool:
 def told_not_utf8(text: str, right: str = "save the file as UTF-8, or name its encoding with --encoding") -> str:
     """Return what is said of a text, read with `surrogateescape`, that is not UTF-8."""
     byte = next(ord(character) - 0xDC00 for character in text if "\udc80" <= character <= "\udcff")
-    return f"{shown(legible(text))} is not UTF-8 (byte 0x{byte:02X}); {right}"
+    return f"{quote(legible(text))} is not UTF-8 (byte 0x{byte:02X}); {right}"
 
 
 def legible(text: str) -> str:
@@ -302,16 +302,16 @@ def read_value(name: str, text: str) -> Any:
     """Return the number or truth value in a cell of one of the `READ_COLUMNS`. Raises `Refused`."""
     if name in BOOLEAN_COLUMNS:
         if text.casefold() not in _BOOLEANS:
-            raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")
+            raise Refused("bad-value", f"{name}: {quote(text)} is neither true nor false")
         return _BOOLEANS[text.casefold()]
     text = place_text(text) if name == "place" else text
     whole = _WHOLE.fullmatch(text)
     is_whole = name in INTEGER_COLUMNS or name.startswith(NUMBERS)
     if is_whole and not whole:
-        raise Refused("not-an-integer", f"{name}: {shown(text)} is not a whole number")
+        raise Refused("not-an-integer", f"{name}: {quote(text)} is not a whole number")
     if is_whole or (name == "score" and whole):
         if len(text) > 17 or abs(int(text)) > INTEGER_MAX:
-            raise Refused("integer-too-large", f"{name}: {shown(text)} is outside +-(2^53 - 1)")
+            raise Refused("integer-too-large", f"{name}: {quote(text)} is outside +-(2^53 - 1)")
         return int(text)
     try:
         read_decimal(text)
@@ -338,7 +338,7 @@ def with_point(name: str, text: str) -> str:
         digits = parts[0].rstrip("0") or "0"
         fraction = f" or {whole}.{digits}{'0' * (len(digits) == 3)}" if len(parts) == 1 else ""
         told = f"may be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
-        raise Refused("bad-decimal", f"{name}: {shown(text)} {told}")
+        raise Refused("bad-decimal", f"{name}: {quote(text)} {told}")
     return text.replace(",", ".") if _COMMA.fullmatch(text) else text
 
 

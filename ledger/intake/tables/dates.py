@@ -22,7 +22,7 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.validation.names import folded
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -189,7 +189,7 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
             elif len({*own.values()}) > 1:
                 unsure = unsure or (line, text)
     if len(alone) > 1 or not possible:
-        told = ", ".join(f"{shown(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in alone.items())
+        told = ", ".join(f"{quote(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in alone.items())
         raise Refused("unclear-dates", f"no order fits all dates: {told}; write them alike, as 2024-11-22")
     if len(possible) == 1:
         (name,) = possible
@@ -199,7 +199,7 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
     line, text = unsure
     own = _readings(text)
     ways = " or ".join(f"{own[name].day} {own[name]:%B %Y} (--dates {name})" for name in sorted(possible))
-    told = f"{shown(text)} (line {line}) may be {ways}, and no other date in the column decides"
+    told = f"{quote(text)} (line {line}) may be {ways}, and no other date in the column decides"
     raise Refused("unclear-dates", f"{told}; say which it is")
 
 
@@ -226,7 +226,7 @@ def _likely_readings(line: int, text: str) -> dict[str, date]:
     own = _readings(text)
     if not own or not _has_dots(text) or "dmy" in own:
         return {"dmy": own["dmy"]} if own and _has_dots(text) else own
-    told = f"{shown(text)} (line {line}) is no day.month.year; if the month comes first, pass --dates mdy"
+    told = f"{quote(text)} (line {line}) is no day.month.year; if the month comes first, pass --dates mdy"
     raise Refused("unclear-dates", told)
 
 
@@ -245,7 +245,7 @@ def typed_time(text: str) -> str:
     except Refused as problem:
         if problem.code != "unclear-dates":
             raise
-        told = f"{shown(text)} may have the day or the month first, or is no day.month.year; write it as 2024-11-22"
+        told = f"{quote(text)} may have the day or the month first, or is no day.month.year; write it as 2024-11-22"
         raise Refused("unclear-dates", told) from None
 
 
@@ -256,7 +256,7 @@ def refuse_without_year(text: str) -> None:
     """
     match = _YEARLESS.fullmatch(text.strip())
     if match is not None and (match[1] or month_of(match[2] or match[3]) is not None):
-        told = f"{shown(text)} has no year; write it whole, as 2024-11-22, or format the column with the year"
+        told = f"{quote(text)} has no year; write it whole, as 2024-11-22, or format the column with the year"
         raise Refused("bad-time", f"occurred_at: {told}")
 
 
@@ -277,7 +277,7 @@ def moment_text(text: str, clock_time: str | None, order: str) -> str:
     if clock_time is None:
         return text
     if len(text) > len("2024-11-22"):
-        raise Refused("bad-time", f"occurred_at: {shown(text)} has a time, and {shown(clock_time)} stands beside it")
+        raise Refused("bad-time", f"occurred_at: {quote(text)} has a time, and {quote(clock_time)} stands beside it")
     return f"{text} {_time(clock_time)}"
 
 
@@ -290,17 +290,17 @@ def _iso(text: str, order: str) -> str:
         says_it = len(match[1]) > 2
         found = _day(match[1], match[3], match[4]) if says_it else _readings(plain).get(order)
         if found is None and not says_it:
-            raise Refused("bad-time", f"occurred_at: {shown(text)} is no date as {ORDERS[order]}")
+            raise Refused("bad-time", f"occurred_at: {quote(text)} is no date as {ORDERS[order]}")
         clock_time = f" {_time(match[5])}" if match[5] else ""
     elif text.isdecimal():
-        raise Refused("bad-time", f"occurred_at: {shown(text)} is a number; format the column as dates")
+        raise Refused("bad-time", f"occurred_at: {quote(text)} is a number; format the column as dates")
     else:
         refuse_without_year(text)
-        raise Refused("bad-time", f"{shown(text)} is not a time like {EXAMPLES}")
+        raise Refused("bad-time", f"{quote(text)} is not a time like {EXAMPLES}")
     if found is None:
-        raise Refused("bad-time", f"occurred_at: {shown(text)} is a day that no calendar has")
+        raise Refused("bad-time", f"occurred_at: {quote(text)} is a day that no calendar has")
     if weekday not in (None, found.weekday()):
-        told = f"occurred_at: {shown(text)} says {WEEKDAYS[weekday]}, but {found} is a {WEEKDAYS[found.weekday()]}"
+        told = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {found} is a {WEEKDAYS[found.weekday()]}"
         raise Refused("bad-time", f"{told}; write the right date, or leave the weekday out")
     return found.isoformat() + clock_time
 
@@ -315,11 +315,11 @@ def _time(text: str) -> str:
     """Return a time of day with 24 hours, and its offset from UTC if it has one. Raises `Refused` (bad-time)."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise Refused("bad-time", f"{shown(text)} is no time of day such as 20:05")
+        raise Refused("bad-time", f"{quote(text)} is no time of day such as 20:05")
     hour, half = int(match[1]), (match[4] or "").lower()
     if half:
         if not 1 <= hour <= 12:
-            raise Refused("bad-time", f"{shown(text)} is no time of day such as 8:05 PM")
+            raise Refused("bad-time", f"{quote(text)} is no time of day such as 8:05 PM")
         hour = hour % 12 + (12 if half == "p" else 0)
     offset = match[5] or (f"{match[6] or '+'}{int(match[7] or 0):02d}:{match[8] or '00'}" if match[7] else "")
     if not offset and text.rstrip().upper().endswith(("GMT", "UTC")):

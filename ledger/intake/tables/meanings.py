@@ -17,7 +17,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     is_number,
     is_place,
 )
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.validation.names import folded
 
 # columns that are put together with others: a time of day, and the sides of a game with what says who won
@@ -156,7 +156,7 @@ def read_column(text: str) -> str:
         return plain
     if (meaning := column_meaning(plain)) is None:
         hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])
-        raise Refused("bad-value", f"{shown(text)} is nothing that a column holds{hint} (known: {COLUMN_WORDS})")
+        raise Refused("bad-value", f"{quote(text)} is nothing that a column holds{hint} (known: {COLUMN_WORDS})")
     return meaning
 
 

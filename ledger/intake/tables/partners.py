@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from ratings_ledger.ledger.events.fields import composed
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 # what joins partners where the name of their column says that it holds some
 JOINTS = (" & ", " + ", " / ")
@@ -49,11 +49,11 @@ def split_partners(text: str, joint: str, whole: Collection[str] = ()) -> list[s
         found.append(joint.join(parts[:end]).strip())
         del parts[:end]
     if len(found) > 1 and "" in found:
-        raise Refused("bad-identifier", f"{shown(text)} joins somebody with nobody; {joint} stands between partners")
+        raise Refused("bad-identifier", f"{quote(text)} joins somebody with nobody; {joint} stands between partners")
     return found
 
 
 def refuse_tied_partners(text: str) -> Refused:
     """Return the refusal of partners who are joined as if they had tied: they would be rated as opponents who drew."""
-    told = f"{shown(text)} are partners, as the column says, and no opponents who tied"
+    told = f"{quote(text)} are partners, as the column says, and no opponents who tied"
     return Refused("tied-players", f"{told}; leave --ties out, and write a & b, a + b or a / b")

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
 from ratings_ledger.ledger.intake.tables.meanings import read_column
-from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, quote
 
 BYTES_MAX = 4_000_000
 ABOVE = "# How tables are read: ratings import FILE --profile {}\n"
@@ -40,7 +40,7 @@ def check_encoding(name: str) -> None:
     try:
         "".encode(name)
     except (LookupError, UnicodeError, ValueError):
-        raise Refused("bad-value", f"{shown(name)} is no encoding, such as cp1252, cp1250 or utf-16") from None
+        raise Refused("bad-value", f"{quote(name)} is no encoding, such as cp1252, cp1250 or utf-16") from None
 
 
 def _one_of(words: Iterable[str]) -> Callable[[str], None]:
@@ -48,7 +48,7 @@ def _one_of(words: Iterable[str]) -> Callable[[str], None]:
 
     def check(text: str) -> None:
         if text not in known:
-            raise Refused("bad-value", f"{shown(text)} is none of {', '.join(known)}{did_you_mean(text, known)}")
+            raise Refused("bad-value", f"{quote(text)} is none of {', '.join(known)}{did_you_mean(text, known)}")
 
     return check
 
@@ -154,7 +154,7 @@ def _line_of(text: str, name: str) -> int | None:
 def _wrong(value: Any, check: Callable[[str], Any]) -> str:
     """Return what is wrong with a value, or nothing."""
     if not isinstance(value, str):
-        return f"a text belongs here, not {shown(value)}; write it in quotation marks"
+        return f"a text belongs here, not {quote(value)}; write it in quotation marks"
     try:
         check(value)
     except Refused as problem:

@@ -65,7 +65,7 @@ from ratings_ledger.ledger.intake.tables.table_games import (
     name_columns,
     without_dashes,
 )
-from ratings_ledger.ledger.rejections import Refused, in_list, shown
+from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 
 LISTED_MAX = 5
 
@@ -117,7 +117,7 @@ def rows_left_out(table: TableRead) -> list[str]:
     ['line 1 above the header', "line 9, 'Total'"]
     """
     found = [(line, f"line {line}, the header again") for line in table.repeated]
-    found += [(line, f"line {line}, {shown(text)}") for line, text in table.totals + table.gameless]
+    found += [(line, f"line {line}, {quote(text)}") for line, text in table.totals + table.gameless]
     listed = [told for _, told in sorted(found)]
     if len(listed) > LISTED_MAX:
         listed[LISTED_MAX:] = [f"and {len(listed) - LISTED_MAX:,} more such lines"]
@@ -133,7 +133,7 @@ def replaced_told(column: str, texts: Collection[str], ours: str, value: str) ->
     'game=catan replaces column Spiel (catan, schach)'
     """
     more = " and others" if len(texts) > LISTED_MAX else ""
-    return f"{ours}={value} replaces column {column} ({', '.join(map(in_list, [*texts][:LISTED_MAX]))}{more})"
+    return f"{ours}={value} replaces column {column} ({', '.join(map(csv_item, [*texts][:LISTED_MAX]))}{more})"
 
 
 # a header is looked for in so many rows, and has at least so many columns that are known
@@ -210,7 +210,7 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         yield from _wrong_rows(table, body, readable, order.name)
         return
     sentences = _sentences(read, renamed, order, _first_day(body, header, order.name))
-    forms = [f"left out: column {in_list(name)}; {why}" for name, why in left_out.items()]
+    forms = [f"left out: column {csv_item(name)}; {why}" for name, why in left_out.items()]
     yield read._replace(told=(*table.told, *sentences, *forms, *only_game_told(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
@@ -255,7 +255,7 @@ def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: s
     if left_out := rows_left_out(read):
         yield f"left out: {'; '.join(left_out)}"
     if renamed:
-        yield f"columns: {', '.join(f'{in_list(name)} = {ours}' for name, ours in renamed.items())}"
+        yield f"columns: {', '.join(f'{csv_item(name)} = {ours}' for name, ours in renamed.items())}"
     if order.told:
         yield order.told
     if not LAYOUTS[read.layout].is_usual:
@@ -444,7 +444,7 @@ def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iter
             continue
         line, text = next(((line, text) for line, row in body if (text := cell_at(row, column))), (0, ""))
         if text:
-            told = f"column {letters} has no name, and {shown(text)} is in it (line {line})"
+            told = f"column {letters} has no name, and {quote(text)} is in it (line {line})"
             yield Refused("unknown-column", f"{told}; give it a name, or leave it empty")
 
 
@@ -453,7 +453,7 @@ def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOpti
     there = {name.casefold() for name in names}
     lacking = [name for name in options.columns if name.casefold() not in there]
     parts = [
-        f"{told} {', '.join(map(shown, columns))}"
+        f"{told} {', '.join(map(quote, columns))}"
         for told, columns in (("columns that are not here:", lacking), ("columns that it does not name:", unknown))
         if columns
     ]
@@ -492,7 +492,7 @@ def _whole_told(body: Rows, header: Header, options: TableOptions) -> Iterator[s
                     players = map(composed, split_team_cell(name, text, options))
                     found |= {p: None for p in players if p in options.whole and any(j in p for j in joints)}
     if found:
-        yield f"not taken apart, since the ledger knows them: {', '.join(map(in_list, found))}"
+        yield f"not taken apart, since the ledger knows them: {', '.join(map(csv_item, found))}"
 
 
 def _columns(header: Header, layout: Layout) -> CsvColumns:

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.intake.tables.columns import PUT_RIGHT, TableOptions,
 from ratings_ledger.ledger.intake.tables.recognition import CELLS_MAX, LISTED_MAX, Table, TableRead, recognised_games
 from ratings_ledger.ledger.intake.tables.table_games import Found
 from ratings_ledger.ledger.processes.forking import TooSlow, ahead
-from ratings_ledger.ledger.rejections import Refused, in_list, shown
+from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 
 EXPANDED_BYTES_MAX = 1 << 30
 LOOKED_BYTES = 1 << 20
@@ -90,7 +90,7 @@ def _other(names: set[str]) -> Refused:
             return Refused("is-a-spreadsheet", told)
     if any(name.startswith("xl/") for name in names):
         return Refused("bad-spreadsheet", f"it is damaged: {XLSX} is missing; {DAMAGED}")
-    such = f", such as {shown(min(names))}" if names else ""
+    such = f", such as {quote(min(names))}" if names else ""
     return Refused("is-a-spreadsheet", f"it is an archive of {len(names):,} files{such}; take the table out of it")
 
 
@@ -446,8 +446,8 @@ def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead
     """
     sheet = read_sheet(path, options.sheet)
     if not sheet.rows:
-        raise Refused("empty-file", f"the sheet {shown(sheet.name)} has nothing in it")
-    told = [f"sheet {sheet.name}, not {', '.join(map(in_list, sheet.left_out))}"] if sheet.left_out else []
+        raise Refused("empty-file", f"the sheet {quote(sheet.name)} has nothing in it")
+    told = [f"sheet {sheet.name}, not {', '.join(map(csv_item, sheet.left_out))}"] if sheet.left_out else []
     if sheet.hidden:
         told.append(f"{_listed_rows(sheet.hidden)} hidden, and read like the others")
     blank = sheet.rows[-1][0] - sheet.rows[0][0] + 1 - len(sheet.rows)
@@ -528,7 +528,7 @@ def _content(path: str, wanted: str | None) -> Iterator[Any]:
             file.seek(0)
             sheet, left_out = _chosen(CalamineWorkbook.from_filelike(file), wanted)
             if sheet.end is not None and (sheet.end[0] + 1) * (sheet.end[1] + 1) > CELLS_MAX:
-                told = f"the sheet {shown(sheet.name)} has more than {CELLS_MAX:,} cells; {SAVE}"
+                told = f"the sheet {quote(sheet.name)} has more than {CELLS_MAX:,} cells; {SAVE}"
                 raise Refused("bad-spreadsheet", told)
             columns = list(zip(*sheet.to_python(skip_empty_area=False), strict=True))
             odd = oddities(archive, sheet.name, any(date in map(type, column) for column in columns))
@@ -568,13 +568,13 @@ def _chosen(book: Any, wanted: str | None) -> tuple[Any, list[str]]:
             name for name in names if name.strip().casefold() == wanted.strip().casefold()
         ]
         if not found:
-            listed = ", ".join(map(shown, names))
-            raise Refused("which-sheet", f"there is no sheet {shown(wanted)}; there are {listed}")
+            listed = ", ".join(map(quote, names))
+            raise Refused("which-sheet", f"there is no sheet {quote(wanted)}; there are {listed}")
         return book.get_sheet_by_name(found[0]), [name for name in names if name != found[0]]
     seen = {one.name for one in book.sheets_metadata if one.visible == SheetVisibleEnum.Visible}
     full = [sheet for name in names if name in seen and (sheet := book.get_sheet_by_name(name)).end is not None]
     if len(full) > 1:
-        listed = ", ".join(shown(sheet.name) for sheet in full)
+        listed = ", ".join(quote(sheet.name) for sheet in full)
         raise Refused("which-sheet", f"there are several sheets: {listed}; name one with --sheet")
     if not full:
         raise Refused("empty-file", "no sheet that is not hidden has anything in it")

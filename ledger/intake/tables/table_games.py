@@ -39,7 +39,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
 )
 from ratings_ledger.ledger.intake.tables.meanings import LOSER, OF_PLAYER, SIDES
 from ratings_ledger.ledger.intake.tables.partners import refuse_tied_partners, split_team_cell
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.validation.names import is_dash
 
 LENGTH_MAX = 64
@@ -59,7 +59,7 @@ def game_slug(name: str) -> str:
     found = _MARKS.sub("-", "".join(one for one in apart if not unicodedata.combining(one))).strip("-")
     if not found or not found.isascii() or len(found) > LENGTH_MAX:
         why = f"it has more than {LENGTH_MAX} characters" if found.isascii() and found else "it needs letters a to z"
-        raise Refused("bad-slug", f"game: {shown(name)} is not a name like blue-max: {why}; write such a name instead")
+        raise Refused("bad-slug", f"game: {quote(name)} is not a name like blue-max: {why}; write such a name instead")
     return found
 
 
@@ -124,12 +124,12 @@ def cells_of(row: list[str], header: Header) -> Cells | Refused:
         if told := error_told(text):
             return Refused("bad-cell", f"column {column_letters(column)}: {told}")
         if not name:
-            return Refused("unknown-column", f"{shown(text)} is in a column without a name")
+            return Refused("unknown-column", f"{quote(text)} is in a column without a name")
         if not_utf8(text):
             return Refused("bad-utf8", told_not_utf8(text))
         if "\n" in text or "\r" in text:
             # an unclosed quote swallows the rows after it, and with them players of other games
-            return Refused("line-break", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
+            return Refused("line-break", f"{name}: {quote(text)} runs over several lines; is a quotation mark missing?")
     return found
 
 
@@ -161,7 +161,7 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
             if name in options.team_columns and len(_tied(text, options)) > 1:
                 raise refuse_tied_partners(text)
             if name in columns.places and "" in map(str.strip, _tied(text, options)):
-                told = f"{name}: {shown(text)} ties somebody with nobody; {options.tie or TIE} stands between names"
+                told = f"{name}: {quote(text)} ties somebody with nobody; {options.tie or TIE} stands between names"
                 raise Refused("bad-identifier", told)
     except Refused as problem:
         return line, problem, cells, None
@@ -285,6 +285,6 @@ def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
         for name, value in part.items():
             if value != shared[name] and not (name == "game" and game_slug(value) == game_slug(shared[name])):
                 raise Refused(
-                    "rows-disagree", f"{name} is {shown(shared[name])} and {shown(value)} in the rows of one game"
+                    "rows-disagree", f"{name} is {quote(shared[name])} and {quote(value)} in the rows of one game"
                 )
     return shared

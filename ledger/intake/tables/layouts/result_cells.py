@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NOBODY_CAME, PLACE
 from ratings_ledger.ledger.intake.tables.columns import with_point
 from ratings_ledger.ledger.intake.tables.dates import may_be_date
 from ratings_ledger.ledger.intake.tables.meanings import plain_word
-from ratings_ledger.ledger.rejections import Refused, shown
+from ratings_ledger.ledger.rejections import Refused, quote
 
 _HALF = {"½": "0.5", "1/2": "0.5"}
 _NUMBER = r"\d+(?:[.,]\d+)?|½|1/2"
@@ -77,7 +77,7 @@ def is_draw(text: str) -> bool:
 def parse_result(text: str) -> CellResult:
     """Return what a cell of a result says. Raises `Refused` (bad-value, result-became-date)."""
     if may_be_date(text):
-        raise Refused("result-became-date", f"{shown(text)} is a date or a time; {DATE_ADVICE}")
+        raise Refused("result-became-date", f"{quote(text)} is a date or a time; {DATE_ADVICE}")
     if text in DRAWN_SIGNS or plain_word(text) in _WORDS:
         return CellResult(winner=_WORDS.get(plain_word(text), 0))
     if match := _FORFEIT.fullmatch(text):
@@ -92,7 +92,7 @@ def parse_result(text: str) -> CellResult:
         first, second = (_HALF.get(part) or with_point("result", part) for part in match.groups())
         if "0.5" in (first, second) and not {first, second}.isdisjoint(("0", "1")):
             told = "gives one player half a point alone; write ½-½, 1-0 or 0-1"
-            raise Refused("bad-value", f"{shown(text)} {told}")
+            raise Refused("bad-value", f"{quote(text)} {told}")
         return CellResult(pair=(first, second))
     if match := _PAIR_AND_SETS.fullmatch(text):
         return _checked(CellResult(pair=(str(int(match[1])), str(int(match[2]))), sets=_sets(match[3])), text)
@@ -100,16 +100,16 @@ def parse_result(text: str) -> CellResult:
         return _refuse_doubtful(CellResult(sets=_sets(text)), text)
     raise Refused(
         "bad-value",
-        f"{shown(text)} is no result such as 1-0, 3:2, draw or 11:7 11:9 11:3; a forfeit is +:- or 3:0 w.o.",
+        f"{quote(text)} is no result such as 1-0, 3:2, draw or 11:7 11:9 11:3; a forfeit is +:- or 3:0 w.o.",
     )
 
 
 def parse_set(text: str) -> tuple[int, int, str]:
     """Return the set in a cell of its own. Raises `Refused` (bad-value, result-became-date)."""
     if may_be_date(text):
-        raise Refused("result-became-date", f"{shown(text)} is a date or a time; {DATE_ADVICE}")
+        raise Refused("result-became-date", f"{quote(text)} is a date or a time; {DATE_ADVICE}")
     if (match := _SET.fullmatch(text)) is None:
-        raise Refused("bad-value", f"{shown(text)} is no set such as 11:7")
+        raise Refused("bad-value", f"{quote(text)} is no set such as 11:7")
     return int(match[1]), int(match[2]), match[3] or ""
 
 
@@ -121,7 +121,7 @@ def _checked(result: CellResult, text: str) -> CellResult:
     """Return a result with its sets. Raises `Refused` (results-disagree) if the sets do not count it."""
     if result.sets_won != result.pair:
         told = f"its sets were won {':'.join(result.sets_won)}"
-        raise Refused("results-disagree", f"{shown(text)} contradicts itself: {told}; put the result or a set right")
+        raise Refused("results-disagree", f"{quote(text)} contradicts itself: {told}; put the result or a set right")
     return result
 
 
@@ -132,7 +132,7 @@ def _refuse_doubtful(result: CellResult, text: str) -> CellResult:
     if rest.sets_won == (str(first), str(second)):
         told = f"may be {len(result.sets)} sets, or the result {first}:{second} with {len(others)} sets"
         listed = " ".join(map(set_text, others))
-        raise Refused("bad-value", f"{shown(text)} {told}; write {first}:{second} ({listed}), or leave one out")
+        raise Refused("bad-value", f"{quote(text)} {told}; write {first}:{second} ({listed}), or leave one out")
     return result
 
 

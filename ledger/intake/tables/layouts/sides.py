@@ -34,7 +34,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     WINNER,
 )
 from ratings_ledger.ledger.intake.tables.partners import split_team_cell
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, shown
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 
 Parsed = TypeVar("Parsed")
 SCORE = "score"
@@ -180,9 +180,9 @@ class SidesReader(NamedTuple):
             return columns.index(composed(text).casefold())
         if is_draw(text):
             return None
-        listed = " and ".join(map(shown, names)) if len(names) == 2 else ", ".join(map(shown, names))
+        listed = " and ".join(map(quote, names)) if len(names) == 2 else ", ".join(map(quote, names))
         hint = did_you_mean(text, names)
-        told = f"{shown(text)} is not one of the row's players, {listed}{hint}; write one of them, or draw"
+        told = f"{quote(text)} is not one of the row's players, {listed}{hint}; write one of them, or draw"
         raise Refused("winner-not-in-row", f"{self.view.cell(line, WINNER)}: {told}")
 
     def _no_winner(self, line: int) -> Refused:
@@ -192,7 +192,7 @@ class SidesReader(NamedTuple):
     def _of_several(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
         """Return what three sides or more got. Raises `Refused`."""
         if odd := next((name for name in (*RESULTS, *SET_COLUMNS) if name in cells), None):
-            told = f"{shown(cells[odd])} cannot be of {len(sides)} players; give each a score, as in Score 1, Score 2"
+            told = f"{quote(cells[odd])} cannot be of {len(sides)} players; give each a score, as in Score 1, Score 2"
             raise Refused("bad-value", f"{self.view.cell(line, odd)}: {told}")
         own = [SIDE_SCORES[SIDES.index(side)] for side in sides]
         scores = self._side_scores(line, cells, own) if any(name in cells for name in own) else None
@@ -206,7 +206,7 @@ class SidesReader(NamedTuple):
         if scores is not None:
             best = [at for at in range(len(sides)) if all(self._better(cells, (scores[at], s)) != -1 for s in scores)]
             if (best != [winner]) if winner is not None else len(best) < len(sides):
-                told = f"{shown(cells[WINNER])} is not who has the best score alone; put one of them right"
+                told = f"{quote(cells[WINNER])} is not who has the best score alone; put one of them right"
                 raise Refused("results-disagree", f"{self.view.cell(line, WINNER)}: {told}")
             return [{SCORE: score} for score in scores]
         if winner is None:
