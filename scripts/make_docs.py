@@ -8,10 +8,11 @@ Tests compare the pages with what this script would write.
 import runpy
 import sys
 import tempfile
-import tomllib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from inspect import cleandoc
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,7 @@ from ratings_ledger.projections.contract import COMMON_COLUMNS, NUMBERS, STATE_R
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.registry import rule as find_rule
-from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
 from ratings_ledger.projections.rulesets.templates import values_of
-from ratings_ledger.projections.rulesets.versions import ELO, shipped, shipped_elo
 from ratings_ledger.projections.stored.views import MEANINGS
 from ratings_ledger.web.openapi import as_openapi
 
@@ -126,51 +125,54 @@ def refusals() -> str:
     )
 
 
+PARAGRAPH = "\n\n"
+# a parameter with the same values and default in this many rules is described once
+USUAL_FROM = 6
+
+
 def rules() -> str:
-    """docs/rules.md: the registered rules with their parameters, and the rulesets that come with the program."""
+    """docs/rules.md: the registered rules with their parameters."""
+    registered = {name: rule for name in BUILT_IN if (rule := find_rule(name))}
+    rows = {name: [*map(_row(rule), rule.params.model_fields)] for name, rule in registered.items()}
+    usual = [row for row, count in Counter(chain(*rows.values())).items() if count >= USUAL_FROM]
     parts = [
-        "# Rules and shipped rulesets",
+        "# Rules",
         NOTE,
-        "A rule is a scoring function with a number. A ruleset names a rule and sets its parameters; "
-        "[rulesets.md](rulesets.md) describes how to write one. A rule of your own is a package: "
-        "[adding-a-rule.md](adding-a-rule.md). Every rule has `start`, `min_games` and `carry_over`; they are "
-        "described in [rulesets.md](rulesets.md#parameters).",
+        "A rule is a scoring function with a number. A [ruleset](rulesets.md) names a rule and sets its parameters. "
+        "Each rule links to the page with its formula, its source and examples. "
+        "[Add a rule](adding-a-rule.md) shows how to write one in a package of your own.",
+        "The tables leave out a parameter whose values and default are the usual ones:",
+        _table(usual),
+        "[Parameters](rulesets.md#parameters) and [lists](rulesets.md#lists) describe them. `active_games`, "
+        "`active_days`, `best_of` and `tie_break` belong to rules whose list is a table.",
     ]
-    for name, module_name in BUILT_IN.items():
-        module = import_module(module_name.partition(":")[0])
-        rule = find_rule(name)
-        assert rule is not None
+    for name, rule in registered.items():
+        module = import_module(BUILT_IN[name].partition(":")[0])
+        unusual = [row for row in rows[name] if row not in usual]
         parts += [
             f"## Rule `{name}`",
-            _docstring(module.__doc__),
-            f"{_unit(rule.scale)} Read from each participant: "
-            + ", ".join(f"`{column}`" for column in rule.columns) + ".",
-            "\n".join(["| parameter | values | default |", "|---|---|---|", *map(_row(rule), rule.params.model_fields)])
-            + "\n\n" + _docstring(rule.params.__doc__),
-        ]  # fmt: skip
-    parts += ["## Shipped rulesets", "`ratings init` publishes them as events, in this order."]
-    for text in shipped():
-        data = tomllib.loads(text)
-        parts += [f"### `{data['id']}@{data['version']}`", f"```toml\n{text.strip()}\n```"]
-    parts += [
-        "## Elo for a game",
-        "`ratings init --for GAME` and `ratings rules publish --shipped elo --game GAME` publish it for a game, here "
-        "for chess.",
-        f"```toml\n{shipped_elo('chess').strip()}\n```",
-        "## Published on request",
-        "`ratings rules publish --shipped NAME` publishes one of these, with `--game GAME` where its file has GAME. "
-        "ZONE stands for the home zone, or that of `--zone`. `ratings init --for GAME --system NAME` publishes "
-        f"{joined([f'`{name}`' for name in systems()])} for a game.",
-    ]
-    for ruleset in shipped_rulesets().values():
-        if ruleset.on_request and ruleset.id != ELO:
-            parts += [f"### `{ruleset.id}`", *(f"```toml\n{text.strip()}\n```" for text in ruleset.texts)]
+            f"{cleandoc(module.__doc__ or '').partition(PARAGRAPH)[0]} See {_system_pages(name)}.",
+            f"{_unit(rule.scale)} Columns: " + ", ".join(f"`{column}`" for column in rule.columns) + ".",
+            *([_table(unusual)] if unusual else []),
+            _docstring(rule.params.__doc__),
+        ]
     return "\n\n".join(parts) + "\n"
+
+
+def _table(rows: Iterable[str]) -> str:
+    return "\n".join(["| parameter | values | default |", "|---|---|---|", *rows])
+
+
+def _system_pages(rule: str) -> str:
+    """Links to the pages of the systems that a rule scores."""
+    pages = {page.name: page.read_text("utf-8") for page in sorted((FOLDER / "systems").glob("*.md"))}
+    titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in pages.items() if f"[`{rule}`]" in text}
+    return joined([f"[{title}](systems/{name})" for name, title in titles.items()])
 
 
 def _docstring(text: str | None) -> str:
     """A docstring as Markdown: indented text is code."""
-    paragraphs = cleandoc(text or "").split("\n\n")
+    paragraphs = cleandoc(text or "").split(PARAGRAPH)
     return "\n\n".join(f"```text\n{_dedented(part)}\n```" if part.startswith("    ") else part for part in paragraphs)
 
 
